@@ -61,13 +61,16 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz
+.PHONY: test lint scan format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz soak
 test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass
 	@echo "make test: everything passed"
 
-lint: setup frontend/node_modules/.installed  ## ruff and ESLint
+lint: setup frontend/node_modules/.installed scan  ## ruff, ESLint and the security scans
 	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
 	@cd frontend && npm run --silent lint
+
+scan: setup frontend/node_modules/.installed  ## bandit, and known flaws of the pinned packages (pip-audit, npm audit)
+	@python deploy/local/scan.py
 
 format: setup  ## Let ruff mend what it can
 	@ruff check --fix . ; ruff format .
@@ -97,7 +100,7 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema an
 # Each process has servers of its own; the tests of a file stay together. JOBS=0: in one process.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
-	@python -m pytest -m "not e2e" -n $(JOBS) --dist loadfile $(ARGS)
+	@python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && npm test --silent
@@ -105,8 +108,11 @@ frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 e2e: setup frontend  ## The whole platform, driven through a real browser
 	@python -m pytest -m e2e $(ARGS)
 
-chaos: setup  ## Kill pieces of the running platform
-	@python -m pytest -m chaos $(ARGS)
+chaos: setup  ## What is guaranteed under faults, as much as fits into MINUTES=10; writes docs/guides/guarantees.md
+	@OMP_NUM_THREADS=1 python -m tests.chaos --minutes $(or $(MINUTES),10) $(ARGS)
+
+soak: setup  ## Random faults on a running platform for HOURS=1 (SEED=number repeats them)
+	@OMP_NUM_THREADS=1 python -m tests.chaos.soak --hours $(or $(HOURS),1) $(if $(SEED),--seed $(SEED))
 
 fuzz: setup  ## Corrupt what pods and clusters write, a round after each (EXAMPLES=10000, 300 in `make unit`)
 	@EXAMPLES=$(or $(EXAMPLES),10000) python -m pytest -n $(JOBS) --timeout=0 --show-capture=no tests/fuzz $(ARGS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import statistics
 import time
 from collections.abc import Callable
@@ -29,6 +30,7 @@ def main() -> None:
 
     with temporary_servers() as servers:
         os.environ |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MLHUB_LOG_LEVEL": "ERROR"}
+        os.environ.setdefault("MLHUB_SECRET_KEY", secrets.token_urlsafe(48))
         os.environ["DJANGO_SETTINGS_MODULE"] = "mlhub.settings"
         import django
         from django.core.management import call_command

@@ -48,7 +48,7 @@ def serve(port: int, folder: str, every_s: float) -> None:
         snapshot_writer = SnapshotWriter(Path(folder), every_s=every_s)
 
         def report(server: Server) -> None:
-            lost_s = incarnation.died_at - snapshot_writer.taken_up_at
+            lost_s = incarnation.died_at - snapshot_writer.restored_at
             Path(folder, f"lost-{incarnation.number}").write_text(
                 f"{server.n_lost} {lost_s} {time.time() - incarnation.died_at}"
             )

@@ -4,11 +4,28 @@
 import os
 
 from celery import Celery
+from celery.signals import beat_init, before_task_publish, heartbeat_sent
 
-from mlhub.core import task_logs  # noqa: F401 (connects its receivers)
+from mlhub.core import (
+    heartbeat,
+    task_logs,  # noqa: F401 (connects its receivers)
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 
 app = Celery("mlhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@heartbeat_sent.connect
+def record_heartbeat(**_: object) -> None:
+    """The worker's main loop turns; its tasks run in other processes."""
+    heartbeat.record()
+
+
+@beat_init.connect
+def record_beat(**_: object) -> None:
+    """Only beat's own publishing counts, not that of a worker's tasks."""
+    heartbeat.record()
+    before_task_publish.connect(record_heartbeat)

@@ -20,13 +20,21 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"scheduler: {message}; see {self.prog} --help\n")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Exit status: 0, or 2 with one line on stderr for input that cannot be used."""
+def command_line_parser() -> argparse.ArgumentParser:
+    """Returns the parser of the whole command line, with a sub-parser for each command."""
     parser = _Parser(prog="python -m scheduler", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for one in COMMANDS:
         one.add(commands)
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command that the arguments name.
+
+    Returns the exit status: 0, or 2 with one line on stderr for input that cannot be used.
+    """
+    arguments = command_line_parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
     collect_seldom()
     try:

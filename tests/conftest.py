@@ -11,6 +11,14 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MLHUB_SECRET_KEY", "a-key-that-only-the-tests-of-mlhub-use")  # of processes that tests start
+
+
+def pytest_configure() -> None:
+    """The settings were read before this file: the key has no default there."""
+    from django.conf import settings
+
+    settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +55,7 @@ def _state_in_a_temporary_folder(request: pytest.FixtureRequest, tmp_path: Path)
     if not uses_database and not {"db", "transactional_db"} & set(request.fixturenames):
         return
     settings = request.getfixturevalue("settings")
+    settings.RATE_LIMITS = {}  # tests of limits set their own: all tests have the same address
     settings.MLHUB_HOME = tmp_path
     settings.BLOB_ROOT = tmp_path / "blobs"
     settings.CHECKPOINT_ROOT = tmp_path / "checkpoints"

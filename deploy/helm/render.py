@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renders the chart for each rendered/*.values.yaml, so that changes can be read and tests need no Helm.
 
-    python deploy/helm/render.py     needs `helm` on the PATH, or the Python package helm-python-sdk
-The first line of each file is a digest of what it was made from; a test recomputes it.
+    python -m deploy.helm.render     needs `helm` on the PATH, or the Python package helm-python-sdk
+The first line of each file is a digest of what it was made from; a test recomputes it. The rules of access that the
+chart grants are written from mlhub/backends/kubernetes/access.py first.
 """
 
 from __future__ import annotations
@@ -15,9 +16,21 @@ from pathlib import Path
 
 import yaml
 
+from mlhub.backends.kubernetes.access import RULES
+
 FOLDER = Path(__file__).parent
 CHART, RENDERED = FOLDER / "mlhub", FOLDER / "rendered"
+ACCESS_RULES = CHART / "files" / "access-rules.yaml"
 RELEASE = NAMESPACE = "mlhub"
+
+
+def access_rules() -> str:
+    """The backend's list of rights as the chart's templates read it."""
+    listed = [
+        {"group": rule.group, "resource": rule.resource, "verbs": list(rule.verbs), "why": rule.why} for rule in RULES
+    ]
+    head = "# Written by deploy/helm/render.py from mlhub/backends/kubernetes/access.py.\n"
+    return head + yaml.safe_dump(listed, sort_keys=False, default_flow_style=None, width=120)
 
 
 def digest(values: Path) -> str:
@@ -48,13 +61,12 @@ def render(values: Path) -> str:
         raise RuntimeError(f"helm lint: {told}")
     with helm_python.Config(namespace=NAMESPACE) as config, helm_python.Chart.load(str(CHART)) as chart:
         found = config.render(chart, given, name=RELEASE, namespace=NAMESPACE)
-    return (
-        "\n".join(f"---\n# Source: {name}\n{text.strip()}" for name, text in sorted(found.items()) if text.strip())
-        + "\n"
-    )
+    objects = {name: text.strip() for name, text in found.items() if text.strip() and not name.endswith("NOTES.txt")}
+    return "\n".join(f"---\n# Source: {name}\n{text}" for name, text in sorted(objects.items())) + "\n"
 
 
 def main() -> int:
+    ACCESS_RULES.write_text(access_rules())
     for values in sorted(RENDERED.glob("*.values.yaml")):
         objects = [o for o in yaml.safe_load_all(render(values)) if o]
         objects.sort(key=lambda o: (o["kind"], o["metadata"]["name"]))

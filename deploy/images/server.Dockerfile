@@ -29,7 +29,9 @@ COPY mlhub/ mlhub/
 COPY deploy/local/cluster.yaml deploy/local/cluster.yaml
 COPY --from=dashboard /build/dist frontend/dist
 ENV PATH=/opt/mlhub/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MLHUB_HOME=/var/lib/mlhub
+# whose X-Forwarded-* headers count is MLHUB_TRUSTED_PROXIES' to say: uvicorn believes none
+ENV FORWARDED_ALLOW_IPS=""
 USER 10001:10001
 VOLUME /var/lib/mlhub
 EXPOSE 8000
-CMD ["python", "-m", "uvicorn", "mlhub.asgi:application", "--host", "0.0.0.0", "--port", "8000"]
+CMD ["python", "-m", "uvicorn", "mlhub.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--no-proxy-headers"]

@@ -32,7 +32,11 @@ class Unfinished(Exception):  # noqa: N818 (it reads as what happened)
 
 
 class Api:
-    """Everything below /api/v1. Reads are repeated while the platform is away, for PATIENCE_S."""
+    """Everything below /api/v1. Reads are repeated while the platform is away, for PATIENCE_S.
+
+    A request that comes too soon (429) is sent again after the time that the platform names, up to PATIENCE_S in all:
+    the platform did nothing for it.
+    """
 
     def __init__(self, url: str, token: str) -> None:
         self.url = url.rstrip("/")
@@ -44,7 +48,7 @@ class Api:
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
-                answer = self._http.get(path, params=query)
+                answer = self._in_time("GET", path, params=query)
                 if answer.status_code not in (502, 503, 504):
                     return _content(answer)
             except httpx.TransportError:
@@ -59,7 +63,7 @@ class Api:
         key, until = str(uuid4()), time.monotonic() + PATIENCE_S
         while True:
             try:
-                answer = self._http.post("/jobs", json=body, headers={"Idempotency-Key": key})
+                answer = self._in_time("POST", "/jobs", json=body, headers={"Idempotency-Key": key})
                 found: dict[str, Any] = _content(answer)
                 return found
             except httpx.TransportError:
@@ -69,18 +73,32 @@ class Api:
 
     def upload(self, path: str, filename: str, content: bytes, **fields: Any) -> dict[str, Any]:
         """Raises Refused, httpx.TransportError."""
-        found: dict[str, Any] = _content(self._http.post(path, files={"file": (filename, content)}, data=fields))
+        sent = {"files": {"file": (filename, content)}, "data": fields}
+        found: dict[str, Any] = _content(self._in_time("POST", path, **sent))
         return found
 
     def download(self, path: str, to: Path, **query: Any) -> None:
         """Raises Refused, httpx.TransportError."""
-        with self._http.stream("GET", path, params=query) as answer:
-            if not answer.is_success:
-                answer.read()
-                _content(answer)
-            with to.open("wb") as file:
-                for piece in answer.iter_bytes():
-                    file.write(piece)
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            with self._http.stream("GET", path, params=query) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    if _waits_for_turn(answer, until=until):
+                        continue
+                    _content(answer)
+                with to.open("wb") as file:
+                    for piece in answer.iter_bytes():
+                        file.write(piece)
+                return
+
+    def _in_time(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        """The answer, 429 only when the platform asks for more patience than there is."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            answer = self._http.request(method, path, **sent)
+            if not _waits_for_turn(answer, until=until):
+                return answer
 
     def wait_for_dataset(self, dataset_id: str) -> dict[str, Any]:
         """Its newest version, once it was inspected. Raises Refused when it was not accepted, TimeoutError."""
@@ -114,6 +132,18 @@ class Api:
             reported = status
             time.sleep(pause_s)
             pause_s = min(MOST_POLL_S, 1.2 * pause_s)
+
+
+def _waits_for_turn(answer: httpx.Response, *, until: float) -> bool:
+    """Waits for as long as a 429 asks. False for any other answer, and for a wait that would end after `until`."""
+    if answer.status_code != 429:
+        return False
+    asked = answer.headers.get("Retry-After", "")
+    wait_s = float(asked) if asked.isdecimal() else MOST_POLL_S
+    if time.monotonic() + wait_s > until:
+        return False
+    time.sleep(wait_s)
+    return True
 
 
 def _content(answer: httpx.Response) -> Any:

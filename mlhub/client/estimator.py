@@ -17,10 +17,11 @@ LEFT_OUT = ("model", "label", "features", "url", "token", "project", "progress")
 
 @dataclass
 class Estimator:
-    """What is left out is MLHub's choice.
+    """Trains a model on an MLHub; MLHub chooses what is left out.
 
-    model: name or id of a model, or the id of a finished job to go on from. label: the column to predict; of tables.
+    model: name or id of a model, or the id of a finished job to continue from. label: the column of a table to predict.
     features: the columns to learn from; by default all others. project: name or id; not needed where there is one.
+    resources: of each pod, such as {"memory_gib": 4}; limits: when the job is ended, such as {"stall_s": 900}.
     progress: called with a line whenever something happens, such as print.
     """
 
@@ -38,6 +39,8 @@ class Estimator:
     max_workers: int | None = None
     seed: int | None = None
     priority: int | None = None
+    resources: Mapping[str, float] | None = None
+    limits: Mapping[str, float] | None = None
     target_metric: str | None = None
     target_value: float | None = None
     name: str | None = None

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from mlhub.clusters.models import SandboxReport
-from mlhub.runtime.sandbox.consequences import CONSEQUENCES
+from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
 
 if TYPE_CHECKING:
     from mlhub.runtime.sandbox.capabilities import Capabilities

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -17,7 +18,8 @@ from mlhub.tenants.models import Quota
 
 def _local() -> Backend:
     cluster = read_cluster(settings.CLUSTER_FILE)
-    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclose)
+    enclosed = partial(enclose, is_network_open=settings.POD_NETWORK == "host")
+    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclosed)
 
 
 def _kubernetes() -> Backend:

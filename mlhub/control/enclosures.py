@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the platform's files a pod of the local backend gets: its inputs, its checkpoints, its project's cache."""
+"""What a pod of the local backend gets of the platform: its inputs, its checkpoints, its project's cache, a network."""
 
 from __future__ import annotations
 
@@ -13,9 +13,19 @@ from mlhub.wire.launch import LaunchSpec
 
 
 def enclose(
-    spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], folder: Path
+    spec: LaunchSpec,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    *,
+    has_node_network: bool,
+    is_network_open: bool = False,
 ) -> tuple[list[str], dict[str, str]]:
-    """The command and the environment that start a pod in the sandbox. folder: the pod's own. Raises OSError."""
+    """The command and the environment that start a pod in the sandbox. folder: the pod's own.
+
+    has_node_network: its node has a network of its own, where it meets the gang's other pods. is_network_open: it may
+    use the host's network. Raises OSError.
+    """
     tenant = spec.labels.get("project_id") or spec.job_id
     cache = Path(environment[names.CACHE_DIR]) / tenant  # what one project prepared, no other one trusts
     cache.mkdir(parents=True, exist_ok=True)
@@ -27,8 +37,28 @@ def enclose(
     if checkpoints is not None:
         checkpoints.mkdir(parents=True, exist_ok=True)
     writable = [work, cache, *([checkpoints] if checkpoints is not None else [])]
-    command = pods.enclose(argv, variables, folder=folder, work=work, readable=files, writable=writable, tenant=tenant)
+    command = pods.enclose(
+        argv,
+        variables,
+        folder=folder,
+        work=work,
+        readable=files,
+        writable=writable,
+        tenant=tenant,
+        ingest=None if has_node_network or is_network_open else _only_way_out(spec),
+    )
     return command, variables
+
+
+def _only_way_out(spec: LaunchSpec) -> tuple[str, int] | None:
+    """Host and port of the ingest API; None where pods need more of the network than that."""
+    api = urlparse(spec.api_url)
+    sources = (urlparse(item.uri) for item in spec.inputs)
+    if any(s.scheme != "file" and s.netloc != api.netloc for s in sources):
+        return None
+    if api.hostname is None or ":" in api.hostname:  # an IPv6 address: relays listen on IPv4
+        return None
+    return api.hostname, api.port or (443 if api.scheme == "https" else 80)
 
 
 def _local(uri: str) -> Path | None:

@@ -24,6 +24,7 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
 from mlhub.control.models import QuarantineRecord, Round
 from mlhub.control.round_health import round_health
+from mlhub.core.addresses import client_address
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 
@@ -47,7 +48,7 @@ def _may_ask(request: HttpRequest) -> bool:
     token: str = settings.METRICS_TOKEN
     if not token:
         # a proxy on this machine asks for others
-        return request.META.get("REMOTE_ADDR") in LOCAL and "X-Forwarded-For" not in request.headers
+        return client_address(request) in LOCAL and "X-Forwarded-For" not in request.headers
     given = request.headers.get("Authorization", "")
     return hmac.compare_digest(given.encode(), f"Bearer {token}".encode())
 

@@ -11,9 +11,10 @@ import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.isolation import FaultIsolation
+from mlhub.core.installation import is_restored_lately
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED
-from mlhub.jobs.tasks import CHECKPOINTS_KEPT_FOR
+from mlhub.jobs.tasks import checkpoints_kept_for
 from mlhub.tenants.models import Project
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -36,16 +37,21 @@ class Housekeeping:
         if self.last_at is not None and now - self.last_at < EVERY:
             return 0
         self.last_at = now
-        before = now - CHECKPOINTS_KEPT_FOR
+        if is_restored_lately(now):
+            return 0  # a volume may contain checkpoints of jobs that are newer than the restored database
+        kept_for = checkpoints_kept_for()
+        if kept_for is None:
+            return 0
+        before = now - kept_for
         ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
         n_asked = 0
         for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):
-            ask = partial(_sweep, backend, project, before)
+            ask = partial(_sweep, backend, project, before, kept_for)
             n_asked += isolation.attempt(ask, kind=ItemKind.PROJECT, name=str(project.id), default=False)
         return n_asked
 
 
-def _sweep(backend: Backend, project: Project, before: datetime) -> bool:
+def _sweep(backend: Backend, project: Project, before: datetime, kept_for: timedelta) -> bool:
     """Returns whether the backend could be asked. before: the checkpoints of jobs that ended earlier may go.
 
     Jobs are named that are known to be over: what the database does not know, or shows as alive, is not touched.
@@ -59,7 +65,7 @@ def _sweep(backend: Backend, project: Project, before: datetime) -> bool:
     }
     ended = [str(job_id) for job_id in over.values_list("id", flat=True)]
     try:
-        backend.sweep_checkpoints(labels, ended=ended, older_than_s=CHECKPOINTS_KEPT_FOR.total_seconds())
+        backend.sweep_checkpoints(labels, ended=ended, older_than_s=kept_for.total_seconds())
     except BackendUnavailableError as error:
         logger.warning("housekeeping.delayed", project=project.id, error=error)
         return False

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from mlhub.control.pod_resources import server_resources, worker_resources
 from mlhub.jobs import inputs
-from mlhub.jobs.attempts import gang_secret_of, token_of
+from mlhub.jobs.credentials import gang_secret_of, key_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
@@ -17,6 +17,7 @@ from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacem
 
 def launch_spec(attempt: Attempt) -> LaunchSpec:
     """attempt: with job, allocations and the job's versions."""
+    key = key_of(attempt)
     job, pods = attempt.job, pods_of(attempt)
     return LaunchSpec(
         attempt_id=AttemptId(str(attempt.id)),
@@ -31,8 +32,8 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         training=inputs.training_spec(job),
         prediction=inputs.prediction_spec(job),
         api_url=settings.PUBLIC_URL,
-        token=token_of(attempt.id),
-        gang_secret=gang_secret_of(attempt.id),
+        token=token_of(attempt.id, key=key),
+        gang_secret=gang_secret_of(attempt.id, key=key),
         survives_lost_workers=attempt.n_workers > 1 and _survives(job),
         checkpoint_uri=inputs.checkpoint_folder(job).as_uri(),
         labels={

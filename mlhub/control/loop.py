@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind, NodeStatus, QuarantinedItem
@@ -35,6 +35,7 @@ from mlhub.control.snapshots import take_snapshot
 from mlhub.control.stalls import watch_stalls
 from mlhub.control.unreadable_jobs import explain_unreadable
 from mlhub.control.wakeup_listener import WakeupListener
+from mlhub.core import heartbeat
 from mlhub.core.locks import work_lock
 from scheduler import ClusterSnapshot, Plan
 from scheduler.api.plan import Wait
@@ -75,6 +76,7 @@ class Loop:
         """
         listener = WakeupListener()
         while not self.is_asked_to_end:
+            heartbeat.record()
             try:
                 with work_lock(LOCK) as is_mine:
                     if not is_mine:
@@ -83,7 +85,7 @@ class Loop:
                     while is_mine and not self.is_asked_to_end:
                         self.round_or_record_failure()
                         listener.wait(settings.CONTROL_PERIOD_S)
-            except DatabaseError as error:
+            except (DatabaseError, InterfaceError) as error:
                 logger.warning("control.database_away", error=error)
                 connection.close()
                 time.sleep(LOCK_RETRY_S)
@@ -113,6 +115,7 @@ class Loop:
         out of the round (isolation).
         """
         now, began = self.now(), time.perf_counter()
+        heartbeat.record()
         structlog.contextvars.clear_contextvars()
         self.isolation.begin_round()
         state = record_attempt(now=now)

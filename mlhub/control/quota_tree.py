@@ -150,7 +150,7 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     return rows
 
 
-_RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
+_RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "max_priority")
 
 
 def _row(

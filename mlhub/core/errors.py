@@ -76,6 +76,12 @@ class TooManyAttemptsError(DomainError):
     code = "too_many_attempts"
 
 
+class RateLimitedError(TooManyAttemptsError):
+    """The caller sends requests faster than its limit; facts name limit, quota and window_s."""
+
+    code = "rate_limited"
+
+
 class UnavailableError(DomainError):
     """Something that the platform stands on cannot be reached; the fact retry_after_s says when to ask again."""
 

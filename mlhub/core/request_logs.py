@@ -18,7 +18,9 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from mlhub.core.addresses import client_address
 from mlhub.core.ids import new_id
+from mlhub.core.origin import Origin, set_origin
 
 logger = structlog.stdlib.get_logger(__name__)
 HEADER = "X-Request-ID"
@@ -44,15 +46,18 @@ class RequestLogMiddleware:
         if self.is_async:
             return self._answer(request)
         began, request_id = time.perf_counter(), _bind(request)
+        set_origin(Origin.of(request))
         try:
             response: HttpResponseBase = self.get_response(request)
             return _finish(request, response, request_id=request_id, began=began)
         finally:
             structlog.contextvars.clear_contextvars()
+            set_origin(None)
 
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         # nothing is cleared: the context is this request's own, and a stream goes on logging in it
         began, request_id = time.perf_counter(), _bind(request)
+        set_origin(Origin.of(request))
         response: HttpResponseBase = await self.get_response(request)
         return _finish(request, response, request_id=request_id, began=began)
 
@@ -78,7 +83,8 @@ def _finish(request: HttpRequest, response: HttpResponseBase, *, request_id: str
         _name_request(response, request_id)
     duration_ms = round(1000 * (time.perf_counter() - began), 1)
     facts = {"method": request.method, "path": request.path, "status": response.status_code, "duration_ms": duration_ms}
-    logger.log(_level(request, response.status_code), "request.answered", **facts)
+    address = client_address(request)
+    logger.log(_level(request, response.status_code), "request.answered", **facts, client=address)
     return response
 
 

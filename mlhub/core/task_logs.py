@@ -51,6 +51,14 @@ def bind_task(
     )
 
 
+def bind_work(task: str, *, subject_id: str, request_id: str) -> None:
+    """Binds what a message of the work queue turned out to be about, in place of the request that sent the message."""
+    structlog.contextvars.bind_contextvars(task=task, subject=subject_id)
+    structlog.contextvars.unbind_contextvars("request_id")
+    if request_id:
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+
+
 @signals.task_postrun.connect
 def report_task(task: Task[Any, Any], state: str | None = None, **_: Any) -> None:
     """One entry a task; those about nothing in particular (sweeps) only when debugging. Celery reports failures."""

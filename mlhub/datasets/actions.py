@@ -12,12 +12,12 @@ from uuid import UUID
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
-from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.formats import guess
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.events.actions import append
 from mlhub.storage import actions as storage
+from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.stores import Staging
 from mlhub.tenants.models import Project, User
@@ -86,8 +86,10 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
     organisation = dataset.project.organisation
     require_role(actor, organisation, Role.MEMBER if dataset.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
-        for version_id in dataset.versions.values_list("id", flat=True):
+        version_ids = list(dataset.versions.values_list("id", flat=True))
+        for version_id in version_ids:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        work_queue.withdraw(version_ids)
         try:
             Dataset.objects.filter(pk=dataset.pk).delete()
         except models.ProtectedError as error:
@@ -143,7 +145,9 @@ def _add_version(
         created_by=actor,
     )
     storage.keep(staging, organisation=dataset.project.organisation, owner_kind=OWNER_KIND, owner_id=version.id)
-    send_on_commit(INSPECT, str(version.id))
+    work_queue.enqueue(
+        INSPECT, version.id, organisation=dataset.project.organisation, user=actor, size_bytes=size_bytes
+    )
     return version
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery's part of datasets: inspecting what was uploaded, and sending again what was lost."""
+"""Celery's part of datasets: inspecting what was uploaded, and queueing again what was lost."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from uuid import UUID
 
 from celery import shared_task
 
-from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
 from mlhub.datasets import actions
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
+from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
 
 STUCK_AFTER_S = 60.0
@@ -22,7 +23,7 @@ STUCK_AFTER_S = 60.0
 def inspect_version(version_id: str) -> None:
     """READY with schema and preview, or REFUSED with the reason. Sent twice, it works once.
 
-    What it raises is the platform's fault: the version stays, and the sweep sends it again, MAX_TRIES times in all.
+    What it raises is the platform's fault: the version stays, and it is queued again, MAX_TRIES times in all.
     """
     with work_lock(f"inspect:{version_id}") as is_mine:
         version = DatasetVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).first()
@@ -36,9 +37,14 @@ def inspect_version(version_id: str) -> None:
 
 @shared_task
 def sweep_uninspected() -> int:
-    """Sends again what has waited too long, for whatever reason; returns how many."""
-    stuck = DatasetVersion.objects.stuck_in_inspection(for_s=STUCK_AFTER_S).values_list("id", flat=True)[:500]
-    return sum(send(actions.INSPECT, str(version_id)) for version_id in stuck)
+    """Queues what has waited too long and is in no queue, as uploads of an earlier release are; returns how many."""
+    queued = WorkItem.objects.open().values("subject_id")
+    stuck = DatasetVersion.objects.stuck_in_inspection(for_s=STUCK_AFTER_S).exclude(pk__in=queued)
+    found = list(stuck.select_related("dataset__project__organisation", "created_by")[:500])
+    for version in found:
+        organisation = version.dataset.project.organisation
+        work_queue.enqueue(actions.INSPECT, version.id, organisation=organisation, user=version.created_by)
+    return len(found)
 
 
 def _inspect(version: DatasetVersion) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m mlhub.embedded up|down|status|env|doctor: the embedded platform, from the command line."""
+"""python -m mlhub.embedded up|down|status|backup|restore|env|doctor: the embedded platform, from the command line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 
@@ -17,6 +18,7 @@ from mlhub.backends.local import ClusterFileError
 from mlhub.embedded.doctor import examine
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.postgres import PostgresError
+from mlhub.embedded.recovery import backup, restore
 from mlhub.embedded.supervisor import AlreadyRunningError, StartError, Supervisor
 from mlhub.embedded.valkey import ValkeyError
 
@@ -31,12 +33,21 @@ def main() -> int:
     up.add_argument("--exit", action="store_true", help="stop when the demo has ended, with its status")
     commands.add_parser("down", help="stop a running platform")
     commands.add_parser("status", help="say whether it runs, and where")
+    backup = commands.add_parser("backup", help="write database, blobs and keys to one file, at any time")
+    backup.add_argument("file", type=Path)
+    backup.add_argument("--checkpoints", action="store_true", help="also the newest one of each unfinished job")
+    backup.add_argument("--verify", action="store_true", help="read the file, and load its database on trial")
+    restore = commands.add_parser("restore", help="make a stopped platform what a backup shows")
+    restore.add_argument("file", type=Path)
+    restore.add_argument("--force", action="store_true", help="also in place of a platform that people have used")
     commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
     commands.add_parser("doctor", help="check database, Valkey, web, rounds, sandbox, disk and folders")
     arguments = parser.parse_args()
     home, console = Home.of_environment(), Console(highlight=False)
     if arguments.command == "up":
         return _up(home, console, demo=arguments.demo, leave=arguments.exit)
+    if arguments.command in ("backup", "restore"):
+        return _recover(home, console, arguments)
     return {"down": _down, "status": _status, "env": _env, "doctor": _doctor}[arguments.command](home, console)
 
 
@@ -94,6 +105,20 @@ def _status(home: Home, console: Console) -> int:
     for name, process in platform.pids.items():
         console.print(f"  {name:<10} process {process}")
     return 0
+
+
+def _recover(home: Home, console: Console, arguments: argparse.Namespace) -> int:
+    try:
+        if arguments.command == "restore":
+            return restore(home, arguments.file, force=arguments.force)
+        options = [f"--{name}" for name in ("checkpoints", "verify") if getattr(arguments, name)]
+        return backup(home, arguments.file, options=options, is_running=_supervisor_pid(home) is not None)
+    except AlreadyRunningError as error:
+        console.print(str(error))
+        return ALREADY_RUNNING
+    except PostgresError as error:
+        console.print(f"The database could not be started. {error}")
+        return 1
 
 
 def _env(home: Home, console: Console) -> int:

@@ -44,8 +44,15 @@ class Home:
         return self.path / "logs"
 
     def prepare(self) -> None:
-        for folder in (self.path, self.logs, self.path / "static"):
-            folder.mkdir(parents=True, exist_ok=True)
+        """Makes the folders, closed to other users of the machine; folders of earlier versions are closed too.
+
+        As root, pods and PostgreSQL run as other users: those pass through some folders, and list none.
+        """
+        passed = 0o711 if os.geteuid() == 0 else 0o700
+        for name in ("", "blobs", "checkpoints", "nodes", "pods", "sandbox"):
+            _make(self.path / name, passed)
+        for name in ("logs", "secrets", "static"):
+            _make(self.path / name, 0o700)
         self.lock.touch()
 
     def secret(self, name: str) -> str:
@@ -57,6 +64,15 @@ class Home:
             path.touch(mode=0o600)
             path.write_text(secrets.token_hex(32))
         return path.read_text()
+
+    def replace_secret(self, name: str, value: str) -> None:
+        """Sets a secret to that of a backup, at once."""
+        folder = self.path / "secrets"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        temporary = folder / f".{name}"
+        temporary.touch(mode=0o600)
+        temporary.write_text(value)
+        temporary.replace(folder / name)
 
     def port(self, name: str, *, preferred: int | None = None) -> int:
         """The port of last time, or the preferred one, or a free one; whichever is free now."""
@@ -96,3 +112,8 @@ class Home:
             "PYTHONUNBUFFERED": "1",
             "OMP_NUM_THREADS": "1",
         }
+
+
+def _make(folder: Path, mode: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(mode)

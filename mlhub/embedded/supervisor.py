@@ -16,7 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -58,7 +58,8 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
     celery = [python, "-m", "celery", "--quiet", "-A", "mlhub.celery"]  # no banner between the entries of the log
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
-        "web": [*web, "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"],
+        # addresses come from mlhub/core/addresses.py, which knows the trusted proxies
+        "web": [*web, "--lifespan", "off", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "3"],
         "worker": [
             *celery,
             "worker",
@@ -118,7 +119,8 @@ class Supervisor:
         database_url, redis_url = self._start_servers()
         port = self.home.port("web", preferred=int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT))
         host = listen_host()
-        self.url = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{port}"  # noqa: S104 (compared, not bound)
+        is_everywhere = host == "0.0.0.0"  # noqa: S104 # nosec B104 - compared, not bound
+        self.url = f"http://{'127.0.0.1' if is_everywhere else host}:{port}"
         self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
         self.migrate(self.environment)
         self._report("database is up to date")
@@ -171,10 +173,11 @@ class Supervisor:
 
     def _wait_until_ready(self) -> None:
         until = time.monotonic() + READY_TIMEOUT_S
+        address = self.url + self.health_path
         while not self._stop_asked:
             with (
                 contextlib.suppress(urllib.error.URLError, OSError),
-                urllib.request.urlopen(self.url + self.health_path, timeout=5) as answer,  # noqa: S310 (our own address)
+                urllib.request.urlopen(address, timeout=5) as answer,  # noqa: S310 # nosec B310 - our own address
             ):
                 if answer.status == 200:
                     return
@@ -232,6 +235,29 @@ class Supervisor:
 
     def _report(self, line: str) -> None:
         self.console.print(f"[dim]{time.monotonic() - self._began:6.1f} s[/]  {line}")
+
+
+@contextlib.contextmanager
+def locked(home: Home) -> Iterator[None]:
+    """No platform runs in this folder while the block lasts. Raises AlreadyRunningError."""
+    with _take_lock(home):
+        yield
+
+
+@contextlib.contextmanager
+def database_of(home: Home) -> Iterator[str]:
+    """The address of the folder's database, started for the block; that of DATABASE_URL where it is set."""
+    if given := os.environ.get("DATABASE_URL"):
+        yield given
+        return
+    data = home.path / "pg18"
+    _wait_for_old_postgres(data)
+    postgres = Postgres(data, home.port("postgres"), home.secret("postgres"))
+    try:
+        postgres.start()
+        yield postgres.url
+    finally:
+        postgres.stop()
 
 
 def _take_lock(home: Home) -> TextIO:

@@ -14,8 +14,10 @@ from django.utils import timezone
 
 from mlhub.core.locks import lock_until_commit
 from mlhub.events.models import Event
-from mlhub.events.wakeups import EVENTS, job_topic, wake_on_commit
+from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit
 from mlhub.tenants.models import Organisation, User
+
+CHANGE_ACCESS = ("membership.", "token.revoked", "session.ended", "user.changed", "organisation.deleted")
 
 
 def append(
@@ -45,6 +47,15 @@ def append(
             at=at or timezone.now(),
             facts=json.loads(json.dumps(facts, cls=DjangoJSONEncoder)),
         )
-        topics = [EVENTS, job_topic(subject_id)] if subject_kind == "job" and subject_id else [EVENTS]
-        wake_on_commit(*topics)
+        wake_on_commit(*_topics(event))
     return event
+
+
+def _topics(event: Event) -> list[str]:
+    """Whom an event wakes: all who follow events, who follows its job, and streams of the user whose access changed."""
+    topics = [EVENTS]
+    if event.subject_kind == "job" and event.subject_id:
+        topics.append(job_topic(event.subject_id))
+    if event.kind.startswith(CHANGE_ACCESS) and (user_id := event.facts.get("user_id")):
+        topics.append(access_topic(user_id))
+    return topics

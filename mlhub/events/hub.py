@@ -35,9 +35,17 @@ class Listener:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._event = asyncio.Event()
+        self._topics: set[str] = set()
 
-    def wake(self) -> None:
+    def wake(self, topic: str) -> None:
+        self._topics.add(topic)
         self._event.set()
+
+    def heard(self, topic: str) -> bool:
+        """Returns whether something was published to this topic since this was asked last."""
+        is_news = topic in self._topics
+        self._topics.discard(topic)
+        return is_news
 
     async def wait(self, timeout_s: float) -> bool:
         """Returns whether something was published, or may have been while Redis was away."""
@@ -135,7 +143,7 @@ class Hub:
 
     def _wake(self, topic: str) -> None:
         for listener in self._listeners.get(topic, ()):
-            listener.wake()
+            listener.wake(topic)
 
     def _wake_all(self) -> None:
         for topic in list(self._listeners):

@@ -19,12 +19,21 @@ from rest_framework.views import APIView
 from mlhub.core.errors import DomainError
 from mlhub.core.problems import problem, problem_of
 from mlhub.tenants.authentication import ApiTokenAuthentication
-from mlhub.tenants.models import User
+from mlhub.tenants.models import ApiToken, User
+from mlhub.tenants.rate_limits import charge_user
 
-HEARTBEAT_S = 15.0
+HEARTBEAT_S = 10.0  # also how long a right that was taken away may go unnoticed when no wake-up comes
 HEARTBEAT = b": still here\n\n"
 COALESCE_S = 0.1  # what comes within this time after a frame goes into the next one
 LAST_EVENT_ID = "Last-Event-ID"
+END = {
+    "type": "object",
+    "properties": {
+        "code": {"type": "string", "description": "signed_out, token_ended, access_changed or gone."},
+        "detail": {"type": "string", "description": "Why the stream ends, for people."},
+    },
+    "required": ["code", "detail"],
+}
 
 
 class EventStreamView(APIView):
@@ -58,7 +67,8 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
         f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
         f"\n\n{listed}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
         f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
-        " nothing that happened between is lost."
+        " nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's"
+        " session, token, role or membership was taken away, or when there is nothing left to follow."
     )
     place = "The id of the last frame that was seen; without it, the stream begins now."
     return extend_schema(
@@ -69,7 +79,7 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
             OpenApiParameter("last_event_id", str, description=f"As the header {LAST_EVENT_ID}, which comes first."),
         ],
         responses={(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR, "Frames, until the client leaves.")},
-        extensions={"x-events": {name: schema for name, (_, schema) in events.items()}},
+        extensions={"x-events": {**{name: schema for name, (_, schema) in events.items()}, "end": END}},
     )
 
 
@@ -86,17 +96,32 @@ def respond(frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
     return StreamingHttpResponse(frames, content_type="text/event-stream", headers=headers)
 
 
+def has_token(request: HttpRequest) -> bool:
+    """Whether the request is authenticated by a token, which comes before a session."""
+    return request.headers.get("Authorization", "").partition(" ")[0].lower() == "bearer"
+
+
 def authenticated_user(request: HttpRequest) -> User | AnonymousUser:
-    """Reads the database. Returns AnonymousUser for a wrong token or one that may not read."""
+    """Reads the database, and charges the request to the user's budget of reads.
+
+    Returns AnonymousUser for a wrong token or one that may not read. Raises RateLimitedError.
+    """
+    user, token = _user_and_token(request)
+    if isinstance(user, User):
+        charge_user(request, user, token=token, budget="reads")
+    return user
+
+
+def _user_and_token(request: HttpRequest) -> tuple[User | AnonymousUser, ApiToken | None]:
     try:
         found = ApiTokenAuthentication().authenticate(request)  # type: ignore[arg-type]
     except exceptions.AuthenticationFailed:
-        return AnonymousUser()
+        return AnonymousUser(), None
     if found is not None:
         user, token = found
-        return user if "read" in token.scopes else AnonymousUser()
+        return (user, token) if "read" in token.scopes else (AnonymousUser(), None)
     user_of_session = request.user
-    return user_of_session if isinstance(user_of_session, User) else AnonymousUser()
+    return (user_of_session if isinstance(user_of_session, User) else AnonymousUser()), None
 
 
 def last_event_id(request: HttpRequest) -> str:

@@ -25,6 +25,11 @@ def job_topic(job_id: UUID | str) -> str:
     return f"job:{job_id}"
 
 
+def access_topic(user_id: UUID | str) -> str:
+    """A membership, a role, a session or a token of this user has changed."""
+    return f"access:{user_id}"
+
+
 def channel(topic: str) -> str:
     return PREFIX + topic
 

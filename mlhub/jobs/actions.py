@@ -9,17 +9,19 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from mlhub.core.dispatch import send_on_commit
-from mlhub.core.errors import ConflictError
+from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request, check_room, check_versions
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
+from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.jobs.submission_limits import check_storage_left, check_waiting_jobs
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
+from mlhub.storage import work_queue
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -54,7 +56,9 @@ def submit_job(
     fingerprint = _fingerprint(project, dataset_version, model_version, name, request)
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
+    check_priority(project, request.get("priority", 0), actor=actor)
     check_versions(project, dataset_version, model_version)
+    check_storage_left(project.organisation)
     kind = request.pop("kind", JobKind.TRAIN)
     if kind == JobKind.TRAIN:
         request = with_training_defaults(dataset_version, request)
@@ -64,6 +68,7 @@ def submit_job(
         check_room(project.organisation, request["min_workers"])
     try:
         with transaction.atomic():
+            check_waiting_jobs(project.organisation, actor)
             job: Job = Job.objects.create(
                 project=project,
                 name=name or _usual_name(kind, dataset_version, model_version),
@@ -76,7 +81,7 @@ def submit_job(
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            send_on_commit(HAND_OFF, str(job.id))
+            work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)
@@ -91,6 +96,7 @@ def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job
     if job.kind == JobKind.TRAIN:
         request = {field: getattr(job, field) for field in CLONED} | overrides
     else:
+        _refuse_settings_of_training(job, overrides)
         request = {field: getattr(job, field) for field in CLONED_PREDICTION} | overrides
         request |= {field: job.prediction[field] for field in ASKED}
     return submit_job(
@@ -169,6 +175,15 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             advance(job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version)
     job.refresh_from_db()
     return job
+
+
+def _refuse_settings_of_training(job: Job, overrides: dict[str, Any]) -> None:
+    """A prediction takes its hyperparameters, seed and strategy from the training. Raises InvalidInputError."""
+    for field in overrides:
+        if field in CLONED and field not in CLONED_PREDICTION:
+            raise InvalidInputError(
+                f"A job of kind {job.kind} does not take {field}.", field=field, remedy=f"Leave {field} out."
+            )
 
 
 def _usual_name(kind: str, dataset: DatasetVersion, model: ModelVersion) -> str:

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,9 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 
+from mlhub.core.installation import first_attempt_number
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs.causes import failure, judge_failure
+from mlhub.jobs.credentials import token_of
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
 from mlhub.jobs.states import Intent, Trigger
@@ -40,16 +40,6 @@ class Held:
     n_servers: int
 
 
-def token_of(attempt_id: UUID) -> str:
-    """The attempt's bearer token. It can be made again, so that a launch that was cut short can be repeated."""
-    return "mla_" + _secret("token", attempt_id)
-
-
-def gang_secret_of(attempt_id: UUID) -> str:
-    """What the gang's members prove to each other, in hex."""
-    return _secret("gang", attempt_id)
-
-
 def open_attempt(
     job: Job,
     *,
@@ -64,7 +54,8 @@ def open_attempt(
 ) -> Attempt | None:
     """QUEUED becomes STARTING with an attempt and its allocations. Returns None when the job was moved first."""
     with transaction.atomic():
-        number = (job.attempts.aggregate(newest=Max("number"))["newest"] or 0) + 1
+        newest = job.attempts.aggregate(newest=Max("number"))["newest"] or 0
+        number = max(newest + 1, first_attempt_number())
         attempt = Attempt(
             job=job,
             number=number,
@@ -146,16 +137,21 @@ def close_succeeded(attempt: Attempt, *, now: datetime) -> None:
         )
 
 
-def close_stopped(attempt: Attempt, *, cause: Cause | None, message: str, now: datetime) -> None:
-    """The gang left as it was asked to; where the job goes is what its user wants by now."""
+def close_stopped(
+    attempt: Attempt, *, cause: Cause | None, message: str, now: datetime, reason: str | None = None
+) -> None:
+    """The gang left as it was asked to; where the job goes is what its user wants by now.
+
+    reason: why a job that is to run goes back to the queue; that of the request to stop by default.
+    """
     with transaction.atomic():
         job = _close(attempt, outcome="stopped", cause=cause, message=message, now=now)
-        trigger, reason = {
-            Intent.RUN: (Trigger.GANG_STOPPED, job.reason or "preempted"),
+        trigger, why = {
+            Intent.RUN: (Trigger.GANG_STOPPED, reason or job.reason or "preempted"),
             Intent.PAUSE: (Trigger.GANG_STOPPED_FOR_PAUSE, "paused"),
             Intent.CANCEL: (Trigger.GANG_STOPPED_FOR_CANCEL, "cancelled"),
         }[Intent(job.intent)]
-        advance(job.id, trigger=trigger, reason=reason, attempt_id=attempt.id, now=now)
+        advance(job.id, trigger=trigger, reason=why, attempt_id=attempt.id, now=now)
 
 
 def close_failed(attempt: Attempt, *, cause: Cause, message: str, now: datetime, last_words: str = "") -> None:
@@ -262,7 +258,3 @@ def attempt_to_launch(attempt_id: UUID) -> Attempt:
     )  # fmt: skip
     placed: Attempt = found.prefetch_related("allocations").get(pk=attempt_id)
     return placed
-
-
-def _secret(purpose: str, attempt_id: UUID) -> str:
-    return hmac.new(settings.SECRET_KEY.encode(), f"{purpose}|{attempt_id}".encode(), hashlib.sha256).hexdigest()

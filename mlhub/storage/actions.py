@@ -17,6 +17,7 @@ from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, QuotaExceededError
+from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
 from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import Staging, blob_store
@@ -24,12 +25,21 @@ from mlhub.tenants.models import Organisation, Quota
 
 logger = structlog.stdlib.get_logger(__name__)
 UNHELD_FOR = timedelta(days=1)
+REMOVAL = "removal of blobs"  # a lock: blobs are not removed while a backup is made
 BATCH = 1000
 
 
 def used_bytes(organisation: Organisation) -> int:
     """Storage that counts against the organisation's quota."""
     return Holding.objects.used_bytes(organisation)
+
+
+def bytes_left(organisation: Organisation) -> int | None:
+    """What the organisation's quota still has room for; 0 or less when it is used up, None without a limit."""
+    quota = Quota.objects.filter(organisation=organisation).first()
+    if quota is None or quota.max_storage_bytes is None:
+        return None
+    return int(quota.max_storage_bytes) - used_bytes(organisation)
 
 
 def keep(
@@ -85,7 +95,12 @@ def release(*, owner_kind: str, owner_id: UUID) -> int:
 
 
 def collect(sha256: str) -> bool:
-    """Removes a blob, row and bytes, if no owner holds it and no upload stored it lately. Returns whether it did."""
+    """Removes a blob, row and bytes, if no owner holds it and no upload stored it lately. Returns whether it did.
+
+    For a while after a restore nothing is removed: work that this database does not know may need the bytes.
+    """
+    if is_restored_lately(timezone.now()):
+        return False
     store = blob_store()
     with transaction.atomic():
         lock_until_commit(f"blob:{sha256}")

@@ -15,6 +15,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.utils.http import content_disposition_header
 
 from mlhub.core.problems import problem
+from mlhub.events.access import DownloadAccess
+from mlhub.events.hub import hub
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
 
@@ -86,7 +88,8 @@ def _response(
     begin, end = _span(request, etag=etag, size_bytes=size_bytes) or (0, size_bytes)
     file.seek(begin)
     # ASGI would collect a synchronous iterator in memory before it sends the first byte
-    pieces = _read_async(file, end - begin) if isinstance(request, ASGIRequest) else _read(file, end - begin)
+    read = _read_async if isinstance(request, ASGIRequest) else _read
+    pieces = read(file, end - begin, DownloadAccess(request))
     response = StreamingHttpResponse(pieces, content_type=content_type)
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]
     response.headers["Content-Length"] = str(end - begin)
@@ -101,14 +104,18 @@ def _response(
     return response
 
 
-def _read(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:
+def _read(file: BinaryIO, n_bytes: int, access: DownloadAccess) -> Iterator[bytes]:
     while n_bytes > 0 and (piece := file.read(min(CHUNK_BYTES, n_bytes))):
         n_bytes -= len(piece)
+        if access.is_due:
+            access.check()
         yield piece
 
 
-async def _read_async(file: BinaryIO, n_bytes: int) -> AsyncIterator[bytes]:
+async def _read_async(file: BinaryIO, n_bytes: int, access: DownloadAccess) -> AsyncIterator[bytes]:
     read = sync_to_async(file.read, thread_sensitive=False)
     while n_bytes > 0 and (piece := await read(min(CHUNK_BYTES, n_bytes))):
         n_bytes -= len(piece)
+        if access.is_due:
+            await hub().read(access.check)
         yield piece

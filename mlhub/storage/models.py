@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blobs, named by their content, and holdings: which organisation keeps which blob for what."""
+"""Blobs, named by their content; holdings: which organisation keeps which blob for what; the sandbox's queue."""
 
 from __future__ import annotations
 
 from django.db import models
 
 from mlhub.core.ids import new_id
-from mlhub.storage.querysets import BlobQuerySet, HoldingQuerySet
-from mlhub.tenants.models import Organisation
+from mlhub.storage.querysets import BlobQuerySet, HoldingQuerySet, WorkItemQuerySet
+from mlhub.tenants.models import Organisation, User
 
 
 class Blob(models.Model):
@@ -40,3 +40,32 @@ class Holding(models.Model):
             models.UniqueConstraint(fields=["owner_kind", "owner_id", "blob"], name="one_holding_per_owner_and_blob")
         ]
         indexes = [models.Index(fields=["organisation", "blob"])]
+
+
+class WorkItem(models.Model):
+    """Work in the sandbox that waits, is under way or has ended: see work_queue.py. Ended items stay for an hour."""
+
+    id = models.BigAutoField(primary_key=True)
+    task = models.CharField(max_length=100)  # the full name of the Celery task that does it
+    subject_id = models.UUIDField()  # of the dataset version, model version or job; what the task is called with
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
+    is_bulk = models.BooleanField(default=False)
+    request_id = models.CharField(max_length=64, blank=True)  # of the request that asked for it, for the logs
+    queued_at = models.DateTimeField(auto_now_add=True)
+    not_before = models.DateTimeField(null=True)  # after a failure of the platform
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    objects = WorkItemQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["task", "subject_id"], condition=models.Q(ended_at=None), name="one_open_work_item"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["organisation", "user"], condition=models.Q(ended_at=None), name="open_work_items"),
+            models.Index(fields=["subject_id"]),
+        ]

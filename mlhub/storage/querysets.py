@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of blobs and holdings."""
+"""Reads of blobs, holdings and the sandbox's queue."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
+from django.utils import timezone
 
 from mlhub.tenants.querysets import TenantOwnedQuerySet
 
@@ -27,3 +28,19 @@ class HoldingQuerySet(TenantOwnedQuerySet):
         held = self.filter(organisation=organisation).values("blob").distinct()
         total = held.aggregate(total=models.Sum("blob__size_bytes"))["total"]
         return int(total or 0)
+
+
+class WorkItemQuerySet(TenantOwnedQuerySet):
+    def open(self) -> Self:
+        """Waiting or under way."""
+        return self.filter(ended_at=None)
+
+    def waiting(self) -> Self:
+        return self.open().filter(started_at=None)
+
+    def running(self) -> Self:
+        return self.open().exclude(started_at=None)
+
+    def due(self) -> Self:
+        """Waiting, and not for a later time."""
+        return self.waiting().filter(models.Q(not_before=None) | models.Q(not_before__lte=timezone.now()))

@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import os
 import re
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self
 
-from mlhub.core.errors import TooLargeError
+import structlog
 
+from mlhub.core.errors import TooLargeError, UnavailableError
+
+logger = structlog.stdlib.get_logger(__name__)
 CHUNK_BYTES = 2**20
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+RETRY_AFTER_S = 60
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -30,8 +38,9 @@ class Staging:
     """
 
     def __init__(self, folder: Path, *, limit_bytes: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix="staged-")
+        with room_on_disk():
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=folder, prefix="staged-")
         self.path = Path(name)
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
@@ -50,19 +59,22 @@ class Staging:
                 limit_bytes=self.limit_bytes,
             )
         self._hash.update(chunk)
-        self._file.write(chunk)
+        with room_on_disk():
+            self._file.write(chunk)
 
     def finish(self) -> Stored:
         """The name and the size, once the bytes are safe on the disk. May be called again."""
         if not self._file.closed:
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with room_on_disk():
+                self._file.flush()
+                os.fsync(self._file.fileno())
             self._file.close()
         return Stored(self._hash.hexdigest(), self.size_bytes)
 
     def discard(self) -> None:
         """Removes the bytes if they were not stored."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # what is buffered is not wanted any more
+            self._file.close()
         self.path.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -72,6 +84,22 @@ class Staging:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.discard()
+
+
+@contextlib.contextmanager
+def room_on_disk() -> Iterator[None]:
+    """A full or read-only disk is no fault of the request: raises UnavailableError, so that it is sent again later."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        logger.error("storage.no_room", error=error)
+        raise UnavailableError(
+            "The platform's store takes no bytes at the moment: it is full or read-only.",
+            remedy="Try again later; an administrator must make room.",
+            retry_after_s=RETRY_AFTER_S,
+        ) from error
 
 
 def copy_into(staging: Staging, stream: BinaryIO) -> None:

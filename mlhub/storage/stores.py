@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 
 from django.conf import settings
 
-from mlhub.storage.staging import CHUNK_BYTES, SHA256, Staging, Stored, age_of_file_s, copy_into, sweep
+from mlhub.storage.staging import CHUNK_BYTES, SHA256, Staging, Stored, age_of_file_s, copy_into, room_on_disk, sweep
 
 __all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "Staging", "Stored", "blob_store"]
 
@@ -77,12 +77,13 @@ class DiskStore:
     def keep(self, staging: Staging) -> Stored:
         stored = staging.finish()
         target = self.path(stored.sha256)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.chmod(staging.path, 0o444)
-        os.utime(staging.path)
-        # replaced even when it exists: the fresh time keeps the collector away until it is held
-        os.replace(staging.path, target)
-        _sync_folder(target.parent)
+        with room_on_disk():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.chmod(staging.path, 0o444)
+            os.utime(staging.path)
+            # replaced even when it exists: the fresh time keeps the collector away until it is held
+            os.replace(staging.path, target)
+            _sync_folder(target.parent)
         return stored
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:

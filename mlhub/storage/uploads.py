@@ -61,6 +61,7 @@ class UploadMixin(_View):
     """A view whose multipart files are StagedFiles."""
 
     parser_classes = [MultiPartParser]
+    rate_limit_budgets = {"POST": "uploads"}
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         request.upload_handlers = [StagingHandler(request)]

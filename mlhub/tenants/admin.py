@@ -11,6 +11,7 @@ from django.contrib.auth.admin import UserAdmin
 
 from mlhub.core.errors import DomainError
 from mlhub.tenants import actions
+from mlhub.tenants.audit import record
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
 
@@ -21,11 +22,29 @@ if TYPE_CHECKING:
 
 admin.site.site_header = "MLHub"
 admin.site.site_title = "MLHub"
-admin.site.register(User, UserAdmin)
 
 
 def _actor(request: HttpRequest) -> User:
     return cast("User", request.user)
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):
+    """Django's page of accounts, whose changes are audited: rights, password, active or not."""
+
+    def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
+        """Called for each change that is made on these pages, the password's too."""
+        record(
+            "user.changed",
+            organisation=None,
+            subject_kind="user",
+            subject_id=obj.pk,
+            actor=_actor(request),
+            username=obj.username,
+            user_id=obj.pk,
+            change=message,
+        )
+        return super().log_change(request, obj, message)
 
 
 @admin.register(Quota)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from mlhub.core.origin import current_origin
+
 if TYPE_CHECKING:
     from uuid import UUID
 
@@ -39,7 +41,14 @@ def record(
     actor: User | None,
     **facts: Any,
 ) -> None:
-    """Appends an event in the present transaction through the recorder that settings.AUDIT_RECORDER names."""
+    """Appends an event in the present transaction through the recorder that settings.AUDIT_RECORDER names.
+
+    Events without an organisation, which only platform administrators see, carry the address and the user agent of
+    the request.
+    """
+    origin = current_origin() if organisation is None else None
+    if origin is not None:
+        facts |= {"address": origin.address, "user_agent": origin.user_agent}
     recorder = _recorder(getattr(settings, "AUDIT_RECORDER", DEFAULT_RECORDER))
     recorder(kind, organisation=organisation, subject_kind=subject_kind, subject_id=subject_id, actor=actor, **facts)
 

@@ -7,7 +7,9 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from mlhub.core.ids import new_id
+from mlhub.tenants.accounts import AccountManager
 from mlhub.tenants.querysets import (
+    InvitationQuerySet,
     OrganisationQuerySet,
     ProjectOwnedQuerySet,
     ProjectQuerySet,
@@ -22,6 +24,8 @@ class User(AbstractUser):
     """A person or a service account. is_staff = platform administrator."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+
+    objects = AccountManager()
 
 
 class Organisation(models.Model):
@@ -82,11 +86,38 @@ class Membership(models.Model):
         constraints = [models.UniqueConstraint(fields=["user", "organisation"], name="one_membership_per_organisation")]
 
 
+class Invitation(models.Model):
+    """An offer to belong to an organisation, to whoever has an account of this name; there may be none.
+
+    answer: "" while it waits; accepted or declined by the invited, withdrawn by an admin.
+    """
+
+    ANSWERS = [(word, word) for word in ("accepted", "declined", "withdrawn")]
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="invitations")
+    username = models.CharField(max_length=150)
+    role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
+    invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    answer = models.CharField(max_length=10, choices=ANSWERS, blank=True, default="")
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "username"], condition=models.Q(answer=""), name="one_invitation_that_waits"
+            )
+        ]
+
+
 class QuotaRules(models.Model):
     """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
     shares_fairly: what none of its parts is guaranteed goes to them by weight. half_life_s: of their use, by which it
-    is their turn; 0 = only what they hold now counts. The words are the scheduler's: see docs/guides/quota.md.
+    is their turn; 0 = only what they hold now counts. max_priority: of members' jobs. Words as in docs/guides/quota.md.
     """
 
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
@@ -98,6 +129,7 @@ class QuotaRules(models.Model):
     lend_limit = models.PositiveIntegerField(null=True, blank=True)
     reclaim = models.CharField(max_length=20, choices=RECLAIM, default="any")
     weight = models.FloatField(default=1.0)
+    max_priority = models.SmallIntegerField(null=True, blank=True)
     shares_fairly = models.BooleanField(default=False)
     half_life_s = models.FloatField(default=0.0)
     version = models.PositiveIntegerField(default=1)

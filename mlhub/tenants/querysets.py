@@ -49,6 +49,16 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
         return found
 
 
+class InvitationQuerySet(TenantOwnedQuerySet):
+    def waiting(self) -> Self:
+        """Neither answered nor expired."""
+        return self.filter(answer="", expires_at__gt=timezone.now())
+
+    def to_user(self, user: User) -> Self:
+        """Those that this user may answer."""
+        return self.waiting().filter(username=user.username)
+
+
 class OrganisationQuerySet(TenantOwnedQuerySet):
     organisation_path = ""
 

@@ -28,6 +28,7 @@ class ExitCode(IntEnum):
     NOT_A_NUMBER = 69  # the loss became NaN or infinite
     REPORT_REFUSED = 70  # the platform no longer accepts this attempt (fenced)
     IO_ERROR = 71  # a file of the platform could not be read or written
+    STORAGE_QUOTA = 72  # the storage quota has no room for the result
     PREEMPTED = 75  # asked to stop, saved a checkpoint, left
     TIMEOUT = 76  # the gang did not assemble in time
 
@@ -78,6 +79,11 @@ class Cause(StrEnum):
         "Look for an endless loop, a deadlock or a wait for something that never comes. A script must report now and "
         "then (mlhub.runtime.report, TensorBoard or MLflow); where steps take long by nature, raise "
         "limits.stall_s. The last checkpoint is kept for a day.",
+    )  # fmt: skip
+    STORAGE_QUOTA = (
+        "storage_quota", _U, "The organisation's storage quota has no room for the result.",
+        "Delete datasets, models or trained versions that are no longer needed, or ask an administrator for a larger "
+        "quota; then clone the job. The last checkpoint is kept for a day.",
     )  # fmt: skip
     CRASHED = (
         "crashed", _P, "A process crashed in native code.",

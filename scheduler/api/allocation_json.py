@@ -10,6 +10,7 @@ from scheduler.api.snapshot import GangAllocation, Mode, NodeAllocation
 
 
 def allocation_to_json(allocation: GangAllocation) -> dict[str, Any]:
+    """Returns a gang allocation as JSON values, which allocation_from_json() reads back exactly."""
     shares = [{"node": s.node, "gpus": list(s.gpus), "n_servers": s.n_servers} for s in allocation.shares]
     return {
         "mode": allocation.mode.value,
@@ -20,6 +21,9 @@ def allocation_to_json(allocation: GangAllocation) -> dict[str, Any]:
 
 
 def allocation_from_json(value: Mapping[str, Any]) -> GangAllocation:
-    """Raises KeyError, TypeError or ValueError for a value that allocation_to_json did not write."""
+    """Returns the gang allocation that allocation_to_json() wrote.
+
+    Raises KeyError, TypeError or ValueError for any other value.
+    """
     shares = tuple(NodeAllocation(s["node"], tuple(s["gpus"]), s["n_servers"]) for s in value["shares"])
     return GangAllocation(Mode(value["mode"]), value["n_workers"], value["n_servers"], shares)

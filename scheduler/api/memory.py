@@ -26,7 +26,7 @@ class ResizePromise:
 
 @dataclass(frozen=True)
 class RoundMemory:
-    """What outlives a round.
+    """Holds what one round hands to the next one; everything else is in the snapshot.
 
     policy: the name of the policy that decided; policy_values: what it wants back in its next round.
     prediction_intervals, arrival_effects, job_lengths: what the models learnt, in the form that they write and read.
@@ -46,19 +46,22 @@ class RoundMemory:
     decayed_usage: Json = field(default_factory=dict)
 
     def values_for(self, policy: str) -> Json:
-        """What this policy wanted back; empty for any other policy than the one that decided."""
+        """Returns what this policy wanted back; an empty mapping for any other policy than the one that decided."""
         return self.policy_values if self.policy == policy else {}
 
     def for_other_policy(self) -> RoundMemory:
-        """What is kept when another policy takes over: promised allocations and what tenants used."""
+        """Returns what is kept when another policy takes over: promised allocations and what tenants used."""
         return RoundMemory(resizing=self.resizing, decayed_usage=self.decayed_usage)
 
     def known_jobs(self) -> frozenset[str]:
-        """Jobs that earlier rounds saw; a snapshot without one of them tells whether it ended or was withdrawn."""
+        """Returns the jobs that earlier rounds saw; a snapshot without one of them says whether it ended or was
+        withdrawn.
+        """
         learnt = (self.prediction_intervals, self.job_lengths)
         return frozenset(job_id for each in learnt for job_id in each.get("open", ()))
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the memory as JSON values, with the version of their form."""
         return {
             "version": self.VERSION,
             "policy": self.policy,
@@ -73,7 +76,10 @@ class RoundMemory:
 
     @classmethod
     def from_json(cls, value: Json) -> RoundMemory:
-        """Reads versions 1 and 2; {} is the memory of a first round. Raises ValueError for anything else."""
+        """Returns the memory of its JSON values, of version 1 or 2; {} is the memory of a first round.
+
+        Raises ValueError for anything else.
+        """
         version = value.get("version", 1)
         if version not in (1, cls.VERSION):
             raise ValueError(f"this memory has version {version!r}; this MLHub reads versions 1 and {cls.VERSION}")

@@ -14,7 +14,10 @@ from scheduler.api.snapshot import GangAllocation
 
 
 class Reason(StrEnum):
-    """Why a job waits, starts, changes or stays. SENTENCES holds the text; the facts of an explanation fill it."""
+    """Names why a job waits, starts, changes or stays.
+
+    SENTENCES holds the text; the facts of an explanation fill it.
+    """
 
     # why a job waits
     PREFLIGHT = "preflight"
@@ -195,13 +198,14 @@ SENTENCES: Mapping[Reason, str] = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """A reason with its numbers. sentence: the words for people."""
+    """Holds a reason with its numbers; sentence is the text for people."""
 
     reason: Reason
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
+        """Returns the text for people, with the numbers filled in."""
         return _ONE.sub(_singular, SENTENCES[self.reason].format(**self.facts))
 
 
@@ -216,7 +220,7 @@ def _singular(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class Prediction:
-    """When a job starts and ends, as the models see it; seconds on the snapshot's clock. None = not known yet."""
+    """Holds when a job is predicted to start and end, in seconds on the snapshot's clock; None means not known yet."""
 
     start_p50_s: float | None = None
     finish_p50_s: float | None = None
@@ -226,7 +230,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Launch:
-    """Start a waiting job on this allocation."""
+    """Starts a waiting job on this allocation."""
 
     job: str
     allocation: GangAllocation
@@ -236,7 +240,10 @@ class Launch:
 
 @dataclass(frozen=True)
 class Resize:
-    """Restart a running job from its checkpoint with another mode, size or place. Its own GPUs count as free for it."""
+    """Restarts a running job from its checkpoint with another mode, size or place.
+
+    Its own GPUs count as free for it.
+    """
 
     job: str
     allocation: GangAllocation
@@ -246,7 +253,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class Preempt:
-    """Take a running job's GPUs back; it waits again."""
+    """Takes a running job's GPUs back; the job waits again."""
 
     job: str
     explanations: tuple[Explanation, ...]
@@ -255,7 +262,7 @@ class Preempt:
 
 @dataclass(frozen=True)
 class Keep:
-    """Leave a job that holds an allocation as it is."""
+    """Leaves a job that holds an allocation as it is."""
 
     job: str
     explanations: tuple[Explanation, ...]
@@ -264,7 +271,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Wait:
-    """A waiting job goes on waiting; explanations say why, the most binding first."""
+    """Leaves a waiting job waiting; explanations say why, the most binding reason first."""
 
     job: str
     explanations: tuple[Explanation, ...]
@@ -276,7 +283,7 @@ Decision = Launch | Resize | Preempt | Keep | Wait
 
 @dataclass(frozen=True)
 class Plan:
-    """A decision for every job of the snapshot, in the snapshot's order, and the memory for the next round.
+    """Holds a decision for every job of the snapshot, in the snapshot's order, and the memory for the next round.
 
     wake_at_s: when the policy wants to decide again although nothing else happens; None = it does not mind.
     order: all jobs that the policy decided on, the one that gets the next GPUs first.
@@ -289,7 +296,7 @@ class Plan:
     order: tuple[str, ...] = ()
 
     def of(self, job: str) -> Decision:
-        """The job's decision. Raises KeyError for a job that was not in the snapshot."""
+        """Returns the job's decision. Raises KeyError for a job that was not in the snapshot."""
         for decision in self.decisions:
             if decision.job == job:
                 return decision

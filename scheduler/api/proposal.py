@@ -12,7 +12,7 @@ from scheduler.api.plan import Explanation
 
 
 class Packing(StrEnum):
-    """How the workers of a gang are distributed over nodes.
+    """Says how the workers of a gang are distributed over nodes.
 
     TIGHT: fewest racks, then fewest nodes, then the tightest fit. ROOMIEST: the emptiest node first, as many nodes as
     it takes. PRICED: of several candidate placements the one with the shortest step, including what it costs other jobs
@@ -26,7 +26,7 @@ class Packing(StrEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """A job's size from now on. The explanations are used if the job starts or changes by it.
+    """Gives a job its size from now on; the explanations are used if the job starts or changes by it.
 
     least_workers: placement may give fewer workers, down to this many, where the whole size finds no good place; 0 =
     it may not. n_nodes: spread the gang over that many nodes evenly, if they have room; 0 = as the packing says.
@@ -54,7 +54,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A policy's answer. A running job without a grant is preempted.
+    """Holds a policy's answer; a running job without a grant is preempted.
 
     grants: in the order in which they are placed. order: all jobs, the one that gets the next GPU first.
     notes: why running jobs stay as they are or lose their GPUs. memory: for the policy's next round, JSON values only.

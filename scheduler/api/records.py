@@ -79,7 +79,7 @@ _RENAMED_REASONS: Mapping[str, str] = {  # codes of version 2
 
 
 def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
-    """JSON values only; links without a limit have bandwidth null."""
+    """Returns the snapshot as JSON values; the bandwidth of a link without a limit is null."""
     return {
         "version": VERSION,
         "now_s": snapshot.now_s,
@@ -95,6 +95,10 @@ def snapshot_to_json(snapshot: ClusterSnapshot) -> dict[str, Any]:
 
 
 def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
+    """Returns the snapshot that snapshot_to_json() wrote.
+
+    Raises KeyError, TypeError or ValueError for any other value.
+    """
     _check_version(value, "snapshot")
     try:
         return ClusterSnapshot(
@@ -113,7 +117,10 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """JSON values only. Each explanation carries its sentence too, for readers that do not know the reasons."""
+    """Returns the plan as JSON values.
+
+    Each explanation carries its sentence too, for readers that do not know the reasons.
+    """
     return {
         "version": VERSION,
         "policy": plan.policy,
@@ -125,6 +132,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_json(value: Mapping[str, Any]) -> Plan:
+    """Returns the plan that plan_to_json() wrote. Raises KeyError, TypeError or ValueError for any other value."""
     _check_version(value, "plan")
     try:
         decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])

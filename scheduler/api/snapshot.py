@@ -14,7 +14,7 @@ _TOP_PRIORITY = 8
 
 
 class Mode(StrEnum):
-    """How a job's workers synchronise. Same values as on the wire."""
+    """Names how a job's workers synchronise; the values are the same as on the wire."""
 
     ALL_REDUCE = "all_reduce"
     PARAMETER_SERVER = "parameter_server"
@@ -23,7 +23,7 @@ class Mode(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a job stands, as far as a round cares."""
+    """Names where a job stands, as far as a round needs to know."""
 
     WAITING = "waiting"  # wants GPUs, holds none
     STARTING = "starting"  # holds an allocation, does not train yet
@@ -33,7 +33,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class NodeAllocation:
-    """What one node gives to a job. gpus are GPU indices on that node; servers only use CPU and NIC."""
+    """Holds what one node gives to a job. gpus are GPU indices on that node; servers use CPU and NIC only."""
 
     node: str
     gpus: tuple[int, ...] = ()
@@ -42,7 +42,7 @@ class NodeAllocation:
 
 @dataclass(frozen=True)
 class GangAllocation:
-    """Mode, size and place of a gang. One worker a GPU; n_servers is 0 under all-reduce."""
+    """Holds mode, size and place of a gang, with one worker per GPU; n_servers is 0 under all-reduce."""
 
     mode: Mode
     n_workers: int
@@ -64,10 +64,10 @@ class GangAllocation:
 
 @dataclass(frozen=True)
 class SpeedObservation:
-    """A step time measured on a real allocation of the job, or of an earlier job of its family.
+    """Holds a step time measured on a real allocation of the job, or of an earlier job of its family.
 
-    share: of what the gang's links give it alone, the part that it had, for others sent over them, too; from the bytes
-    and seconds that its pods count.
+    share: the part of what the gang's links give it alone that it had, 0 to 1, because other gangs sent over them too;
+    it follows from the bytes and seconds that its pods count.
     """
 
     mode: Mode
@@ -87,10 +87,10 @@ class SpeedObservation:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a step of a job needs, measured with the job alone on its GPUs; None = that was not measured.
+    """Holds what a step of a job needs, measured with the job alone on its GPUs; None means not measured.
 
-    cpu_io_s, gpu_s, network_s: seconds a step of its stages. gpu_utilisation, memory_bandwidth: shares of what there
-    is, 0 to 1. gpu_memory_bytes: the most it holds on one GPU.
+    cpu_io_s, gpu_s, network_s: seconds per step of its stages. gpu_utilisation, memory_bandwidth: shares of what there
+    is, 0 to 1. gpu_memory_bytes: the most that it holds on one GPU.
     """
 
     cpu_io_s: float | None = None
@@ -103,7 +103,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class PairObservation:
-    """How fast jobs of two families ran on the same GPUs, each relative to itself alone, as measured."""
+    """Holds how fast jobs of two families ran on the same GPUs, each relative to itself alone, as measured."""
 
     family_a: str
     family_b: str
@@ -112,7 +112,7 @@ class PairObservation:
 
 
 class Needs(NamedTuple):
-    """What decides whether a job could ever run here."""
+    """Holds all that decides whether a job could ever run on a cluster."""
 
     tenant: str
     min_workers: int
@@ -192,47 +192,49 @@ class JobSnapshot:
     requested_servers: int | None = None
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
-        """The same job after more training."""
+        """Returns the same job after more training."""
         return replace(self, steps_done=steps_done, executed_gpu_s=executed_gpu_s)
 
     def moved_on(self, **changes: Any) -> JobSnapshot:
-        """The same job with these fields changed."""
+        """Returns the same job with these fields changed."""
         return replace(self, **changes)
 
     @property
     def priority_weight(self) -> float:
-        """What the job counts for where all are weighed: four times as much for each step of priority, up to eight."""
+        """Returns the weight of the job's priority: 4 for each step of priority, up to eight steps in both
+        directions.
+        """
         return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
 
     @cached_property
     def fixed_workers(self) -> int:
-        """The size that a policy of fixed sizes gives, within the job's limits."""
+        """Returns the size that a policy of fixed sizes gives, within the job's limits."""
         return max(self.min_workers, min(self.requested_workers or self.min_workers, self.max_workers))
 
     @cached_property
     def held(self) -> GangAllocation | None:
-        """What the job holds at this moment; None for a waiting job."""
+        """Returns what the job holds at this moment; None for a waiting job."""
         return None if self.phase is Phase.WAITING else self.allocation
 
     @cached_property
     def is_sound(self) -> bool:
-        """Whether its fields do not contradict each other."""
+        """Returns whether its fields do not contradict each other."""
         has_place = self.phase is Phase.WAITING or self.allocation is not None
         return has_place and 1 <= self.min_workers <= self.max_workers
 
     @cached_property
     def needs(self) -> Needs:
-        """Equal for jobs that could run on the same clusters."""
+        """Returns what decides where the job could run; it is equal for jobs that could run on the same clusters."""
         return Needs(self.tenant, self.min_workers, self.cpus_per_worker, self.memory_per_worker_bytes, self.gpu_types)
 
 
 def by_submission(job: JobSnapshot) -> tuple[int, float, str]:
-    """The usual order of a queue, as a sort key: higher priority first, then first come, first served."""
+    """Returns the sort key of the usual order of a queue: higher priority first, then first come, first served."""
     return -job.priority, job.submitted_at_s, job.id
 
 
 class Reclaim(StrEnum):
-    """Which running jobs are preempted when an owner below its guarantee reclaims what others borrowed."""
+    """Names which running jobs are preempted when an owner below its guarantee reclaims what others borrowed."""
 
     NEVER = "never"  # none: the owner waits until borrowers end
     LOWER_PRIORITY = "lower_priority"  # borrowers' jobs of a lower priority than the one that waits
@@ -269,9 +271,10 @@ class TenantSnapshot:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """Everything a round may know. seed makes random choices repeatable. pairs: what sharing gave so far.
+    """Holds everything that a round may know. seed makes random choices repeatable.
 
-    withdrawn: jobs of earlier rounds that are gone without having ended: cancelled, failed or paused.
+    pairs: speeds of co-located jobs, as measured so far. withdrawn: jobs of earlier rounds that are gone without having
+    ended: cancelled, failed or paused.
     """
 
     now_s: float

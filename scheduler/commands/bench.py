@@ -25,6 +25,7 @@ WARM_UP = 12  # rounds until as many jobs end as in any later round, and all fam
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("bench", help="how long a round takes, in steady state, and how much memory")
     parser.add_argument("--gpus", type=count, required=True, metavar="N")
     parser.add_argument("--jobs", type=count, required=True, metavar="M", help="live jobs: running and waiting")

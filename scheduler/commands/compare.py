@@ -29,6 +29,7 @@ from scheduler.simulator.reports.summary import csv_of, curve_rows, markdown_of
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("compare", help="play the same traces under several policies")
     parser.add_argument("--policies", required=True, metavar="A,B", help="names, or label=name for one of them twice")
     parser.add_argument("--param", action="append", default=[], metavar="LABEL.K=V", help="a parameter of one of them")

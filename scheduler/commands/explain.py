@@ -11,6 +11,7 @@ from scheduler.simulator.recorded_rounds import story_of
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("explain", help="tell why a job of a recorded round waits, runs or leaves")
     parser.add_argument("rounds", metavar="FILE")
     parser.add_argument("--job", metavar="ID", help="this job only")

@@ -18,6 +18,7 @@ from scheduler.simulator.traces.trace import BadInput
 
 
 def add_failures(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that describe failures."""
     group = parser.add_argument_group("failures", "jobs on a lost node go back to their last checkpoint and wait again")
     group.add_argument("--failures", metavar="FILE", help="YAML: lost: and slow:, each a list of {node, at_s, for_s}")
     group.add_argument("--node-mtbf-s", type=seconds, metavar="S", help="mean time between two losses of a node")
@@ -31,7 +32,7 @@ def add_failures(parser: argparse.ArgumentParser) -> None:
 
 
 def pace(text: str) -> float:
-    """A number of at least 1, for argparse."""
+    """Returns a number of at least 1, for argparse."""
     try:
         value = float(text)
     except ValueError:
@@ -42,7 +43,8 @@ def pace(text: str) -> float:
 
 
 def with_failures(arguments: argparse.Namespace, environment: Environment, *, name: str) -> Environment:
-    """The environment with the failures that add_failures' options ask for; itself if they ask for none.
+    """Returns the environment with the failures that the options of add_failures() describe; itself if they describe
+    none.
 
     Raises BadInput for an environment that cannot take progress back, or a file that cannot be used.
     """

@@ -20,7 +20,7 @@ from scheduler.simulator.traces.trace import BadInput
 
 
 def read_text(path: str) -> str:
-    """Raises BadInput for what is not UTF-8, OSError for what cannot be read."""
+    """Returns the text of a file. Raises BadInput for what is not UTF-8, OSError for what cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")  # spreadsheets put a mark at the beginning
     except UnicodeDecodeError as error:
@@ -28,7 +28,7 @@ def read_text(path: str) -> str:
 
 
 def write_json(path: str, value: Any) -> None:
-    """A path of - is the terminal."""
+    """Writes the value as JSON; a path of - is the terminal."""
     text = json.dumps(value, indent=1)
     if path == "-":
         print(text)
@@ -37,11 +37,12 @@ def write_json(path: str, value: Any) -> None:
 
 
 def write_text(path: str, text: str) -> None:
+    """Writes the text to the file."""
     Path(path).write_text(text, encoding="utf-8")
 
 
 def check_can_write(path: str | None) -> None:
-    """Before anything is computed. Raises BadInput for a file that could not be written in the end."""
+    """Checks, before anything is computed, that the file can be written. Raises BadInput if it cannot."""
     if path is None or path == "-":
         return
     folder = Path(path).absolute().parent
@@ -54,27 +55,27 @@ def check_can_write(path: str | None) -> None:
 
 
 def check_can_fill(path: str | None) -> None:
-    """Before anything is computed. Raises BadInput for a folder that could not be made in the end."""
+    """Checks, before anything is computed, that the folder can be made. Raises BadInput if it cannot."""
     if path is not None and Path(path).exists() and not Path(path).is_dir():
         raise BadInput(path, None, "it is a file; name a folder")
 
 
 def fill(path: str, files: Mapping[str, str | bytes]) -> None:
-    """Write the files into the folder, which is made if it is not there."""
+    """Writes the files into the folder, which is made if it is not there."""
     Path(path).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (Path(path) / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def has_matplotlib() -> bool:
-    """Says so where it is not there."""
+    """Returns whether matplotlib is installed, and says so on standard error if it is not."""
     if not can_draw():
         print("scheduler: no figures, for matplotlib is not installed", file=sys.stderr)
     return can_draw()
 
 
 def read_rounds(path: str) -> list[RecordedRound]:
-    """Raises BadInput, also for a file without any round."""
+    """Returns the rounds of a file. Raises BadInput for a file that cannot be used, or without any round."""
     text = read_text(path)
     try:
         rounds = rounds_from_json(json.loads(text))
@@ -88,7 +89,7 @@ def read_rounds(path: str) -> list[RecordedRound]:
 
 
 def read_cluster(path: str) -> Cluster:
-    """nXgY.csv, or MLHub's YAML."""
+    """Returns the cluster of nXgY.csv or of MLHub's YAML. Raises BadInput."""
     text = read_text(path)
     if path.endswith(".csv"):
         return read_nxgy(text, name=path)
@@ -99,7 +100,7 @@ def read_cluster(path: str) -> Cluster:
 
 
 def data_in(path: str) -> Data:
-    """The folder's files by their names in it; read when an environment asks for them."""
+    """Returns the folder's files by their names in it; they are read when an environment asks for them."""
     folder = Path(path)
     if not folder.is_dir():
         raise BadInput(path, None, "there is no such folder; check --data")

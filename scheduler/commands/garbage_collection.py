@@ -9,7 +9,9 @@ _YOUNG = 50_000  # objects more than before at which the young ones are looked t
 
 
 def collect_seldom() -> None:
-    """For a process of its own that plays many rounds: libraries are never looked through again, the rest rarely."""
+    """Tunes garbage collection for a process that simulates many rounds: libraries are never examined again, the rest
+    rarely.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, 20, 20)

@@ -13,6 +13,7 @@ from scheduler.models.interference.pairs_file import read_pairs
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("interference", help="how well the slowdown of pairs left out is predicted")
     parser.add_argument("--pairs", required=True, metavar="FILE", help="CSV: job_a, job_b, norm_a, norm_b ...")
     parser.add_argument("--folds", type=count, default=5)

@@ -19,6 +19,7 @@ from scheduler.simulator.traces.formats import read_trace
 
 
 def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, required: bool = False) -> None:
+    """Adds the options that choose a policy and its parameters."""
     parser.add_argument(
         "--policy",
         required=required,
@@ -30,11 +31,12 @@ def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, r
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "the figures") -> None:
+    """Adds the option --json."""
     parser.add_argument("--json", metavar="OUT", help=f"write {what} here; - is the terminal")
 
 
 def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """several: traces and seeds instead of one each."""
+    """Adds the options that describe an environment. several: traces and seeds instead of one each."""
     parser.add_argument(
         "--environment",
         "--world",
@@ -63,8 +65,9 @@ def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -
 def setting_of(
     arguments: argparse.Namespace, *, policy: str, trace: str | None = None, seed: int | None = None
 ) -> Setting:
-    """The setting that add_environment's options describe, for that policy; with one of several traces and seeds, if
-    given.
+    """Returns the setting that the options of add_environment() describe, for that policy.
+
+    trace, seed: one of several, if given.
     """
     name = arguments.trace if trace is None else trace
     return Setting(
@@ -78,17 +81,17 @@ def setting_of(
 
 
 def natural(text: str) -> int:
-    """A whole number of at least 0, for argparse."""
+    """Returns a whole number of at least 0, for argparse."""
     return _number(text, least=0)
 
 
 def count(text: str) -> int:
-    """A whole number of at least 1, for argparse."""
+    """Returns a whole number of at least 1, for argparse."""
     return _number(text, least=1)
 
 
 def seconds(text: str) -> float:
-    """A time above 0, for argparse."""
+    """Returns a time above 0, for argparse."""
     try:
         value = float(text)
     except ValueError:
@@ -105,7 +108,7 @@ def _number(text: str, *, least: int) -> int:
 
 
 def parameters_in(pairs: Sequence[str]) -> dict[str, Any]:
-    """Of --param K=V; values that are JSON are taken as such."""
+    """Returns the parameters of --param K=V; values that are JSON are read as such."""
     parameters = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
@@ -129,7 +132,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def progress_bar() -> Callable[[int, int], None] | None:
-    """None where standard error is no terminal."""
+    """Returns a progress bar; None where standard error is no terminal."""
     if not sys.stderr.isatty():
         return None
 

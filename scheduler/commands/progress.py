@@ -14,7 +14,10 @@ _MOST_LINES = 20
 
 
 class Bars:
-    """progress: done and all jobs of every title in turn, as the processes count them; all = 0: not begun."""
+    """Draws the progress of several processes.
+
+    progress: done and all jobs of every title in turn; all = 0: not begun.
+    """
 
     def __init__(self, titles: Sequence[str], progress: Sequence[int]) -> None:
         self._titles, self._progress = titles, progress
@@ -33,6 +36,7 @@ class Bars:
         self.draw(is_last=True)
 
     def draw(self, *, is_last: bool = False) -> None:
+        """Draws the bars."""
         if not is_last and time.monotonic() - self._drawn_at_s < _EVERY_S:
             return
         self._drawn_at_s = time.monotonic()

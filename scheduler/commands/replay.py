@@ -14,6 +14,7 @@ from scheduler.simulator.recorded_rounds import replay_round
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("replay", help="decide recorded rounds again and compare")
     parser.add_argument("rounds", metavar="FILE", help="a recorded round, or a list of them, as JSON")
     parser.add_argument("--policy", metavar="NAME", help="another policy than the recorded one")

@@ -21,6 +21,7 @@ from scheduler.simulator.reports.summary import csv_of, curve_rows, curves_of, j
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("simulate", help="replay a trace through a policy")
     add_policy(parser, required=True)
     add_environment(parser)

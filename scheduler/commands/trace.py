@@ -20,6 +20,7 @@ _TENANTS = (("research", 3, 3), ("product", 2, 3), ("students", 2, 1), ("partner
 
 
 def add(commands: Any) -> None:
+    """Adds the parser of the command."""
     parser = commands.add_parser("trace", help="make up a day of several tenants")
     parser.add_argument(
         "--tenants",

@@ -11,7 +11,9 @@ Value = TypeVar("Value")
 
 
 class BoundedTable(dict[Key, Value]):
-    """Results by key. A full table is emptied before the next entry is stored: every entry can be worked out again.
+    """Keeps results by key.
+
+    A full table is emptied before the next entry is stored: every entry can be worked out again.
 
     Entries are read as from any dictionary and written by store() alone.
     """
@@ -22,7 +24,7 @@ class BoundedTable(dict[Key, Value]):
         self.max_entries = _checked(max_entries)
 
     def store(self, key: Key, value: Value) -> Value:
-        """Keeps the value and returns it."""
+        """Stores the value under the key and returns it."""
         if len(self) >= self.max_entries and key not in self:
             self.clear()
         self[key] = value
@@ -30,7 +32,7 @@ class BoundedTable(dict[Key, Value]):
 
 
 class RecentTable(OrderedDict[Key, Value]):
-    """Results by key, for entries that cost much. The least recently used entry of a full table makes room.
+    """Keeps results by key, for entries that cost much. The least recently used entry of a full table makes room.
 
     Entries are read by find() and written by store().
     """
@@ -41,14 +43,14 @@ class RecentTable(OrderedDict[Key, Value]):
         self.max_entries = _checked(max_entries)
 
     def find(self, key: Key) -> Value | None:
-        """The value, which counts as used now; None if there is none."""
+        """Returns the value, which counts as used now; None if there is none."""
         found = self.get(key)
         if found is not None:
             self.move_to_end(key)
         return found
 
     def store(self, key: Key, value: Value) -> Value:
-        """Keeps the value and returns it."""
+        """Stores the value under the key and returns it."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > self.max_entries:

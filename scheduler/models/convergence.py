@@ -18,16 +18,18 @@ RANGE = 20.0  # it levels out within so many times the range that was seen
 
 @dataclass(frozen=True)
 class TargetPrediction:
-    """step: where the curve is expected to reach the target. error: relative error of the steps still to go."""
+    """Holds the step at which the curve is expected to reach the target, and the relative error of the steps still to
+    go.
+    """
 
     step: float
     error: float
 
 
 def reaching(points: Sequence[tuple[float, float]], *, target: float, falls: bool) -> TargetPrediction | None:
-    """When the curve reaches the target; None when the points do not tell it: too few, too noisy, or never.
+    """Returns when the curve reaches the target; None when the points are too few or too noisy, or it never does.
 
-    points: (step, value), steps rising. falls: lower is better.
+    points: (step, value), steps ascending. falls: lower values are better.
     """
     if len(points) < LEAST_POINTS:
         return None

@@ -28,7 +28,7 @@ _WORTH = 4.0
 
 
 class CostKind(StrEnum):
-    """What was measured."""
+    """Names what was measured."""
 
     START = "start"
     LEAVE = "leave"
@@ -36,7 +36,7 @@ class CostKind(StrEnum):
 
 
 class Basis(StrEnum):
-    """What an estimate rests on."""
+    """Names what an estimate rests on."""
 
     FAMILY = "family"
     FEW = "few"  # of the family's own
@@ -46,7 +46,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True)
 class CostObservation:
-    """Seconds that one attempt took, as its pods reported; newest first where order matters."""
+    """Holds the seconds that one attempt took, as its pods reported; newest first where order matters."""
 
     family: str
     kind: CostKind
@@ -55,8 +55,9 @@ class CostObservation:
 
 @dataclass(frozen=True)
 class Estimate:
-    """seconds: expected of the next one (a median). low_s to high_s: two of three are expected there. n: of the
-    family's own.
+    """Predicts the seconds of the next one: their median, and the interval low_s to high_s that holds two of three.
+
+    n: the number of the family's own observations.
     """
 
     seconds: float
@@ -67,12 +68,12 @@ class Estimate:
 
     @property
     def error_s(self) -> float:
-        """Half of the interval of two in three."""
+        """Returns half of the interval that holds two of three, in seconds."""
         return (self.high_s - self.low_s) / 2
 
     @property
     def short(self) -> str:
-        """For a line among others: 31 s ± 4 s (7 observations)."""
+        """Returns the estimate in one line, such as "31 s ± 4 s (7 observations)"."""
         digits = 0 if self.seconds >= 10 else 1
         seen = f"{self.n} observation{'' if self.n == 1 else 's'}"
         rests_on = {
@@ -85,6 +86,7 @@ class Estimate:
 
     @property
     def sentence(self) -> str:
+        """Returns the estimate as a sentence that says what it rests on."""
         about = f"{self.seconds:.1f} s, mostly {self.low_s:.1f} to {self.high_s:.1f} s"
         words = {
             Basis.FAMILY: f"{about}; from {self.n} of its own.",
@@ -97,7 +99,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one family."""
+    """Holds the estimated costs of one family."""
 
     start: Estimate
     leave: Estimate
@@ -105,19 +107,20 @@ class Costs:
 
     @property
     def preempt_s(self) -> float:
-        """Seconds of leaving, and of work that is done again."""
+        """Returns the seconds that a preemption costs: of leaving, and of work that is done again."""
         return self.leave.seconds + self.loss.seconds
 
     @property
     def resize_s(self) -> float:
-        """Seconds of a resize, and of a move."""
+        """Returns the seconds that a resize or a move costs."""
         return self.preempt_s + self.start.seconds
 
     @property
     def restart(self) -> Estimate:
-        """Of leave, loss and start together; their errors are independent. Its basis is the weakest of theirs.
+        """Returns the estimate of leave, loss and start together, with independent errors and the weakest of their
+        bases.
 
-        Where nothing of its own was lost so far, or nothing left yet, n counts none, though starts were measured.
+        Where nothing of its own was lost so far, or nothing left yet, n is 0, though starts were measured.
         """
         parts = (self.start, self.leave, self.loss)
         seconds = self.resize_s
@@ -128,12 +131,17 @@ class Costs:
 
 
 class CostModel:
-    """observations: newest first; of each family and kind the NEWEST count."""
+    """Estimates what starting, leaving and losing work costs the jobs of each family, in seconds.
+
+    observations: newest first; of each family and kind the NEWEST count. Source: shrinkage of means in logarithms, with
+    the spread between families as the prior's variance.
+    """
 
     def __init__(self, observations: Collection[CostObservation]) -> None:
         self._kinds = {kind: _Kind(kind, [o for o in observations if o.kind is kind]) for kind in CostKind}
 
     def of(self, family: str) -> Costs:
+        """Returns the estimated costs of the family; of one without observations those of all families."""
         start, leave, loss = (self._kinds[kind].of(family) for kind in (CostKind.START, CostKind.LEAVE, CostKind.LOSS))
         return Costs(start, leave, loss)
 
@@ -173,10 +181,12 @@ def _variance(prior: float, logs: Mapping[str, list[float]], centres: Mapping[st
 
 
 def start_cost_s(job: JobSnapshot) -> float:
-    """From launch to the first step."""
+    """Returns the expected seconds from launch to the first step."""
     return max(0.0, job.start_s)
 
 
 def restart_cost_s(job: JobSnapshot) -> float:
-    """Save and leave, start again, and do again what was lost: what a resize costs, and a preemption in the end."""
+    """Returns the seconds to save and leave, to start again and to repeat lost work: the cost of a resize, and in the
+    end of a preemption.
+    """
     return max(0.0, job.checkpoint_s) + max(0.0, job.lost_s) + start_cost_s(job)

@@ -21,27 +21,28 @@ _GRAIN = 1e-8
 
 @dataclass(frozen=True)
 class BatchSizes:
-    """Global batch sizes that a job may use on n workers, shape (B,), and the passes that each takes a step."""
+    """Holds the global batch sizes that a job may use on n workers, shape (B,), and the passes per step of each."""
 
     size_B: Floats  # noqa: N815 (arrays wear their axes)
     passes_B: Floats  # noqa: N815
 
 
 def gain_B(size_B: Floats, *, batch_size: int, noise_scale: float) -> Floats:  # noqa: N802
-    """Steps at the declared batch that one step at another is worth, shape (B,): 1 at the declared one.
+    """Returns the declared steps that one step at each batch size is worth, shape (B,): 1 at the declared batch.
 
-    noise_scale: of the gradient, in examples; 0 = a larger batch is worth nothing more.
+    noise_scale: of the gradient, in examples; 0 means that a larger batch gains nothing. Source: McCandlish et al.
+    (2018); Qiao et al., Pollux (OSDI '21), sec. 3.1.
     """
     return size_B * (noise_scale + batch_size) / (batch_size * (noise_scale + size_B))
 
 
 def adapts_batch(job: JobSnapshot) -> bool:
-    """Whether the scheduler chooses the job's batch: its user allows a range, and its noise scale is known."""
+    """Returns whether the scheduler chooses the job's batch: its user allows a range, and its noise scale is known."""
     return job.max_batch_size is not None and job.noise_scale is not None
 
 
 def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
-    """The declared batch; or, where the job allows a range, N_BATCHES sizes of it that n workers can hold.
+    """Returns the declared batch; or, where the job allows a range, N_BATCHES sizes of it that n workers can hold.
 
     A worker's share above max_local_batch is done in several passes. A lone worker with more than the declared batch
     makes two at least: gradient statistics need two samples.
@@ -70,9 +71,10 @@ def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_
 
 @dataclass(frozen=True)
 class BatchSchedule:
-    """Seconds of training by declared steps, on one layout: at steps_K, ascending from 0, seconds_K have passed.
+    """Holds the seconds of training by declared steps on one layout: at steps_K, ascending from 0, seconds_K have
+    passed.
 
-    Beyond the last a step takes last_step_s.
+    Beyond the last of these a step takes last_step_s.
     """
 
     steps_K: Floats  # noqa: N815
@@ -80,7 +82,7 @@ class BatchSchedule:
     last_step_s: float
 
     def mean_step_s(self, done: float, total: float) -> float:
-        """Of the steps from done to total; of the next one where none are left."""
+        """Returns the mean seconds of the steps from done to total; of the next step where none are left."""
         since, until = self._at(done), self._at(max(total, done + 1.0))
         return (until - since) / (max(total, done + 1.0) - done)
 
@@ -96,7 +98,7 @@ def batch_schedule(
     step_s_B: Floats,
     batch_size: int,
 ) -> BatchSchedule:
-    """How long steps take as the gradient's noise scale grows and larger batches become worth their while.
+    """Returns how long steps take while the gradient's noise scale grows and larger batches become worthwhile.
 
     noise_ahead: (steps done, noise scale then), ascending. size_B, step_s_B: batches and step times on one layout.
     At each point the batch with the best goodput is taken; between two points a step takes their mean.

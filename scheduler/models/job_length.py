@@ -33,7 +33,9 @@ MOST_ENDED = 600  # of the newest ends count
 
 
 class JobLengthModel:
-    """Chances to end, from those that ended and those that did not yet; of a family, drawn to those of all jobs."""
+    """Estimates how much work jobs of unknown length have left, from jobs that ended and jobs that did not yet; what is
+    known of all jobs is the prior of a family.
+    """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._open: dict[str, list[Any]] = {job_id: list(seen) for job_id, seen in memory.get("open", {}).items()}
@@ -64,9 +66,10 @@ class JobLengthModel:
         self._left_B, self._bins = {}, None
 
     def left_gpu_s(self, family: str, done_gpu_s: float) -> float:
-        """The work after which a job that has done so much is most worth while, per chance to have ended by then.
+        """Returns the GPU-seconds after which continuing a job that has done so much pays best, per chance to have
+        ended.
 
-        That is 1 / its Gittins index: the least, over all d, of E[min(rest, d)] / P(rest <= d). Where ends come ever
+        It is 1 / the Gittins index: the least, over all d, of E[min(rest, d)] / P(rest <= d). Where ends come ever
         more rarely it grows with what was done; before a length that many jobs have it shrinks.
         """
         if family not in self._left_B:
@@ -75,9 +78,11 @@ class JobLengthModel:
 
     @property
     def has_learnt(self) -> bool:
+        """Returns whether any job was recorded."""
         return bool(self._open or self._ended or self._cut_short)
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the state as JSON values, from which the constructor continues."""
         kept: dict[str, Any] = {"open": self._open, "ended": [list(one) for one in self._ended]}
         if self._cut_short:
             kept["cut_short"] = [list(one) for one in self._cut_short]
@@ -94,7 +99,9 @@ class JobLengthModel:
 
 
 def with_likely_lengths(snapshot: ClusterSnapshot, lengths: JobLengthModel, speeds: JobSpeeds) -> ClusterSnapshot:
-    """The snapshot with likely_steps_left filled in, where lengths are not known; what is new in it is learnt."""
+    """Returns the snapshot with likely_steps_left filled in where lengths are not known, and records what is new in
+    it.
+    """
     unknown = [job for job in snapshot.jobs if not job.length_is_known]
     gpu_s = {job.id: speeds.step_s(job, job.fixed_workers) * job.fixed_workers for job in unknown}
     done = {job.id: (job.family, job.steps_done * gpu_s[job.id], _pace(job)) for job in unknown}

@@ -19,7 +19,7 @@ Shape = tuple[Mode, int, int, int, str]  # mode, workers, servers, nodes, GPU ty
 
 @dataclass(frozen=True)
 class Layout:
-    """Parallel tuples, one entry per node. rack holds indices into uplink_bps.
+    """Describes a gang by parallel tuples, with one entry per node. rack holds indices into uplink_bps.
 
     The properties follow from the fields alone; they are worked out at the first use.
     """
@@ -33,47 +33,53 @@ class Layout:
 
     @cached_property
     def n_workers(self) -> int:
+        """Returns the number of workers on all nodes."""
         return sum(self.workers)
 
     @cached_property
     def n_servers(self) -> int:
+        """Returns the number of parameter servers on all nodes."""
         return sum(self.servers)
 
     @property
     def n_nodes(self) -> int:
+        """Returns the number of nodes."""
         return len(self.workers)
 
     @cached_property
     def n_racks(self) -> int:
+        """Returns the number of racks."""
         return len(set(self.rack))
 
     @cached_property
     def all_reduce_shape(self) -> Shape:
+        """Returns the key of measurements of this layout under all-reduce."""
         return Mode.ALL_REDUCE, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
 
     @cached_property
     def parameter_server_shape(self) -> Shape:
+        """Returns the key of measurements of this layout under parameter servers."""
         return Mode.PARAMETER_SERVER, self.n_workers, self.n_servers, self.n_nodes, self.gpu_type
 
     @cached_property
     def server_layouts(self) -> tuple[Layout, ...]:
-        """The same workers with 1, 2, 4, ... servers, no more than there are workers."""
+        """Returns the same workers with 1, 2, 4, ... servers, no more than there are workers."""
         return tuple(self.with_servers(1 << i) for i in range(self.n_workers.bit_length()))
 
     def with_servers(self, n_servers: int) -> Layout:
-        """The same workers with this many servers, spread evenly over the nodes."""
+        """Returns the same workers with this many servers, spread evenly over the nodes."""
         each, more = divmod(n_servers, self.n_nodes)
         servers = tuple(each + (i < more) for i in range(self.n_nodes))
         return Layout(self.workers, servers, self.nic_bps, self.rack, self.uplink_bps, self.gpu_type)
 
 
 def shape_of(layout: Layout, mode: Mode) -> Shape:
-    """What distinguishes measurements of a layout from those of others."""
+    """Returns what distinguishes measurements of a layout from those of others."""
     return layout.all_reduce_shape if mode is Mode.ALL_REDUCE else layout.parameter_server_shape
 
 
 class ClusterTopology:
-    """The cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
+    """Describes the cluster as far as layouts need it: links by name, and what a gang of n workers typically gets.
 
     Layouts of real allocations are kept in a table of MAX_LAYOUTS entries; equal layouts are the same object.
     """
@@ -97,7 +103,7 @@ class ClusterTopology:
         self._standard = {gpu_type: (*node, uplink_bps) for gpu_type, node in most_frequent.items()}
 
     def layout_of(self, allocation: GangAllocation) -> Layout:
-        """The layout of a real allocation. A node that left counts with an infinitely fast NIC."""
+        """Returns the layout of a real allocation. A node that left counts with an infinitely fast NIC."""
         found = self._by_allocation.get(allocation)
         if found is None:
             parts = [(len(s.gpus), s.n_servers, self._nodes.get(s.node)) for s in allocation.shares]
@@ -105,23 +111,27 @@ class ClusterTopology:
         return found
 
     def layout_on(self, workers: Mapping[str, int]) -> Layout:
-        """The layout of workers on named nodes, without servers."""
+        """Returns the layout of workers on named nodes, without servers."""
         return self._build([(k, 0, self._nodes.get(name)) for name, k in workers.items()])
 
     def typical(self, gpu_type: str, n_workers: int, *, n_nodes: int = 0) -> Layout:
-        """n workers on the standard node of that type, rack after rack: packed, or spread evenly over n_nodes."""
+        """Returns the layout of n workers on the standard node of that type, rack after rack: packed, or spread evenly
+        over n_nodes.
+        """
         key = (gpu_type, n_workers, n_nodes)
         if key not in self._typical:
             self._typical[key] = self._pack(gpu_type, n_workers, n_nodes)
         return self._typical[key]
 
     def gpus_per_node(self, gpu_type: str) -> int:
-        """GPUs of the standard node of that type; 1 if there is none."""
+        """Returns GPUs of the standard node of that type; 1 if there is none."""
         standard = self._standard.get(gpu_type)
         return standard[0] if standard else 1
 
     def spreads(self, gpu_type: str, n_workers: int) -> tuple[int, ...]:
-        """Numbers of nodes, more than needed, to spread n workers over evenly: half-full nodes, one worker per node."""
+        """Returns the numbers of nodes, more than needed, to spread n workers over evenly: half-full nodes, one worker
+        per node.
+        """
         found = self._spreads.get((gpu_type, n_workers))
         if found is None:
             per_node = self.gpus_per_node(gpu_type)
@@ -133,7 +143,8 @@ class ClusterTopology:
 
     @cached_property
     def shares_links(self) -> bool:
-        """Whether it matters on which nodes a gang of several lies: only if racks have uplinks of known bandwidth.
+        """Returns whether it matters on which nodes a gang of several lies: only if racks have uplinks of known
+        bandwidth.
 
         Inside one rack all places are alike. With several, NICs are busier in one place than in another, however wide
         the uplinks are.
@@ -142,9 +153,11 @@ class ClusterTopology:
         return len(in_use) > 1 and any(self._uplinks.get(rack, float("inf")) < float("inf") for rack in in_use)
 
     def n_nodes(self, gpu_type: str) -> int:
+        """Returns the number of nodes of that GPU type."""
         return len(self._by_type.get(gpu_type, ()))
 
     def gpu_types(self) -> tuple[str, ...]:
+        """Returns the GPU types of the cluster, sorted."""
         return tuple(sorted(self._by_type))
 
     def _pack(self, gpu_type: str, n_workers: int, n_nodes: int) -> Layout:

@@ -23,9 +23,9 @@ MOST_MET = 32  # gangs on a place's links that are looked at; with more, all of 
 
 @dataclass(frozen=True)
 class PlacementEffect:
-    """step_s: the gang's own, there, with all others. bps: what its slowest link gives its bytes.
+    """Holds what a placement does. step_s: seconds of the gang's own step there, among all others.
 
-    slowed: by job met, its step before and after.
+    bps: what its slowest link gives its bytes. slowed: for each job that it meets, its step before and after.
     """
 
     step_s: float
@@ -34,7 +34,7 @@ class PlacementEffect:
 
 
 class LinkContention:
-    """The traffic of all gangs that leave their nodes."""
+    """Models the traffic of all gangs that leave their nodes."""
 
     def __init__(self, links: Links, speeds: JobSpeeds) -> None:
         self._speeds, self._links = speeds, links
@@ -45,7 +45,7 @@ class LinkContention:
         self._effects: dict[tuple[str, GangAllocation], PlacementEffect] = {}  # until somebody comes or leaves
 
     def add(self, job: JobSnapshot, allocation: GangAllocation) -> None:
-        """The gang sends from there now, and nowhere else."""
+        """Records that the gang sends from there now, and nowhere else."""
         self.remove(job.id)
         demand = self.demand(job, allocation)
         if demand is None:
@@ -58,6 +58,7 @@ class LinkContention:
             self._load_on.pop(link, None)
 
     def remove(self, job_id: str) -> None:
+        """Records that the gang sends no more."""
         demand = self._demands.pop(job_id, None)
         if demand is None:
             return
@@ -67,7 +68,10 @@ class LinkContention:
             self._load_on.pop(link, None)
 
     def demand(self, job: JobSnapshot, allocation: GangAllocation) -> LinkDemand | None:
-        """What the gang would ask of the links; None where nothing leaves its node. Remembered with its speed model."""
+        """Returns what the gang would ask of the links; None where nothing leaves its node.
+
+        It is kept with its speed model.
+        """
         if len(allocation.shares) < 2:
             return None
         table, key = self._speeds.tables(job).link_demands, (allocation, batch_key(job), job.noise_scale)
@@ -76,12 +80,12 @@ class LinkContention:
         return table[key]
 
     def alone_step_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The step there with the links to itself: no effect has a shorter one."""
+        """Returns the seconds of a step there with the links to itself, which no effect can be shorter than."""
         demand = self.demand(job, allocation)
         return self._speeds.step_s_on(job, allocation) if demand is None else demand.step_s / demand.declared_per_step
 
     def effect(self, job: JobSnapshot, allocation: GangAllocation) -> PlacementEffect:
-        """Were the gang there (and nowhere else): its step, and what becomes of those that it meets.
+        """Returns the gang's step, and what becomes of those that it meets, if it were there and nowhere else.
 
         1. its wire time among the others' duty cycles as they are alone; 2. theirs, with the duty cycle that it then
         has; 3. its own again, with the duty cycles that they then have.
@@ -92,7 +96,7 @@ class LinkContention:
         return self._effects[key]
 
     def busy(self, kind: str, name: str) -> float:
-        """How many gangs send over that link on average: the sum of their duty cycles."""
+        """Returns how many gangs send over that link on average: the sum of their duty cycles."""
         link = self._links.index(kind, name)
         return self._load(link) if link is not None else 0.0
 

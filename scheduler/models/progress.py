@@ -11,10 +11,10 @@ P90_SIGMAS = 1.2816
 
 
 def steps_left(job: JobSnapshot) -> float:
-    """Optimiser steps to go. At least one: a job that has done all its steps still has to report it.
+    """Returns the optimiser steps to go, at least one: a job that has done all its steps still has to report it.
 
-    Of a job of unknown length, what others like it suggest (lengths.py); where nothing was learnt, as many as it has
-    done: the median where any length is as likely as its double.
+    For a job of unknown length they are what others like it suggest (job_length.py); where nothing was learnt, as many
+    as it has done: the median where any length is as likely as its double.
     """
     if not job.length_is_known:
         return max(1.0, job.steps_done if job.likely_steps_left is None else job.likely_steps_left)
@@ -22,9 +22,10 @@ def steps_left(job: JobSnapshot) -> float:
 
 
 def remaining_s(job: JobSnapshot, *, step_s: float) -> float:
+    """Returns the seconds to train with this step time."""
     return steps_left(job) * step_s
 
 
 def p90_s(p50_s: float, *, error: float) -> float:
-    """The 90th percentile of a time whose relative error is log-normal with that standard deviation."""
+    """Returns the 90th percentile of a time whose relative error is log-normal with that standard deviation."""
     return p50_s * math.exp(P90_SIGMAS * error)

@@ -28,7 +28,7 @@ def candidate_places(
     near: Collection[str] = (),
     n_nodes: int = 0,
 ) -> list[tuple[NodeWorkers, ...]]:
-    """At most MOST_PLACES, different ones, the one that place_workers has first; none if the gang does not fit.
+    """Returns at most MOST_PLACES different places, that of place_workers() first; none if the gang does not fit.
 
     1. as place_workers has it; where that is one node, there is nothing to compare; packed, and one on each node, or as
        wide as there is room;

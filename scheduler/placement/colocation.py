@@ -14,10 +14,10 @@ Find = Callable[[FreeResources, JobSnapshot, Grant], GangAllocation | None]
 
 
 class Colocation:
-    """Finds allocations on GPUs that other jobs hold or are to hold. These jobs are placed first; a job whose
-    partners find no place gets none.
+    """Finds allocations on GPUs that other jobs hold or are to hold.
 
-    Co-located jobs synchronise by all-reduce: a job that must have parameter servers never shares the GPUs of others.
+    These jobs are placed first; a job whose partners find no place gets none. Co-located jobs synchronise by
+    all-reduce: a job that must have parameter servers never shares the GPUs of others.
     """
 
     def __init__(self, state: PlacementState, targets: PlacementTargets, find: Find) -> None:
@@ -27,7 +27,8 @@ class Colocation:
         self._present: dict[str, GangAllocation | None] | None = None
 
     def allocation_for(self, job: JobSnapshot, grant: Grant) -> GangAllocation | None:
-        """The GPUs of the jobs in grant.colocated_with; or theirs and free ones alike, if the grant allows that.
+        """Returns the GPUs of the jobs in grant.colocated_with; or theirs and free ones alike, if the grant allows
+        that.
 
         A job that may use both stays on its present GPUs, if it may go on there. None if there is no such allocation.
         """

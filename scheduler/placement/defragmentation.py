@@ -66,6 +66,7 @@ class Defragmentation:
         self.staying = {job.id: job for job in state.running if job.id in targets.kept and job.phase is Phase.RUNNING}
 
     def run(self) -> None:
+        """Moves the gangs, and records the targets of all jobs that move."""
         scattered = []
         for job in self.state.candidates:
             grant, present = self.grants.get(job.id), self._place_of(job)

@@ -23,13 +23,15 @@ _NOTHING: tuple[Ints, Ints] = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np
 class Watcher(Protocol):
     """Is notified of every job whose resources are reserved or released."""
 
-    def add(self, job: JobSnapshot, allocation: GangAllocation) -> None: ...
+    def add(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        """Records that the job holds the allocation."""
 
-    def remove(self, job_id: str) -> None: ...
+    def remove(self, job_id: str) -> None:
+        """Records that the job holds it no more."""
 
 
 class FreeResources:
-    """What is free on each node. Holding and releasing are exact inverses; nodes that left are passed over.
+    """Books what is free on each node. Reserving and releasing are exact inverses; nodes that left are passed over.
 
     A GPU is free when its last occupant left. gpus: the free ones by node, to be read only. occupants: who holds it,
     only where nodes allow sharing and all of them were profiled; gpu_memory_bytes: what they hold of its memory;
@@ -51,9 +53,11 @@ class FreeResources:
 
     @property
     def gpus(self) -> Mapping[str, frozenset[int]]:
+        """Returns the free GPUs by node, to be read only."""
         return self._gpus
 
     def copy(self) -> FreeResources:
+        """Returns a copy that is booked on independently."""
         twin = FreeResources.__new__(FreeResources)
         twin.ground, twin.nodes, twin.watcher = self.ground, self.nodes, None
         twin._gpus = dict(self._gpus)
@@ -64,7 +68,7 @@ class FreeResources:
         return twin
 
     def with_shareable_gpus(self, job: JobSnapshot, colocated_with: Collection[str]) -> FreeResources:
-        """A copy in which GPUs that only those jobs hold are free, as far as one more, this one, may go there."""
+        """Returns a copy in which GPUs that only those jobs hold are free, as far as this one may join them."""
         twin = self.copy()
         for name, gpu in self.occupants:
             if self._takes(job, (name, gpu), colocated_with):
@@ -73,6 +77,7 @@ class FreeResources:
         return twin
 
     def reserve(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        """Books an allocation for the job."""
         if self.watcher is not None:
             self.watcher.add(job, allocation)
         for share in self._present(allocation):
@@ -82,11 +87,12 @@ class FreeResources:
             self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
 
     def reserve_gpus(self, allocation: GangAllocation) -> None:
-        """Its GPUs only, no CPUs and no memory."""
+        """Books an allocation's GPUs only, without CPUs and memory."""
         for share in self._present(allocation):
             self._set_gpus(share.node, self._gpus[share.node].difference(share.gpus))
 
     def release(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        """Gives back an allocation of the job."""
         if self.watcher is not None:
             self.watcher.remove(job.id)
         for share in self._present(allocation):
@@ -96,7 +102,10 @@ class FreeResources:
             self._set_gpus(share.node, self._gpus[share.node].union(left) & self.ground.whole[share.node])
 
     def fits(self, job: JobSnapshot, allocation: GangAllocation, *, colocated_with: Collection[str] = ()) -> bool:
-        """Is every share of it free, on nodes that exist? colocated_with: jobs whose GPUs it may share."""
+        """Returns whether every share of the allocation is free, on nodes that exist.
+
+        colocated_with: jobs whose GPUs it may share.
+        """
         for share in allocation.shares:
             i = self.ground.place.get(share.node)
             if i is None:
@@ -112,7 +121,7 @@ class FreeResources:
         return True
 
     def restrict_to(self, other: FreeResources, allocation: GangAllocation) -> None:
-        """On the allocation's nodes, leave free only what is free in both."""
+        """Leaves free, on the allocation's nodes, only what is free in both."""
         for share in self._present(allocation):
             i = self.ground.place[share.node]
             self._set_gpus(share.node, self._gpus[share.node] & other._gpus[share.node])
@@ -120,7 +129,9 @@ class FreeResources:
             self._memory_bytes_N[i] = min(self._memory_bytes_N[i], other._memory_bytes_N[i])
 
     def capacity_by_node(self, job: JobSnapshot, gpu_type: str) -> tuple[Ints, Ints]:
-        """Nodes of that type that can take workers of the job now, as indices, and how many each, shape (S,)."""
+        """Returns nodes of that type that can take workers of the job now, as indices, and how many each, both of shape
+        (S,).
+        """
         if job.gpu_types and gpu_type not in job.gpu_types:
             return _NOTHING
         node_S = self.ground.open_of(gpu_type)
@@ -133,11 +144,11 @@ class FreeResources:
         return node_S[some_S], k_S[some_S]
 
     def has_capacity(self, job: JobSnapshot, gpu_type: str, n_workers: int) -> bool:
-        """For so many workers in all, on nodes of that type?"""
+        """Returns whether there is capacity for so many workers in all, on nodes of that type."""
         return int(self.capacity_by_node(job, gpu_type)[1].sum()) >= n_workers
 
     def workers_on(self, job: JobSnapshot, node: NodeSnapshot) -> int:
-        """How many more workers of the job the node can take now; 0 where the job may not go."""
+        """Returns how many more workers of the job the node can take now; 0 where the job may not go."""
         if not node.is_schedulable or (job.gpu_types and node.gpu_type not in job.gpu_types):
             return 0
         i, n = self.ground.place[node.name], len(self._gpus[node.name])
@@ -148,7 +159,7 @@ class FreeResources:
         return max(0, n)
 
     def servers_on(self, job: JobSnapshot, node: NodeSnapshot, *, workers: int = 0) -> int:
-        """How many parameter servers of the job the node can take now, next to so many of its workers."""
+        """Returns how many parameter servers of the job the node can take now, next to so many of its workers."""
         if not node.is_schedulable:
             return 0
         i, n = self.ground.place[node.name], 1_000_000
@@ -161,15 +172,15 @@ class FreeResources:
         return max(0, n)
 
     def by_free_cpus(self) -> list[NodeSnapshot]:
-        """All nodes, the one with the most CPUs left first; of equals by name."""
+        """Returns all nodes, the one with the most CPUs left first; of equals by name."""
         return [self.ground.node_N[i] for i in np.lexsort((self.ground.rank_N, -self._cpus_N))]
 
     def n_free(self, gpu_types: tuple[str, ...] = ()) -> int:
-        """Free GPUs on schedulable nodes, of these types (none given: of any)."""
+        """Returns the number of free GPUs on schedulable nodes, of these types (none given: of any)."""
         return sum(int(self._n_free_N[self.ground.open_of(t)].sum()) for t in gpu_types or self.ground.types)
 
     def occupants_of(self, allocation: GangAllocation) -> set[str]:
-        """Jobs known to hold any of these GPUs."""
+        """Returns the jobs known to hold any of these GPUs."""
         if not self.occupants:
             return set()
         spots = ((share.node, gpu) for share in allocation.shares for gpu in share.gpus)
@@ -231,7 +242,7 @@ class FreeResources:
 
 
 def needs_of(job: JobSnapshot, share: NodeAllocation) -> tuple[float, int]:
-    """CPUs and bytes of memory that a share takes from its node."""
+    """Returns the CPUs and bytes of memory that a share takes from its node."""
     cpus = len(share.gpus) * job.cpus_per_worker + share.n_servers * job.cpus_per_server
     memory_bytes = len(share.gpus) * job.memory_per_worker_bytes + share.n_servers * job.memory_per_server_bytes
     return cpus, memory_bytes

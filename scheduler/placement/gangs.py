@@ -29,7 +29,7 @@ def place_workers(
     packing: Packing = Packing.TIGHT,
     n_nodes: int = 0,
 ) -> tuple[NodeWorkers, ...] | None:
-    """Where n_workers of the job go now, or None if they do not all fit.
+    """Returns where n_workers of the job go now; None if they do not all fit.
 
     near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types. n_nodes: spread evenly
     over so many nodes, or as evenly as the roomiest of them allow; for 0 or 1:
@@ -63,7 +63,9 @@ def place_workers(
 def place_on(
     free: FreeResources, job: JobSnapshot, requested: tuple[tuple[str, int], ...]
 ) -> tuple[NodeWorkers, ...] | None:
-    """Exactly these workers on these nodes, or None if one of the nodes is not there or has no room for them."""
+    """Returns exactly these workers on these nodes; None if one of the nodes is not there or has no capacity for
+    them.
+    """
     spots = tuple((free.nodes[name], k) for name, k in requested if name in free.nodes)
     has_room = len(spots) == len(requested) and all(free.workers_on(job, node) >= k for node, k in spots)
     return spots if has_room else None
@@ -72,7 +74,8 @@ def place_on(
 def place_servers(
     free: FreeResources, job: JobSnapshot, *, spots: tuple[NodeWorkers, ...], n_servers: int
 ) -> dict[str, int] | None:
-    """Spread the servers over the workers' nodes, evenly, then over others with CPU room; None if they do not fit.
+    """Spreads the servers evenly over the workers' nodes, then over others with free CPUs; returns None if they do not
+    fit.
 
     The resources of the workers are not reserved yet.
     """
@@ -107,7 +110,9 @@ def build_allocation(
     n_servers: int,
     keep: GangAllocation | None = None,
 ) -> GangAllocation | None:
-    """The allocation on these spots, the lowest free GPUs (those of keep first); None if the servers do not fit."""
+    """Returns the allocation on these spots, with the lowest free GPUs (those of keep first); None if the servers do
+    not fit.
+    """
     own = {share.node: set(share.gpus) for share in keep.shares} if keep else {}
     gpus = {
         node.name: tuple(
@@ -129,7 +134,9 @@ def build_allocation(
 
 
 def fill(spots: list[NodeWorkers], *, n_workers: int, near: Collection[str]) -> tuple[NodeWorkers, ...] | None:
-    """The largest nodes first, the last workers on the tightest that takes them; None without room for all."""
+    """Returns workers on the largest nodes first, the last ones on the tightest node that takes them; None without
+    capacity for all.
+    """
     left = sorted(spots, key=lambda spot: (spot[0].name not in near, -spot[1], spot[0].name))
     largest_left = list(accumulate((k for _, k in reversed(left)), max))[::-1]
     chosen: list[NodeWorkers] = []

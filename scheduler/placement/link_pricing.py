@@ -38,7 +38,9 @@ class LinkPricing:
         state.free_later.watcher = self.contention
 
     def step_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The price. Infinite where others would lose more than the gang would do there."""
+        """Returns the price, in seconds per step; infinite where others would lose more than the gang would gain
+        there.
+        """
         effect = self.contention.effect(job, allocation)
         own_s = effect.step_s * steps_left(job)
         harm = 0.0
@@ -49,7 +51,7 @@ class LinkPricing:
         return effect.step_s * (1 + harm) if harm < 1.0 else float("inf")
 
     def best(self, job: JobSnapshot, places: Sequence[GangAllocation]) -> GangAllocation | None:
-        """The cheapest; of equals the first. None where all of them do more harm than good."""
+        """Returns the cheapest place; of equals the first. None where all of them do more harm than good."""
         if not places:
             return None
         if len(places) == 1 and len(places[0].shares) == 1:
@@ -65,7 +67,9 @@ class LinkPricing:
         return None if cheapest == float("inf") else places[found]
 
     def is_bad(self, job: JobSnapshot, held: GangAllocation) -> bool:
-        """Is its place clearly worse than its size should give, and is it time to look for another one?"""
+        """Returns whether the place of the job is clearly worse than its size should give, and it is time to look for
+        another one.
+        """
         if len(held.shares) < 2 or job.phase is not Phase.RUNNING:
             return False
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0, job.training_since_s or 0.0)
@@ -75,19 +79,22 @@ class LinkPricing:
         return self.step_s(job, held) > CLEARLY * usual_s
 
     def gain_s(self, job: JobSnapshot, held: GangAllocation, found: GangAllocation) -> float:
-        """By how much a move shortens all that it touches, in seconds of the job, without its restart."""
+        """Returns by how much a move shortens all that it touches, in seconds of the job, without its restart."""
         now_s, then_s = self.step_s(job, held), self.step_s(job, found)
         if now_s == float("inf"):
             now_s = 2 * self.contention.effect(job, held).step_s
         return (now_s - then_s) * steps_left(job) if now_s > CLEARLY * then_s else 0.0
 
     def pays(self, job: JobSnapshot, gain_s: float) -> bool:
+        """Returns whether the move gains enough to repay the job's restart."""
         return gain_s > MOVE_PAYS * restart_cost_s(job)
 
     def why(
         self, job: JobSnapshot, chosen: GangAllocation, others: Sequence[GangAllocation]
     ) -> tuple[Explanation, ...]:
-        """What its gradients get there, and what they would get where they would get least; nothing inside a node."""
+        """Returns what its gradients get there, and what they would get where they would get least; nothing inside a
+        node.
+        """
         rate = self.contention.effect(job, chosen).bps
         if rate == float("inf"):
             return ()
@@ -116,7 +123,7 @@ class LinkPricing:
 
 
 def contention_of(snapshot: ClusterSnapshot, speeds: JobSpeeds, jobs: Iterable[JobSnapshot]) -> LinkContention:
-    """The traffic of those of these jobs that train or are on their way in."""
+    """Returns the traffic of those of these jobs that train or are on their way in."""
     contention = LinkContention(Links(snapshot.nodes, snapshot.racks), speeds)
     there = {node.name for node in snapshot.nodes}
     for job in jobs:

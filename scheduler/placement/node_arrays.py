@@ -15,9 +15,9 @@ from scheduler.api.topology import NodeSnapshot
 
 
 class NodeArrays:
-    """node_N: the nodes. nodes, place: a node and its index by name. rank_N: by name. rack_N: index into racks.
+    """Holds the nodes of a cluster as arrays. node_N: the nodes. nodes, place: a node and its index by name.
 
-    whole: the GPUs of each node, by name. most_gpus: of one node.
+    rank_N: by name. rack_N: index into racks. whole: the GPUs of each node, by name. most_gpus: of one node.
     """
 
     def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
@@ -40,7 +40,7 @@ class NodeArrays:
         self._open_of = {t: np.flatnonzero(self.is_open_N & (kind_N == i)) for i, t in enumerate(self.types)}
 
     def open_of(self, gpu_type: str) -> Ints:
-        """Indices of the nodes of that type that take jobs."""
+        """Returns the indices of the nodes of that type that take jobs."""
         return self._open_of.get(gpu_type, _NONE)
 
 

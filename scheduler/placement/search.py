@@ -19,8 +19,10 @@ SCATTERED = 0.1  # a gang that is slower than it should be at its size by this s
 
 
 class PlacementSearch:
-    """Of one round. grants: by job. pricing: None where places have no price. harmful: to be filled with jobs that
-    would take more from others than they would do, wherever they went."""
+    """Searches places for the gangs of one round. grants: by job. pricing: None where places have no price.
+
+    harmful: is filled with jobs that would cost others more than they would gain, wherever they went.
+    """
 
     def __init__(
         self, grants: Mapping[str, Grant], speeds: JobSpeeds, pricing: LinkPricing | None, *, harmful: set[str]
@@ -29,17 +31,17 @@ class PlacementSearch:
         self._choices: dict[str, list[GangAllocation]] = {}  # that were compared last
 
     def expected_s(self, job: JobSnapshot, grant: Grant) -> float:
-        """A step on an empty cluster."""
+        """Returns the seconds of a step on an empty cluster."""
         return self.speeds.plain_step_s(job, grant.n_workers, gpu_type=grant.gpu_type, n_nodes=grant.n_nodes)
 
     def step_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The price of a place; where places have none, the step there alone."""
+        """Returns the price of a place; where places have none, the seconds of a step there alone."""
         if self.pricing is None or self.grants[job.id].packing is not Packing.PRICED:
             return self.speeds.step_s_on(job, allocation)
         return self.pricing.step_s(job, allocation)
 
     def why(self, job: JobSnapshot, grant: Grant, allocation: GangAllocation) -> tuple[Explanation, ...]:
-        """What its links give it there, where that was asked."""
+        """Returns what its links give it there, where that was asked."""
         if self.pricing is None or grant.packing is not Packing.PRICED:
             return ()
         return self.pricing.why(job, allocation, self._choices.get(job.id, ()))
@@ -47,7 +49,9 @@ class PlacementSearch:
     def find(
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
-        """The best of the grant's size and, where that would be scattered, of smaller ones: less may be faster."""
+        """Returns the best place of the grant's size and, where that would be scattered, of smaller ones: less may be
+        faster.
+        """
         found = self.find_exactly(free, job, grant, keep=keep)
         least = grant.least_workers or grant.n_workers
         if grant.n_workers <= least:
@@ -68,7 +72,9 @@ class PlacementSearch:
     def find_exactly(
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
-        """As granted; where that does not fit, the fastest placement left: packed, or spread as far as possible."""
+        """Returns a place as granted; where that does not fit, the fastest one left: packed, or spread as far as
+        possible.
+        """
         found = self._lay_out(free, job, grant, keep=keep)
         is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
         if not is_free or self._is_as_requested(found, grant):

@@ -14,7 +14,7 @@ from scheduler.placement.free_resources import FreeResources, GpuSlot
 
 @dataclass(kw_only=True)
 class PlacementState:
-    """The jobs of a round and three views of the free resources.
+    """Holds the jobs of a round and three views of the free resources.
 
     physically_free: what no job holds at this moment. free_now: the same, without what is promised to other jobs.
     free_later: what is free as soon as the jobs that leave have left; only what is certain to stay held is not free.
@@ -33,14 +33,14 @@ class PlacementState:
     pending_resizes: dict[str, GangAllocation] = field(default_factory=dict)
 
     def settled_jobs(self) -> Collection[str]:
-        """Ids of jobs on which nothing is to be decided, in the snapshot's order."""
+        """Returns the ids of jobs on which nothing is to be decided, in the snapshot's order."""
         deciding = {job.id for job in self.candidates} | self.resuming.keys()
         return [job.id for job in self.snapshot.jobs if job.id not in deciding]
 
 
 @dataclass
 class PlacementTargets:
-    """What placement decided, by job.
+    """Holds what placement decided, by job.
 
     kept: stays as it is. placed: is launched or resized now. awaited: gets its place once other jobs have left.
     leaving: running jobs that release their GPUs. refused: granted, but no node has room for it even then.
@@ -58,5 +58,5 @@ class PlacementTargets:
 
 
 def gpus_of(allocation: GangAllocation) -> set[GpuSlot]:
-    """The GPUs of an allocation, each as (node, index)."""
+    """Returns the GPUs of an allocation, each as (node, index)."""
     return {(share.node, gpu) for share in allocation.shares for gpu in share.gpus}

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Abilities:
-    """is_elastic: it makes jobs smaller and larger. adapts_batch_size: its jobs change their batch with their size.
+    """Declares what a policy can do and needs.
 
+    is_elastic: it makes jobs smaller and larger. adapts_batch_size: its jobs change their batch with their size.
     In simulations: knows_true_speeds: its authors gave it exact step times. knows_own_job_only: measurements of a job
     are not used for others of its family. is_opportunistic: jobs of low priority train on what others leave of GPUs.
     """
@@ -22,5 +23,5 @@ class Abilities:
 
 
 def abilities_of(policy: object) -> Abilities:
-    """Of a policy or its class: attributes by these names, False where there is none."""
+    """Returns the abilities of a policy or its class: attributes by these names, False where there is none."""
     return Abilities(**{f.name: bool(getattr(policy, f.name, False)) for f in fields(Abilities)})

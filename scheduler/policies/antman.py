@@ -19,7 +19,8 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Antman:
-    """Jobs of a priority above 0 are guaranteed, the others opportunistic; inside a class in order of submission.
+    """Guarantees jobs of a priority above 0, and runs the others opportunistically; inside a class in order of
+    submission.
 
     1. those that run stay; 2. guaranteed jobs get GPUs without a guaranteed job, opportunistic ones get GPUs without an
     opportunistic one: first those with no job at all, then those with the other class.

@@ -16,7 +16,8 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Backfill:
-    """Running jobs stay; waiting jobs in order, each at its fixed size.
+    """Leaves running jobs as they are and starts waiting jobs in order, each at its fixed size; jobs behind may
+    overtake.
 
     reservations: how many of the jobs that do not fit may not be delayed, by predicted ends, by those behind them:
     0 skips and fits; 1 is EASY (Lifka, 1995); all of them (-1) is conservative (Mu'alem and Feitelson, 2001).

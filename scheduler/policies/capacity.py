@@ -18,7 +18,8 @@ INSIDE = ("fifo", "fair")
 
 @dataclass(frozen=True)
 class Capacity:
-    """A queue a tenant, jobs at their fixed size (Vavilapalli et al., SoCC '13; YARN's capacity scheduler).
+    """Gives each tenant a queue, with jobs at their fixed size (Vavilapalli et al., SoCC '13; YARN's capacity
+    scheduler).
 
     A queue is guaranteed its weight's part of its parent's GPUs; the parents' parts are shared among those queues that
     have jobs. It may have more while others leave it idle, up to its quota (elasticity).
@@ -140,7 +141,8 @@ class _Queues:
 
 
 def guarantees(tenants: Iterable[TenantSnapshot], present: Iterable[str], n_gpus: int) -> dict[str, float]:
-    """GPUs guaranteed to each tenant with jobs: its weight's part of its parent's part, never above its max_gpus.
+    """Returns the GPUs guaranteed to each tenant with jobs: its weight's part of its parent's part, never above its
+    max_gpus.
 
     What children with a small quota cannot use goes to their siblings. Tenants without jobs in or below them count for
     nothing: their part is lent anyway.

@@ -21,7 +21,7 @@ RESOURCES = ("GPUs", "CPUs", "memory")
 
 @dataclass(frozen=True)
 class Drf:
-    """The tenant with the smallest dominant share is next, job by job, at fixed sizes.
+    """Serves the tenant with the smallest dominant share next, job by job, at fixed sizes.
 
     A tenant's dominant share is its largest share of any resource, divided by its weight. Inside a tenant running jobs
     come first, then priority and submission.
@@ -97,7 +97,10 @@ class _Shares:
 
 
 def demand_R(job: JobSnapshot, n_workers: int) -> Floats:  # noqa: N802 (arrays wear their axes)
-    """What so many workers of the job take, shape (R,): GPUs, CPUs, bytes. Without servers: placement chooses them."""
+    """Returns what so many workers of the job take, shape (R,): GPUs, CPUs, bytes of memory.
+
+    Servers are left out, since placement chooses them.
+    """
     return np.array([1.0, job.cpus_per_worker, float(job.memory_per_worker_bytes)]) * n_workers
 
 

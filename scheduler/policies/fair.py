@@ -15,7 +15,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Fair:
-    """Progressive filling over tenants, job by job (max-min fairness of GPUs by weight).
+    """Fills tenants progressively, job by job (max-min fairness of GPUs by weight).
 
     Inside a tenant running jobs come first, then priority and submission. A tenant's turn is the smallest
     (GPUs granted + those of its next job) / weight, so that one large job does not overshoot a share by much.

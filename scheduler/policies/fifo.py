@@ -14,7 +14,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Fifo:
-    """Running jobs stay; then waiting jobs in order, each at its fixed size, until one does not fit.
+    """Leaves running jobs as they are and starts waiting jobs in order, each at its fixed size, until one does not fit.
 
     A job that its tenant's quota refuses is skipped: it holds up no job of other tenants.
     """

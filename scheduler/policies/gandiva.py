@@ -18,12 +18,15 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Gandiva:
-    """1. running jobs stay, pairs measured to do less than least_times the work of one are separated; 2. waiting jobs
+    """Time-slices GPUs and co-locates pairs, as far as measurements do not speak against it.
+
+    1. running jobs stay, and pairs measured to do less than least_times the work of one are separated; 2. waiting jobs
     take free GPUs in order of submission; 3. the rest is co-located with running jobs of as many GPUs, the least used
-    first, two a GPU, unless such a pair of families was measured and lost; 4. while somebody waits, jobs that had a
+    first, two per GPU, unless such a pair of families was measured and lost; 4. while a job waits, jobs that had a
     slice of slice_s make room for those that waited longest.
 
-    Pairs are remembered by family. Deviation: sizes do not grow and shrink, and nothing migrates.
+    Pairs are remembered by family. Source: Xiao et al., OSDI '18. Deviation: sizes do not grow and shrink, and nothing
+    migrates.
     """
 
     least_times: float = 1.0

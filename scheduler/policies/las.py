@@ -12,6 +12,6 @@ from scheduler.policies.toolkit.attained_service import AttainedService
 
 @dataclass(frozen=True)
 class Las(AttainedService):
-    """Discretised 2D-LAS (Gu et al., Tiresias, NSDI '19, sec. 3.2) with the parameters of AttainedService."""
+    """Serves the least attained service in queues: discretised 2D-LAS (Gu et al., Tiresias, NSDI '19, sec. 3.2)."""
 
     name: str = "las"

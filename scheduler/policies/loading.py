@@ -12,7 +12,7 @@ from scheduler.policies.toolkit.policy import Policy
 
 
 def load_policy(name: str, parameters: Mapping[str, Any]) -> Policy:
-    """The policy of that name, or of a module:Class that Python can import, with these parameters.
+    """Returns the policy of that name, or of a module:Class that Python can import, with these parameters.
 
     Raises ValueError that names the policy: it is unknown, cannot be loaded, or has other parameters.
     """
@@ -20,7 +20,7 @@ def load_policy(name: str, parameters: Mapping[str, Any]) -> Policy:
 
 
 def load_policy_class(name: str) -> PolicyClass:
-    """The class of load_policy(). Raises ValueError."""
+    """Returns the class that load_policy() makes policies of. Raises ValueError for an unknown one."""
     module_name, separator, class_name = name.partition(":")
     if not separator:
         return policy_class(name)

@@ -23,7 +23,7 @@ InterleavedGroup = tuple[JobSnapshot, ...]
 
 @dataclass(frozen=True)
 class Muri:
-    """Those with the least remaining GPU-time (of unknown length: the least attained) are served, grouped to fit.
+    """Serves jobs with the least remaining GPU-time (of unknown length: the least attained), in groups that interleave.
 
     1. jobs are chosen in that order as if each four of one size needed the GPUs of one; 2. groups are joined two by
     two, by a matching of maximum weight over the efficiency of their joint iterations, as long as there are more

@@ -20,7 +20,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Optimus:
-    """Everybody's least size first, in order of submission; then each next worker where it saves most time.
+    """Gives every job its least size first, in order of submission; then each next worker where it saves most time.
 
     The gain of a worker is (step time now - step time with it) x remaining steps. Fewest workers are placed first, on
     the emptiest nodes; jobs that change are placed anew, at once with moves_at_once.

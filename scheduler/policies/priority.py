@@ -16,7 +16,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Priority:
-    """Jobs at their fixed size, band by band; in a band those that run stay, the others follow by priority.
+    """Serves jobs at their fixed size, band by band; in a band those that run stay, the others follow by priority.
 
     bands: the least priorities of the bands above the lowest, ascending; none = every priority is a band of its own.
     Preemption is between bands only, so that jobs of one band never push each other out in a cascade (sec. 2.5). The
@@ -53,7 +53,7 @@ class Priority:
         return Proposal(tuple(grants), tuple(order), notes)
 
     def band(self, job: JobSnapshot) -> float:
-        """The job's band, higher first."""
+        """Returns the job's band, higher first."""
         return float(sum(job.priority >= least for least in self.bands)) if self.bands else float(job.priority)
 
     def _take(self, job: JobSnapshot, n_workers: int, budget: Budget) -> bool:

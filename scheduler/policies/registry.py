@@ -54,12 +54,12 @@ POLICIES: Mapping[str, PolicyClass] = {
 
 
 def parameters_of(name: str) -> dict[str, Any]:
-    """The parameters of a policy with their defaults. Raises ValueError for an unknown policy."""
+    """Returns the parameters of a policy with their defaults. Raises ValueError for an unknown policy."""
     return _parameters(policy_class(name))
 
 
 def policy_named(name: str, parameters: Mapping[str, Any]) -> Policy:
-    """The policy with these parameters; those not given have their defaults.
+    """Returns the policy with these parameters; those not given have their defaults.
 
     Raises ValueError that names the unknown policy or parameter and the known ones, or the value that does not fit.
     """
@@ -67,7 +67,7 @@ def policy_named(name: str, parameters: Mapping[str, Any]) -> Policy:
 
 
 def make_policy(of: PolicyClass, name: str, parameters: Mapping[str, Any]) -> Policy:
-    """A policy of that class; name: what messages call it. Raises ValueError as policy_named()."""
+    """Returns a policy of that class; name: what messages call it. Raises ValueError as policy_named()."""
     known = _parameters(of)
     values = {}
     for key, value in parameters.items():
@@ -79,7 +79,7 @@ def make_policy(of: PolicyClass, name: str, parameters: Mapping[str, Any]) -> Po
 
 
 def policy_class(name: str) -> PolicyClass:
-    """The class of a registered policy. Raises ValueError for an unknown one."""
+    """Returns the class of a registered policy. Raises ValueError for an unknown one."""
     try:
         return POLICIES[name]
     except KeyError:

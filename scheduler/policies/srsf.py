@@ -17,7 +17,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Srsf:
-    """As srtf, but by GPU-seconds; of equals, the one with fewer GPUs first.
+    """Serves the least remaining GPU-seconds first; of equals, the job with fewer GPUs. It is preemptive like srtf.
 
     Source: Gu et al., Tiresias (NSDI '19), sec. 3.
     """

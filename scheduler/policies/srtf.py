@@ -17,7 +17,9 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Srtf:
-    """Jobs in order of remaining time; a job that does not fit is skipped. Running jobs without a turn are preempted.
+    """Serves jobs in order of remaining time and skips those that do not fit.
+
+    Running jobs without a turn are preempted.
 
     A running job's remaining time is counted without its restart cost, a waiting one's with its start: equal jobs do
     not take turns.

@@ -21,7 +21,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Themis:
-    """GPUs are held on leases; those that are free or whose lease has ended go to auction.
+    """Auctions GPUs that are free or whose lease has ended; winners hold them on a lease.
 
     rho of a job = its finish time here over that on an equal share of the cluster (sec. 3.1). fairness: only the share
     1 - fairness of the jobs, those with the worst rho, may bid. lease_s: how long a winner keeps what it won.

@@ -19,9 +19,10 @@ MOST_SAMPLES = 1000
 
 @dataclass(frozen=True)
 class Tiresias(AttainedService):
-    """rule: "las" is the rule of AttainedService; "gittins": inside a queue, the job that is likeliest to end by its
-    next stretch of GPU-time (the first limit), for what that stretch will cost on average, goes first (sec. 3.3).
+    """Serves the least attained service, or by the Gittins index over known lengths (Gu et al., Tiresias, NSDI '19).
 
+    rule: "las" is the rule of AttainedService; "gittins": inside a queue, the job that is likeliest to end by its
+    next stretch of GPU-time (the first limit), for what that stretch will cost on average, goes first (sec. 3.3).
     samples: GPU-seconds of whole jobs, for Gittins; where none are given, those of the jobs that ended so far, from
     30 of them on, and until then it is LAS. The other parameters are those of AttainedService.
     """
@@ -31,13 +32,14 @@ class Tiresias(AttainedService):
     name: str = "tiresias"
 
     def queues(self, view: View, memory: Mapping[str, Any]) -> ServiceQueues:
+        """Returns the queues of the round, ordered inside by the rule."""
         samples = sorted(self.samples or memory.get("ended", ()))
         if self.rule != "gittins" or len(samples) < LEAST_SAMPLES:
             return ServiceQueues(self, view, memory)
         return _ByIndex(self, view, memory, samples)
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """Raises ValueError for an unknown rule."""
+        """Returns the proposal of AttainedService under the rule. Raises ValueError for an unknown rule."""
         if self.rule not in ("las", "gittins"):
             raise ValueError(f"rule {self.rule!r} of policy 'tiresias' is unknown; known: las, gittins")
         if self.rule == "las" or self.samples:
@@ -75,9 +77,9 @@ class _ByIndex(ServiceQueues):
 
 
 def gittins_index(samples: Sequence[float], served: float, *, stretch: float) -> float:
-    """Chance to end within the next stretch of service, by its mean cost; per second of service.
+    """Returns the chance to end within the next stretch of service, by its mean cost; per second of service.
 
-    samples: whole services, ascending. 0 for one that was served longer than any of them.
+    samples: whole services in GPU-seconds, ascending. It is 0 for a job that was served longer than any of them.
     """
     left = [s - served for s in samples[bisect_right(samples, served) :]]
     if not left:

@@ -50,9 +50,9 @@ class _Place:
 
 @dataclass(frozen=True)
 class Account:
-    """A tenant's place in the books, in GPUs, with all below it. lent: of its guarantee, used by others now.
+    """Holds a tenant's place in the books, in GPUs, with all below it. lent: GPUs of its guarantee that others use now.
 
-    borrowed: above its guarantee; more, where children keep a part of it for themselves.
+    borrowed: GPUs above its guarantee; more, where children keep a part of it for themselves.
     """
 
     guarantee: int
@@ -62,7 +62,7 @@ class Account:
 
 
 class BorrowingLedger:
-    """The books of a round. n_gpus: what the cluster has; None = whatever is asked for, only limits count."""
+    """Books what tenants use, borrow and lend in a round. n_gpus: those of the cluster; None = only limits count."""
 
     def __init__(self, tenants: Iterable[TenantSnapshot], *, n_gpus: int | None) -> None:
         self._places = _places(tuple(tenants), n_gpus)
@@ -70,32 +70,40 @@ class BorrowingLedger:
         self._floors: dict[str | None, int] = {}
 
     def copy(self) -> BorrowingLedger:
+        """Returns a copy that is booked on independently."""
         twin = BorrowingLedger.__new__(BorrowingLedger)
         twin._places, twin._used = self._places, dict(self._used)
         twin._floors = dict(self._floors)
         return twin
 
     def used(self, tenant_id: str | None) -> int:
-        """Taken out of the tenant's pool; of a tenant without children: all that it uses. None: of the cluster's."""
+        """Returns the GPUs taken out of the tenant's pool (of a tenant without children all that it uses); None: of the
+        cluster's.
+        """
         return self._used[tenant_id]
 
     def pool(self, tenant_id: str | None) -> int:
+        """Returns the tenant's own GPUs: its guarantee without those of its children; None: those guaranteed to no
+        tenant.
+        """
         return self._places[tenant_id].pool
 
     def guarantee(self, tenant_id: str) -> int:
+        """Returns the GPUs guaranteed to the tenant."""
         return self._places[tenant_id].guarantee
 
     def line(self, tenant_id: str) -> tuple[str | None, ...]:
-        """The tenant, its parents, and None for the cluster."""
+        """Returns the tenant, its parents, and None for the cluster."""
         place = self._places[tenant_id]
         return (tenant_id, *(above.id for above in place.line))
 
     def is_borrowing(self, tenant_id: str | None) -> bool:
-        """Does it use more than its pool, so that others' GPUs are in use below it?"""
+        """Returns whether the tenant uses more than its pool, so that others' GPUs are in use below it."""
         return self._used[tenant_id] > self._places[tenant_id].pool
 
     def available(self, tenant_id: str) -> int:
-        """GPUs that the tenant may take more now, lent ones included; negative where it holds more than it may.
+        """Returns the further GPUs that the tenant may take now, lent ones included; negative where it holds more than
+        it may.
 
         Less than its own idle GPUs where others use these: they have to come back first.
         """
@@ -112,7 +120,7 @@ class BorrowingLedger:
         return more
 
     def most(self, tenant_id: str) -> int:
-        """What the tenant could have if no other tenant used anything."""
+        """Returns the GPUs that the tenant could have if no other tenant used any."""
         place = self._places[tenant_id]
         most = _ENDLESS
         for at in (*reversed(place.line), place):
@@ -121,7 +129,7 @@ class BorrowingLedger:
         return most
 
     def refusal(self, tenant_id: str, gpus: int) -> Explanation | None:
-        """Why the tenant may not take so many more, or None: its own are idle, or it may borrow them."""
+        """Returns why the tenant may not take so many more; None if its own are idle or it may borrow them."""
         if gpus <= 0:
             return None
         available = self.available(tenant_id)
@@ -146,7 +154,8 @@ class BorrowingLedger:
         return Explanation(Reason.NOTHING_TO_BORROW, {**facts, "need": gpus, "free": max(0, available)})
 
     def owner(self, tenant_id: str, gpus: int) -> tuple[bool, str | None]:
-        """(True, who): the tenant or the nearest parent within whose own pool so many more are. (False, None): none.
+        """Returns (True, who): the tenant or the nearest parent within whose own pool so many more are; (False, None)
+        if none.
 
         Limits of those below count. The cluster's own GPUs are guaranteed to no tenant.
         """
@@ -163,11 +172,11 @@ class BorrowingLedger:
         return False, None
 
     def reserve(self, tenant_id: str, gpus: int) -> None:
-        """Book it, allowed or not: what is held is held. Negative: given back."""
+        """Books the GPUs, whether allowed or not: what is held is held. Negative numbers are given back."""
         self._add(self._places[tenant_id], gpus)
 
     def keep_for(self, tenant_id: str, gpus: int) -> None:
-        """Of its pool, so many are as good as used for everybody else. Only ever raised."""
+        """Counts so many GPUs of the pool as used for all other tenants. The number is only ever raised."""
         place = self._places[tenant_id]
         before = self._over(place)
         self._floors[tenant_id] = max(self._floors.get(tenant_id, 0), min(gpus, place.pool))
@@ -176,8 +185,10 @@ class BorrowingLedger:
             self._add(place.line[0], after - before)
 
     def accounts(self) -> dict[str, Account]:
-        """Every tenant's account. Below one parent, what is borrowed is lent by idle siblings, then by the parent's own
-        GPUs, then from above; among siblings in proportion to what they leave idle, and whole GPUs.
+        """Returns every tenant's account.
+
+        Below one parent, what is borrowed is lent by idle siblings, then by the parent's own GPUs, then from above;
+        among siblings in proportion to what they leave idle, in whole GPUs.
         """
         total = self._in_all()
         lent = _lent(self._places, self._used)
@@ -215,7 +226,9 @@ class BorrowingLedger:
 
 
 def has_guarantees(tenants: Iterable[TenantSnapshot]) -> bool:
-    """Is there anything to lend by rule? Without, only hard limits count."""
+    """Returns whether any tenant has a guarantee, a limit of borrowing or fair shares; otherwise only hard limits
+    count.
+    """
     return any(t.guarantee is not None or t.borrow_limit is not None or t.shares_fairly for t in tenants)
 
 

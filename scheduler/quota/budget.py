@@ -13,7 +13,8 @@ from scheduler.quota.ledger import Ledger
 
 
 class Budget:
-    """GPUs that are free or come free, and the tenants' quota. take() grants a size; taking again changes it.
+    """Holds GPUs that are free or come free, and the tenants' quota. reserve() grants a size; reserving again changes
+    it.
 
     gpus: by GPU type, of nodes that take jobs. present: type and count that running jobs hold; they are free to give
     away, but a job's own type is tried first. fits: the most workers of a job that the empty nodes can take, by type.
@@ -29,52 +30,57 @@ class Budget:
         self.entitlement: Entitlement | None = None
 
     def copy(self) -> Budget:
+        """Returns a copy that is granted from independently."""
         twin = Budget(self._left, self._ledger.copy(), present=self._present)
         twin._granted, twin._sharing = dict(self._granted), set(self._sharing)
         twin.entitlement = None if self.entitlement is None else self.entitlement.copy()
         return twin
 
     def adopt(self, other: Budget) -> None:
-        """Take over what was granted out of a copy."""
+        """Takes over what was granted out of a copy."""
         self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
         self._sharing = set(other._sharing)
         self.entitlement = None if other.entitlement is None else other.entitlement.copy()
 
     @property
     def lending(self) -> BorrowingLedger | None:
-        """The books of guarantees; None where no tenant has one."""
+        """Returns the books of guarantees; None where no tenant has one."""
         return self._ledger.lending
 
     def books(self) -> Ledger:
-        """A copy of what is booked, to try things out on."""
+        """Returns a copy of what is booked, for trials."""
         return self._ledger.copy()
 
     def granted(self, job: JobSnapshot) -> int:
+        """Returns the GPUs that the job was granted; 0 if none."""
         return self._granted.get(job.id, ("", 0))[1]
 
     def gpu_type(self, job: JobSnapshot) -> str:
-        """The type of what the job was granted. Raises KeyError if that is nothing."""
+        """Returns the GPU type that the job was granted. Raises KeyError if it was granted nothing."""
         return self._granted[job.id][0]
 
     def gpus_of_tenant(self, tenant_id: str) -> int:
+        """Returns the GPUs that are booked for the tenant."""
         return self._ledger.gpus_of(tenant_id)
 
     def n_left(self) -> int:
+        """Returns the GPUs that are left, of all types."""
         return sum(self._left.values())
 
     def most_left(self) -> int:
-        """GPUs of the type of which the most are left."""
+        """Returns the GPUs left of the type of which the most are left."""
         return max(self._left.values(), default=0)
 
     def left_by_type(self) -> dict[str, int]:
+        """Returns the GPUs that are left, by type."""
         return dict(self._left)
 
     def refusal(
         self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None, is_request: bool = True
     ) -> Explanation | None:
-        """Why the job may not have n workers in all (of this type, if one is said), or None if it may.
+        """Returns why the job may not have n workers in all (of this type, if one is given); None if it may.
 
-        is_request: the policy would give them; False = it is asked for a reason only, and changes nothing.
+        is_request: the policy would grant them; False = only the reason is wanted, and nothing is recorded.
         """
         refused = self._over_quota(job, n_workers, is_request=is_request)
         if refused is not None:
@@ -98,7 +104,9 @@ class Budget:
         return refused
 
     def reserve(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
-        """Grant n workers in all (more or fewer than before); False, and nothing changed, if that is refused."""
+        """Grants n workers in all (more or fewer than before); returns False, and changes nothing, if that is
+        refused.
+        """
         if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
             return False
         if self._over_quota(job, n_workers) is not None:
@@ -115,11 +123,11 @@ class Budget:
         return True
 
     def reserve_colocated(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
-        """Grant n workers on GPUs that others were granted; False, and nothing changed, if quota refuses that.
+        """Grants n workers on GPUs that others were granted; returns False, and changes nothing, if quota refuses that.
 
-        A shared GPU counts in full against the quota of each who holds it: whoever is left alone on it when the others
-        go has then not grown over its quota, and no tenant exceeds its quota by sharing. No GPU is taken for it, so
-        that nothing is borrowed for it.
+        A shared GPU counts in full against the quota of each job's tenant: a job that is left alone on it when the
+        others leave has then not grown over its quota, and no tenant exceeds its quota by sharing. No GPU is taken for
+        it, so that nothing is borrowed for it.
         """
         gpu_type_before, had = self._granted.get(job.id, ("", 0))
         if self._ledger.limit(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
@@ -131,6 +139,7 @@ class Budget:
         return True
 
     def release(self, job: JobSnapshot) -> None:
+        """Takes back all that the job was granted."""
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
             is_beside = job.id in self._sharing
@@ -143,9 +152,11 @@ class Budget:
                 self.entitlement.record(job, -had, gpu_type)
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
+        """Returns why the quota of the tenant can never allow so many GPUs; None if it can."""
         return self._ledger.never(tenant_id, gpus=gpus)
 
     def excess(self, tenant_id: str) -> Explanation | None:
+        """Returns which limit the tenant exceeds now; None if none."""
         return self._ledger.excess(tenant_id)
 
     def _type_for(self, job: JobSnapshot, n_workers: int, wanted: str | None = None) -> str | None:

@@ -12,7 +12,7 @@ from scheduler.models.cost import restart_cost_s
 
 @dataclass(frozen=True)
 class Borrower:
-    """A running job that may have to give GPUs back.
+    """Describes a running job that may have to give GPUs back.
 
     n_gpus: GPUs that come free if it leaves; those that other jobs hold as well do not count.
     """
@@ -23,13 +23,13 @@ class Borrower:
 
     @property
     def lost_s(self) -> float:
-        """Seconds that each of its GPUs loses by a stop and a later start."""
+        """Returns the seconds that each of its GPUs loses by a stop and a later start."""
         return restart_cost_s(self.job)
 
 
 @dataclass(frozen=True)
 class QuotaDemand:
-    """The part of a round that quota decides on.
+    """Holds the part of a round that quota decides on.
 
     candidates: jobs that may start, change or stop, in the snapshot's order. running: those of them that hold GPUs, by
     id. free: GPUs by type that candidates may get; those that running candidates hold are included. settled: GPUs by
@@ -50,7 +50,7 @@ class SharedGpuCounter:
         self._seen: set[tuple[str, int]] = set()
 
     def n_shared(self, held: GangAllocation) -> int:
-        """The number of its GPUs that were counted for other jobs before; from now on all of them are counted."""
+        """Returns how many of the GPUs were counted for other jobs before; from now on all of them are counted."""
         n_before = len(self._seen)
         self._seen.update((share.node, gpu) for share in held.shares for gpu in share.gpus)
         return held.n_workers - (len(self._seen) - n_before)

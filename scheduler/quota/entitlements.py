@@ -14,7 +14,7 @@ from scheduler.quota.reservations import Reservations
 
 @dataclass(frozen=True)
 class Cap:
-    """The most workers that a borrower's running job may keep (0: it leaves), and why."""
+    """Limits the workers that a borrower's running job may keep (0: it leaves), and says why."""
 
     n_workers: int
     why: Explanation
@@ -22,7 +22,9 @@ class Cap:
 
 @dataclass(frozen=True)
 class Claimant:
-    """A waiting job within the guarantee of an owner (its own tenant, or a parent of that), or whose turn it is."""
+    """Describes a waiting job within the guarantee of an owner (its own tenant, or a parent of that), or whose turn it
+    is.
+    """
 
     n_workers: int
     gpu_type: str
@@ -31,7 +33,7 @@ class Claimant:
 
 @dataclass
 class FairEntitlement:
-    """What shares by weight entitle to. groups: by tenant, whose part its jobs count against.
+    """Holds what shares by weight entitle to. groups: by tenant, the group whose part its jobs count against.
 
     reserved: by group, GPUs of guarded running jobs and of waiting ones whose turn it is. ceilings: the most GPUs of a
     group, where policies size jobs; others' jobs have a use for the rest. used: granted so far, with what is settled.
@@ -47,12 +49,13 @@ class FairEntitlement:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def copy(self) -> FairEntitlement:
+        """Returns a copy that is granted from independently."""
         return replace(self, reserved=self.reserved.copy(), used=dict(self.used))
 
 
 @dataclass
 class Entitlement:
-    """What tenants may have in a round, within guarantees and by fair shares.
+    """Holds what tenants may have in a round, within guarantees and by fair shares.
 
     caps: by running job, the workers it may keep where an owner reclaims GPUs from it. reserved: by tenant, GPUs for
     jobs within a guarantee: free ones, or such as come free, that waiting jobs claim, and those that guarded jobs hold.
@@ -73,20 +76,24 @@ class Entitlement:
     _served: dict[str, tuple[int, int]] = field(default_factory=dict)  # by job: of the reserve, of fair's
 
     def copy(self) -> Entitlement:
+        """Returns a copy that is granted from independently."""
         strict = None if self.strict is None else self.strict.copy()
         return replace(
             self, strict=strict, reserved=self.reserved.copy(), fair=self.fair.copy(), _served=dict(self._served)
         )
 
     def is_open(self, job: JobSnapshot) -> bool:
-        """Can the claimant have what it claims, of what is kept for its tenant?"""
+        """Returns whether the claimant can have what it claims, of what is kept for its tenant."""
         claim = self.claimants[job.id]
         own = self.reserved.unserved(job.tenant, claim.gpu_type)
         return own + self.fair.reserved.unserved(self._group(job.tenant), claim.gpu_type) >= claim.n_workers
 
     def refusal(self, job: JobSnapshot, n_workers: int, *, had: int, is_request: bool = True) -> Explanation | None:
-        """Why it may not have so many: its GPUs are taken back, it would borrow what an owner waits for, or its tenant
-        has its part. A request for more than that part is recorded in FairEntitlement.refused."""
+        """Returns why the tenant may not have so many: its GPUs are taken back, it would borrow what an owner waits
+        for, or it has its part.
+
+        A request for more than that part is recorded in FairEntitlement.refused.
+        """
         cap = self.caps.get(job.id)
         if cap is not None and n_workers > cap.n_workers:
             return cap.why
@@ -97,11 +104,11 @@ class Entitlement:
         return self._about_part(job, n_workers - had, is_request=is_request)
 
     def kept(self, tenant: str, gpu_type: str) -> int:
-        """GPUs of the type that are other tenants' jobs' own."""
+        """Returns the GPUs of the type that are kept for other tenants' jobs."""
         return self.reserved.kept(tenant, gpu_type) + self.fair.reserved.kept(self._group(tenant), gpu_type)
 
     def about_kept(self, job: JobSnapshot, n_workers: int, left: Mapping[str, int]) -> Explanation | None:
-        """Why a job gets none of the GPUs that are left; None if claims of others are not the cause."""
+        """Returns why a job gets none of the GPUs that are left; None if claims of others are not the cause."""
         tenant = self.names.get(job.tenant, job.tenant)
         for gpu_type, n_left in left.items():
             if n_left < n_workers or (job.gpu_types and gpu_type not in job.gpu_types):
@@ -116,7 +123,7 @@ class Entitlement:
         return self.waiting_for_borrowed.get(job.id)
 
     def record(self, job: JobSnapshot, n_workers: int, gpu_type: str) -> None:
-        """Note a whole grant to a job that had none; negative: all of it is given back."""
+        """Records a whole grant to a job that had none; negative: all of it is given back."""
         is_new, group = job.phase is Phase.WAITING, self._group(job.tenant)
         if n_workers > 0:
             own = self.reserved.serve(job.tenant, gpu_type, n_workers if is_new or job.id in self.guarded else 0)

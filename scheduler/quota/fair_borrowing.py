@@ -24,7 +24,9 @@ _Kind = tuple[str, int, tuple[str, ...]]  # group, size, GPU types
 
 @dataclass
 class FairBorrowing:
-    """claims: with all claims of guarantees met. shares: with all that is held, and with those claims.
+    """Shares out what is guaranteed to no tenant.
+
+    claims: with all claims of guarantees met. shares: with all that is held.
 
     1. turns: of the groups whose jobs wait, the one with the smallest share is next, level by level: the share that its
        next job would bring about; where use counts, what it was charged for the past, this job's start included. Jobs
@@ -52,7 +54,7 @@ class FairBorrowing:
         self.behind: set[str] = set()  # groups whose first job found nothing
 
     def rights(self, protected: Iterable[str]) -> FairEntitlement:
-        """protected: running jobs within a guarantee, which are never reclaimed."""
+        """Returns the entitlements. protected: running jobs within a guarantee, which are never reclaimed."""
         own = set(protected)
         self.lenders = [b for b in self.claims.running.values() if b.job.id not in own and b.n_gpus]
         queues = self._queues()

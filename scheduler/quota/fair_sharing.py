@@ -27,18 +27,21 @@ _HALVINGS = 80
 
 
 def demand_R(job: JobSnapshot, n_workers: int) -> Floats:  # noqa: N802 (arrays wear their axes)
-    """What so many workers of the job take: GPUs, CPUs, bytes. Without servers: placement chooses them."""
+    """Returns what so many workers of the job take, shape (R,): GPUs, CPUs, bytes.
+
+    Servers are left out, since placement chooses them.
+    """
     return np.array([1.0, job.cpus_per_worker, float(job.memory_per_worker_bytes)]) * n_workers
 
 
 def total_R(nodes: Iterable[NodeSnapshot]) -> Floats:  # noqa: N802
-    """What nodes that take jobs have."""
+    """Returns what nodes that take jobs have, shape (R,)."""
     rows = [[float(node.n_gpus), node.cpus, float(node.memory_bytes)] for node in nodes if node.is_schedulable]
     return np.array(rows).sum(axis=0) if rows else np.zeros(len(RESOURCES))
 
 
 def dominant_share(used_R: Floats, *, nominal_R: Floats, lendable_R: Floats) -> float:
-    """The largest part of what can be lent that is used above what is guaranteed; 0 within the guarantee."""
+    """Returns the largest part of what can be lent that is used above what is guaranteed; 0 within the guarantee."""
     above_R = np.maximum(used_R - nominal_R, 0.0)
     return float((above_R / np.maximum(lendable_R, 1e-9)).max())
 
@@ -51,10 +54,10 @@ def fair_parts(
     floors_C: Sequence[int],
     demands_C: Sequence[int],
 ) -> list[int]:
-    """Whole GPUs: what is above the nominal goes by weight, none below its floor nor above its demand.
+    """Returns whole GPUs: what is above the nominal part goes by weight, none below its floor nor above its demand.
 
-    All of total is given out, or all demands are met; floors above total are kept all the same. What whole GPUs leave
-    over goes to who has the least for its weight with it, first ones first.
+    All of total is given out, or all demands are met; floors above total are kept all the same. What rounding leaves
+    over goes to those that have the least for their weight with it, first ones first.
     """
     weights, nominal = np.maximum(np.array(weights_C, float), _LEAST_WEIGHT), np.array(nominal_C, float)
     floors = np.array(floors_C, float)
@@ -79,7 +82,7 @@ def fair_parts(
 
 
 class Shares:
-    """What every contender uses, and its share. uses: what it is charged for the past (use.py), by contender.
+    """Holds what every contender uses, and its share. uses: what it is charged for the past (usage.py), by contender.
 
     lending: only its guarantees and limits count, not what is booked in it.
     """
@@ -103,27 +106,28 @@ class Shares:
         self._waiting: dict[ContenderKey, Floats] = {}
 
     def copy(self) -> Shares:
+        """Returns a copy that is booked on independently."""
         twin = Shares.__new__(Shares)
         twin.__dict__.update(self.__dict__)
         twin._used, twin._waiting = dict(self._used), dict(self._waiting)
         return twin
 
     def group(self, tenant: str) -> str | None:
-        """Whose part of the whole its jobs count against: the last contender above it; None = nothing is shared."""
+        """Returns the contender whose part its jobs count against: the last one above it; None = nothing is shared."""
         if not self.lines[tenant]:
             return None
         cohort, contender = self.lines[tenant][-1]
         return contender if cohort != contender else f"{contender} itself"
 
     def add(self, tenant: str, demand_R: Floats, *, is_new: bool = False) -> None:
-        """Book it; negative: given back. is_new: it starts in this round."""
+        """Books a job; negative numbers are given back. is_new: it starts in this round."""
         for key in self.lines[tenant]:
             self._used[key] = self._used.get(key, 0.0) + demand_R
             if is_new:
                 self._waiting[key] = self._waiting.get(key, 0.0) + demand_R
 
     def surplus(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
-        """The contender's dominant share, not yet by weight, with so much more."""
+        """Returns the contender's dominant share with so much more, before it is divided by its weight."""
         cohort, contender = key
         nominal = self._lending.guarantee(contender) if cohort != contender else 0
         lendable = self._lending.pool(None) if cohort is None else self._lending.most(cohort)
@@ -131,31 +135,40 @@ class Shares:
         return dominant_share(used_R, nominal_R=self._per_gpu_R * nominal, lendable_R=self._per_gpu_R * lendable)
 
     def share(self, key: ContenderKey, more_R: Floats | float = 0.0) -> float:
+        """Returns the contender's dominant share by weight, with so much more."""
         return self.surplus(key, more_R) / self.weight(key)
 
     def use(self, key: ContenderKey, more_R: Floats | float = 0.0, *, entry: float = 0.0) -> float:
-        """What it is charged for the past, by weight; entry: the part of a start's share that is charged at once."""
+        """Returns what the contender is charged for the past, by weight.
+
+        entry: the part of a start's share that is charged at once.
+        """
         new = self.surplus(key, more_R) - self.surplus(key, -self._waiting.get(key, np.zeros(len(RESOURCES))))
         return (self._uses.get(key, 0.0) + entry * new) / self.weight(key)
 
     def weight(self, key: ContenderKey) -> float:
+        """Returns the weight of the contender."""
         return max(self._tenants[key[1]].weight, _LEAST_WEIGHT)
 
     def half_life_s(self, cohort: str | None) -> float:
+        """Returns the half-life of usage among the children of the tenant, in seconds; 0 = past usage does not
+        count.
+        """
         return 0.0 if cohort is None else self._tenants[cohort].half_life_s
 
     def shares_fairly(self, cohort: str | None) -> bool:
+        """Returns whether the children of the tenant share fairly."""
         return cohort is not None and self._tenants[cohort].shares_fairly
 
     def meet(self, a: str, b: str) -> tuple[ContenderKey, ContenderKey] | None:
-        """The contenders of one cohort that two tenants belong to; None where no cohort shares between them."""
+        """Returns the contenders of one cohort that two tenants belong to; None where no cohort shares between them."""
         for mine, other in zip(self.lines[a], self.lines[b], strict=False):
             if mine != other:
                 return (mine, other) if mine[0] == other[0] and self.shares_fairly(mine[0]) else None
         return None
 
     def parts(self, total: int, *, floors: Mapping[str, int], demands: Mapping[str, int]) -> dict[str, int]:
-        """The whole shared out over groups, level by level; floors, demands: GPUs by group, absent: 0."""
+        """Returns the whole shared out over groups, level by level. floors, demands: GPUs by group, absent: 0."""
         groups = {group: self.lines[t] for t in self._tenants if (group := self.group(t)) is not None}
         found: dict[str, int] = {}
 
@@ -198,5 +211,5 @@ class Shares:
 
 
 def is_fair(tenants: Iterable[TenantSnapshot]) -> bool:
-    """Does anybody share fairly?"""
+    """Returns whether any tenants share fairly."""
     return any(tenant.shares_fairly for tenant in tenants)

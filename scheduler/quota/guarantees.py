@@ -24,7 +24,8 @@ class _ClaimRequest:
 
 @dataclass
 class GuaranteeClaims:
-    """What runs is booked; then claim(), guard(), entitlement().
+    """Claims guarantees for waiting jobs: what runs is booked first; then claim(), guard() and entitlement() are
+    called.
 
     held: guarantees with what runs, less what is given back. booked: the same with claims that are met.
 
@@ -52,7 +53,7 @@ class GuaranteeClaims:
         self.present, self.booked = self.held.copy(), self.held.copy()
 
     def claim(self) -> None:
-        """Waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
+        """Claims for waiting jobs within a guarantee: their tenant's own first, then those of its parents."""
         waiting = sorted((job for job in self.demand.candidates if job.held is None), key=by_submission)
         requests = [_ClaimRequest(job, tuple(dict.fromkeys((job.fixed_workers, job.min_workers)))) for job in waiting]
         depth = max((len(self.booked.line(tenant)) for tenant in self.tenants), default=0)
@@ -135,7 +136,7 @@ class GuaranteeClaims:
         self.release(victim, Explanation(Reason.RECLAIMED, facts))
 
     def release(self, victim: Victim, why: Explanation) -> None:
-        """The job is capped, and what it gives is free."""
+        """Caps the job, and books what it gives as free."""
         job = victim.borrower.job
         self.caps[job.id] = Cap(victim.keeps, why)
         self.held.reserve(job.tenant, -victim.freed)
@@ -154,7 +155,7 @@ class GuaranteeClaims:
         return sum(b.n_gpus for b in jobs if borrowed_from(owner, b.job.tenant, self.booked) > 0)
 
     def guard(self, unused: BorrowingLedger, *, is_elastic: bool) -> None:
-        """What runs within a guarantee. unused: the books without what runs."""
+        """Guards what runs within a guarantee. unused: the books without what runs."""
         for borrower in within_guarantee(self.running.values(), unused):
             job = borrower.job
             if job.id not in self.caps and borrower.n_gpus:
@@ -163,6 +164,7 @@ class GuaranteeClaims:
                 self.reserved.add(job.tenant, borrower.gpu_type, n)
 
     def entitlement(self, fair: FairEntitlement) -> Entitlement:
+        """Returns what tenants may have in the round by their guarantees."""
         strict = None
         if self.waiting_for:
             claimed = self.booked.copy()
@@ -177,6 +179,6 @@ class GuaranteeClaims:
 
 
 def keep(lending: BorrowingLedger, wanted: BorrowingLedger, tenants: Iterable[TenantSnapshot]) -> None:
-    """What tenants want of their pools is as good as used for everybody else."""
+    """Counts what tenants want of their pools as used for all others."""
     for tenant in tenants:
         lending.keep_for(tenant.id, wanted.used(tenant.id))

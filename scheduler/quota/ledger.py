@@ -14,7 +14,7 @@ from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
 
 
 class Ledger:
-    """GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
+    """Books GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
     n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
     only limits count. lending: None where no tenant has a guarantee or a limit of borrowing.
@@ -34,6 +34,7 @@ class Ledger:
         self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
 
     def copy(self) -> Ledger:
+        """Returns a copy that is booked on independently."""
         twin = Ledger.__new__(Ledger)
         twin._tenants, twin._lines = self._tenants, self._lines
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
@@ -41,20 +42,25 @@ class Ledger:
         return twin
 
     def gpus_of(self, tenant_id: str) -> int:
+        """Returns the GPUs that the tenant and all below it use."""
         return self._gpus[tenant_id]
 
     def jobs_of(self, tenant_id: str) -> int:
+        """Returns the running jobs of the tenant and of all below it."""
         return self._jobs[tenant_id]
 
     def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
-        """Why the tenant may not take that much more now; None if it may. Limits first, then what it may borrow."""
+        """Returns why the tenant may not take that much more now; None if it may.
+
+        Limits come first, then what it may borrow.
+        """
         refused = self.limit(tenant_id, gpus=gpus, jobs=jobs)
         if refused is None and self.lending is not None:
             return self.lending.refusal(tenant_id, gpus)
         return refused
 
     def limit(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
-        """The hard limit that so much more would break, the nearest first; None if there is none."""
+        """Returns the hard limit that so much more would break, the nearest first; None if there is none."""
         for tenant in self._line(tenant_id):
             used_jobs = self._jobs[tenant.id]
             if jobs > 0 and tenant.max_running_jobs is not None and used_jobs + jobs > tenant.max_running_jobs:
@@ -67,7 +73,7 @@ class Ledger:
         return None
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
-        """LARGER_THAN_QUOTA if the tenant may not use so many GPUs even alone."""
+        """Returns LARGER_THAN_QUOTA if the tenant may not use so many GPUs even alone; else None."""
         for tenant in self._line(tenant_id):
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
             if limit is not None and gpus > limit:
@@ -78,7 +84,7 @@ class Ledger:
         return None
 
     def excess(self, tenant_id: str) -> Explanation | None:
-        """OVER_QUOTA, with numbers, if the tenant or an ancestor holds more than it may."""
+        """Returns OVER_QUOTA, with numbers, if the tenant or an ancestor holds more than it may; else None."""
         for tenant in self._line(tenant_id):
             if tenant.max_gpus is not None and self._gpus[tenant.id] > tenant.max_gpus:
                 facts = {"tenant": name_of(tenant), "used": self._gpus[tenant.id], "quota": tenant.max_gpus}
@@ -89,7 +95,7 @@ class Ledger:
         return None
 
     def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
-        """Book it, whether it is within the limits or not: what is held is held.
+        """Books a job, whether it is within the limits or not: what is held is held.
 
         n_shared: of the GPUs, those that other jobs hold already; nothing is borrowed for them.
         """
@@ -100,6 +106,7 @@ class Ledger:
             self.lending.reserve(tenant_id, gpus - n_shared)
 
     def release(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
+        """Takes a job out of the books."""
         self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared)
 
     def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
@@ -125,4 +132,5 @@ class Ledger:
 
 
 def name_of(tenant: TenantSnapshot) -> str:
+    """Returns the name of the tenant as messages show it."""
     return tenant.name or tenant.id

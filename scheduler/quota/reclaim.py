@@ -13,7 +13,10 @@ from scheduler.quota.demand import Borrower
 
 @dataclass(frozen=True)
 class Victim:
-    """keeps: workers that the job may go on with; 0 = it leaves. freed: GPUs that come free."""
+    """Describes a job that gives GPUs back.
+
+    keeps: workers that it may continue with; 0 = it leaves. freed: GPUs that come free.
+    """
 
     borrower: Borrower
     keeps: int
@@ -29,7 +32,8 @@ def victims_for(
     running: Iterable[Borrower],
     lending: BorrowingLedger,
 ) -> list[Victim] | None:
-    """Jobs of borrowers that free at least so many GPUs for a job within the owner's guarantee; None if they cannot.
+    """Returns jobs of borrowers that free at least so many GPUs for a job within the owner's guarantee; None if they
+    cannot.
 
     1. candidates: jobs of tenants outside the owner that borrow, they and all above them up to the parent that they
        have in common with the owner; under LOWER_PRIORITY only those of a lower priority than the job that waits;
@@ -61,7 +65,8 @@ def victims_for(
 
 
 def within_guarantee(running: Iterable[Borrower], lending: BorrowingLedger) -> list[Borrower]:
-    """Jobs that run on their tenant's own GPUs, or on those of a parent: who goes last counts first.
+    """Returns the jobs that run on their tenant's own GPUs, or on those of a parent: jobs that would be reclaimed last
+    count first.
 
     lending: as things are without them; not changed.
     """
@@ -75,9 +80,11 @@ def within_guarantee(running: Iterable[Borrower], lending: BorrowingLedger) -> l
 
 
 def borrowed_from(owner: str | None, tenant: str, lending: BorrowingLedger) -> int:
-    """GPUs that the tenant uses above its guarantee and, therefore, of the owner or of GPUs that both may borrow.
+    """Returns the GPUs that the tenant uses above its guarantee and, therefore, of the owner or of GPUs that both may
+    borrow.
 
-    0 if it, or any parent of it that the owner does not belong to, keeps within its own; 0 within the owner, too.
+    It is 0 if the tenant, or any parent of it that the owner does not belong to, keeps within its own; 0 within the
+    owner, too.
     """
     above_owner = set(lending.line(owner)) if owner is not None else {None}
     excess: int | None = None
@@ -92,13 +99,13 @@ def borrowed_from(owner: str | None, tenant: str, lending: BorrowingLedger) -> i
 
 
 def first_to_go(borrower: Borrower) -> tuple[int, float, float, str]:
-    """Lowest priority, least work lost for each GPU freed, most recently admitted."""
+    """Returns the sort key of victims: lowest priority, least work lost for each GPU freed, most recently admitted."""
     job = borrower.job
     return job.priority, borrower.lost_s, -(job.allocated_at_s or 0.0), job.id
 
 
 def asked_of(borrower: Borrower, n: int) -> Victim:
-    """It shrinks by so many GPUs if that will do, else it leaves."""
+    """Returns the victim: the job shrinks by so many GPUs if that will do, else it leaves."""
     job = borrower.job
     held = job.allocation.n_workers if job.allocation else 0
     if borrower.n_gpus == held and held - n >= job.min_workers:

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 
 class Reservations:
-    """Owners are tenants, or groups of them. Sums are kept up to date: it is asked for every grant."""
+    """Keeps GPUs for owners, which are tenants or groups of them.
+
+    Sums are kept up to date, since every grant reads them.
+    """
 
     def __init__(self) -> None:
         self._open: dict[tuple[str, str], int] = {}
@@ -15,25 +18,30 @@ class Reservations:
         return any(self._in_all.values())
 
     def copy(self) -> Reservations:
+        """Returns a copy that is granted from independently."""
         twin = Reservations()
         twin._open, twin._in_all = dict(self._open), dict(self._in_all)
         return twin
 
     def add(self, owner: str, gpu_type: str, n_gpus: int) -> None:
+        """Reserves GPUs of a type for the owner."""
         key = (owner, gpu_type)
         self._open[key] = self._open.get(key, 0) + n_gpus
         self._in_all[gpu_type] = self._in_all.get(gpu_type, 0) + n_gpus
 
     def unserved(self, owner: str, gpu_type: str) -> int:
-        """Of its own GPUs, those that no job of its was granted yet."""
+        """Returns those of the owner's GPUs that none of its jobs was granted yet."""
         return self._open.get((owner, gpu_type), 0)
 
     def kept(self, owner: str, gpu_type: str) -> int:
-        """GPUs that are others' own."""
+        """Returns the GPUs that are reserved for others."""
         return self._in_all.get(gpu_type, 0) - self.unserved(owner, gpu_type)
 
     def serve(self, owner: str, gpu_type: str, n_gpus: int) -> int:
-        """Grant the owner so many, as far as they are reserved for it; returns how many were. Negative: released."""
+        """Grants the owner so many, as far as they are reserved for it, and returns how many were.
+
+        Negative: released.
+        """
         served = min(n_gpus, self.unserved(owner, gpu_type))
         if served:
             self.add(owner, gpu_type, -served)

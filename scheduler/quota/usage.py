@@ -20,13 +20,13 @@ ENTRY_S = 300.0  # a start is charged for so many seconds at once: what a sample
 
 
 def decayed(use: float, *, held: float, for_s: float, half_life_s: float) -> float:
-    """The average after for_s more seconds, in which so much was held."""
+    """Returns the average after for_s more seconds, in which so much was held."""
     left = math.exp2(-for_s / half_life_s)
     return left * use + (1 - left) * held
 
 
 def entry_penalty(held: float, *, half_life_s: float, entry_s: float = ENTRY_S) -> float:
-    """What a start adds at once: as if it had held that already for entry_s."""
+    """Returns what a start adds at once: as if it had held that already for entry_s."""
     return (1 - math.exp2(-entry_s / half_life_s)) * held
 
 
@@ -40,7 +40,7 @@ class _Use:
 
 
 class DecayedUsage:
-    """By contender. memory: what to_json returned after the round before."""
+    """Averages the usage of each contender with decay. memory: what to_json() returned after the round before."""
 
     def __init__(self, memory: Mapping[str, Any], *, now_s: float) -> None:
         self._at_s = now_s
@@ -50,7 +50,7 @@ class DecayedUsage:
         }
 
     def age(self, key: ContenderKey, half_life_s: float) -> float:
-        """The contender's usage, brought up to now; to be called once in a round."""
+        """Returns the contender's usage, brought up to now; it is called once in a round."""
         use = self._by.setdefault(key, _Use())
         for_s = max(0.0, self._at_s - self._before_s)
         if for_s > 0:
@@ -60,7 +60,7 @@ class DecayedUsage:
         return use.charged
 
     def record(self, key: ContenderKey, *, held: float, started: float, half_life_s: float) -> None:
-        """After the round: its share from now on, and the part of it that starts now."""
+        """Records after the round the share of the contender from now on, and the part of it that starts now."""
         use = self._by.setdefault(key, _Use())
         use.held = held
         if started > 0:
@@ -68,6 +68,7 @@ class DecayedUsage:
             use.prepaid += started * ENTRY_S
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the usage as JSON values, for the next round."""
         rows = sorted(self._by.items(), key=lambda item: (str(item[0][0]), item[0][1]))
         return {
             "at_s": self._at_s,

@@ -20,7 +20,7 @@ _REASONS = frozenset(Reason)
 
 
 def admit(snapshot: ClusterSnapshot, memory: RoundMemory, *, cluster: EmptyCluster) -> RoundState:
-    """The state of a new round on that cluster.
+    """Returns the state of a new round on that cluster.
 
     1. what is held is reserved; 2. jobs on hold, on their way in or out, or that can never run are settled, all others
     are candidates; 3. settled jobs keep what they hold, and resized jobs get what they were promised; 4. the rest is

@@ -14,7 +14,8 @@ MOST_TRIED = 16  # jobs for which a place is looked for
 
 
 def backfill(state: RoundState, proposal: Proposal, *, but: Collection[str]) -> Iterator[tuple[JobSnapshot, Grant]]:
-    """Grants that the budget still allows, one after the other, each booked: the caller places it, or gives it back.
+    """Yields grants that the budget still allows, one after the other; each is booked, and the caller places it or
+    gives it back.
 
     First to claims of guarantees, at what they claim or their least size; then, where the policy wants that, to others
     that are within their tenant's guarantee now, in its order at their least sizes. A gang for which no place was found

@@ -15,7 +15,7 @@ MAX_CLUSTERS = 4
 
 
 class RoundCache:
-    """Step times, predictions of interference, and the MAX_CLUSTERS clusters that were used last, without jobs.
+    """Holds step times, predictions of interference, and the MAX_CLUSTERS empty clusters that were used last.
 
     Each part has its limits and states them. A cache serves one caller: it is no safe place for several threads.
     """
@@ -26,6 +26,7 @@ class RoundCache:
         self._empty: list[EmptyCluster] = []  # last used first
 
     def empty_cluster(self, nodes: tuple[NodeSnapshot, ...]) -> EmptyCluster:
+        """Returns the cluster of these nodes without jobs, from the cache where it is known."""
         for i, known in enumerate(self._empty):
             if known.nodes == nodes:
                 self._empty.insert(0, self._empty.pop(i))

@@ -36,7 +36,7 @@ def decide(
     explain: bool = True,
     cache: RoundCache | None = None,
 ) -> Plan:
-    """A decision for every job, in the snapshot's order, and the memory that the next round is to be given.
+    """Decides on every job: returns the decisions in the snapshot's order, and the memory for the next round.
 
     1. admission: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates;
     2. entitlement: what tenants may have; waiting jobs claim guarantees, and borrowers have to return GPUs;

@@ -12,7 +12,7 @@ _UNCHANGED = (Explanation(Reason.UNCHANGED),)
 
 
 def resume_resized(state: RoundState) -> dict[str, Decision]:
-    """Jobs that stopped in order to be resized are launched on what they were promised, once all of it is free."""
+    """Returns launches of jobs that stopped in order to be resized, once all that they were promised is free."""
     decisions: dict[str, Decision] = {}
     for job in state.snapshot.jobs if state.resuming else ():
         target = state.resuming.get(job.id)
@@ -31,7 +31,7 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
 
 
 def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
-    """A decision for every candidate; waiting and preempted jobs get their explanations later."""
+    """Returns a decision for every candidate; waiting and preempted jobs get their explanations later."""
     ids = [job.id for job in state.candidates]
     decisions: dict[str, Decision] = dict(zip(ids, map(_wait, ids), strict=True))
     for job in state.running:

@@ -81,7 +81,7 @@ def _settled_gpus(state: RoundState) -> dict[str, int]:
 
 
 def shares_of(state: RoundState, lending: BorrowingLedger, usage: DecayedUsage) -> Shares:
-    """With all that is held and not on its way out."""
+    """Returns the tenants' shares, with all that jobs hold and are not about to leave."""
     tenants = state.snapshot.tenants
     cluster_R = total_R(state.snapshot.nodes)
     blank = Shares(tenants, lending=lending, cluster_R=cluster_R)

@@ -18,7 +18,7 @@ ABOUT_SHARING = {Reason.COLOCATION_NOT_WORTH_IT, Reason.NOT_PROFILED}
 def why_it_waits(
     state: RoundState, proposal: Proposal, targets: PlacementTargets, decisions: Mapping[str, Decision]
 ) -> dict[str, Decision]:
-    """A Wait with its reasons for each candidate that waits.
+    """Returns a Wait with its reasons for each candidate that waits.
 
     In this order: GPUs are being released for it; quota; too few free GPUs; no node with CPU and memory, or
     fragmentation; others before it. The last is added to any of the former.
@@ -60,7 +60,9 @@ _TAKEN_BACK = {
 
 
 def why_it_leaves(state: RoundState, proposal: Proposal, targets: PlacementTargets) -> dict[str, Decision]:
-    """What quota says where it forbids the job to stay; else the policy's reason; else who comes instead."""
+    """Returns why jobs leave: what quota says where it forbids the job to stay; else the policy's reason; else which
+    jobs come instead.
+    """
     gainers = [g.job for g in proposal.grants if g.job in targets.placed or g.job in targets.awaited]
     decisions: dict[str, Decision] = {}
     for job in state.candidates:

@@ -10,7 +10,7 @@ from scheduler.placement.free_resources import FreeResources
 
 
 class EmptyCluster:
-    """The cluster without jobs. GPU types are counted once; jobs with equal needs are looked up."""
+    """Holds the cluster without jobs. GPU types are counted once; answers for jobs with equal needs are kept."""
 
     def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
         self.nodes = nodes
@@ -26,11 +26,11 @@ class EmptyCluster:
         self._most: dict[tuple[object, ...], int] = {}
 
     def free(self) -> FreeResources:
-        """All of its resources, in an object of the caller's own."""
+        """Returns all of its resources, in an object of the caller's own."""
         return self._free.copy()
 
     def refusal(self, job: JobSnapshot) -> Explanation | None:
-        """Why the job can never run at its least size; None if it can."""
+        """Returns why the job can never run at its least size; None if it can."""
         need = job.min_workers
         if not self._free.nodes:
             return Explanation(Reason.NO_NODES)

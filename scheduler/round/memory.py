@@ -20,7 +20,7 @@ CLAIMS_AGAIN_S = 60.0  # after which a round is due for claims that stayed unmet
 def promised_allocations(
     state: RoundState, proposal: Proposal, targets: PlacementTargets, decisions: Mapping[str, Decision]
 ) -> dict[str, ResizePromise]:
-    """By job, the allocation that is reserved for it until it is launched there."""
+    """Returns, by job, the allocation that is reserved for it until it is launched there."""
     waiting = {job_id: place for job_id, place in state.resuming.items() if isinstance(decisions[job_id], Wait)}
     promised = {**state.pending_resizes, **waiting}
     if proposal.places_after_preemption:
@@ -35,7 +35,7 @@ def promised_allocations(
 def unmet_claims(
     state: RoundState, decisions: Mapping[str, Decision], before: Mapping[str, float]
 ) -> tuple[dict[str, float], float | None]:
-    """Since when each waiting job's claim has stayed unmet, and when it is time to look again; None = it is not.
+    """Returns since when each waiting job's claim has stayed unmet, and when to look again (None: no need to).
 
     A claim stays unmet where its tenant's GPUs went to another of its jobs, or where no node takes it. What is left of
     the guarantee is claimed anew then: once for each, for whatever else helps brings a round by itself.
@@ -49,7 +49,7 @@ def unmet_claims(
 
 
 def record_usage(state: RoundState, decisions: Mapping[str, Decision], usage: DecayedUsage) -> dict[str, Any]:
-    """What each contender holds after the round, for the next one; empty where no usage counts."""
+    """Returns what each contender holds after the round, for the next one; empty where no usage counts."""
     lending = state.budget.lending
     if lending is None or not any(t.shares_fairly and t.half_life_s for t in state.snapshot.tenants):
         return {}

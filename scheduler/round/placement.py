@@ -23,7 +23,7 @@ MOST_MOVES = 4  # that are considered in one round
 
 
 def place(state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> PlacementTargets:
-    """Allocations for the grants, within what is free now, or later.
+    """Returns the allocations for the grants, within what is free now, or later.
 
     1. running jobs whose size is unchanged keep their places;
     2. running jobs that shrink choose first, among their own GPUs;

@@ -31,7 +31,7 @@ def predict(
     intervals: PredictionIntervals,
     arrivals: ArrivalEffects | None,
 ) -> dict[str, Prediction]:
-    """Predictions by job, in the snapshot's order.
+    """Returns the predictions by job, in the snapshot's order.
 
     arrivals: how jobs that come later delay the present ones; None = that is not predicted, as for elastic policies.
     """
@@ -68,13 +68,14 @@ def _with_intervals(
 
 
 class RoundForecast:
-    """Predictions for one round's decisions; times on the snapshot's clock."""
+    """Makes the predictions for one round's decisions; times are on the snapshot's clock."""
 
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
         self._state, self._proposal, self._speeds = state, proposal, speeds
         self._now_s = state.snapshot.now_s
 
     def predictions(self, decisions: Mapping[str, Decision]) -> dict[str, Prediction]:
+        """Returns the prediction of every job by its id, without jobs that arrive later."""
         found = {}
         for job in self._state.snapshot.jobs:
             decision = decisions[job.id]
@@ -96,9 +97,9 @@ class RoundForecast:
         *,
         known: Collection[str],
     ) -> dict[str, FinishForecast]:
-        """Of everybody whose end is predicted: how far those who come later will push it back.
+        """Returns, for each job with a predicted end, how far later arrivals will push that end back.
 
-        known: jobs of earlier rounds; all others are noted as arrivals at their places in the policy's order.
+        known: jobs of earlier rounds; all others are recorded as arrivals at their places in the policy's order.
         """
         depths = self._depths()
         plain_s = {

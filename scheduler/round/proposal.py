@@ -19,7 +19,7 @@ MOST_PROPOSALS = 3  # of a policy that leaves GPUs idle because tenants reached 
 
 
 def propose(policy: Policy, view: View, *, state: RoundState, memory: Mapping[str, Any]) -> Proposal:
-    """The policy's answer within what tenants are entitled to.
+    """Returns the policy's answer within what tenants are entitled to.
 
     Where tenants that share fairly reached their shares while other tenants left GPUs idle, the policy is asked again,
     with the rest divided among the former. Asked at most MOST_PROPOSALS times; the same memory each time.

@@ -13,7 +13,7 @@ from scheduler.quota.ledger import Ledger
 
 @dataclass(kw_only=True)
 class RoundState(PlacementState):
-    """The state of a round; placement sees only what PlacementState declares.
+    """Holds the state of a round; placement sees only what PlacementState declares.
 
     ledger_before: quota as used at this moment. ledger_now: the same with what this round launches. budget: what the
     policy may grant. settled: decisions that need no policy. colocated_with: by job that was promised GPUs, the jobs
@@ -27,5 +27,5 @@ class RoundState(PlacementState):
     colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def free_by_node(self) -> dict[str, int]:
-        """By node that accepts jobs, the GPUs that no job is certain to keep."""
+        """Returns, for each node that accepts jobs, the number of its GPUs that no job is certain to keep."""
         return {node.name: len(self.free_later.gpus[node.name]) for node in self.snapshot.nodes if node.is_schedulable}

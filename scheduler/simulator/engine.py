@@ -31,7 +31,7 @@ def simulate(
     on_round: Callable[[ClusterSnapshot, Plan], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> SimulationOutcome:
-    """Play the environment's arrivals to the end under the policy.
+    """Simulates the environment's arrivals to the end under the policy, and returns the outcome.
 
     period_s: None decides at every event; otherwise at whole multiples of the period only, and things that happen in
     between are seen at the next one. stopwatch: measures rounds; without one their times are 0. on_progress: called

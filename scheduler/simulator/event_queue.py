@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class EventKind(IntEnum):
-    """In the order in which simultaneous events happen."""
+    """Names what happens, in the order in which simultaneous events happen."""
 
     SEGMENT = 0  # a segment of training ends
     LEFT = 1  # a job that was stopped has left
@@ -21,7 +21,9 @@ class EventKind(IntEnum):
 
 
 class SimulationEvent(NamedTuple):
-    """version: of the job's history (or what tells a submission or a round); an event of an older one is void."""
+    """Holds an event. version: of the job's history (or what identifies a submission or a round); an event of an older
+    one is void.
+    """
 
     at_s: float
     kind: EventKind
@@ -31,7 +33,7 @@ class SimulationEvent(NamedTuple):
 
 
 class EventQueue:
-    """Events to come; simultaneous ones by kind, then in the order in which they were scheduled."""
+    """Holds the events to come; simultaneous ones by kind, then in the order in which they were scheduled."""
 
     def __init__(self) -> None:
         self._heap: list[SimulationEvent] = []
@@ -42,14 +44,16 @@ class EventQueue:
 
     @property
     def next_at_s(self) -> float:
+        """Returns the time of the next event."""
         return self._heap[0].at_s
 
     def push(self, at_s: float, kind: EventKind, job_id: str = "", version: int = 0) -> None:
+        """Schedules an event."""
         self._n_pushed += 1
         heapq.heappush(self._heap, SimulationEvent(at_s, kind, self._n_pushed, job_id, version))
 
     def pop_instant(self) -> Iterator[SimulationEvent]:
-        """Everything that happens at the next instant, what is pushed for it meanwhile included."""
+        """Returns everything that happens at the next instant, what is pushed for it meanwhile included."""
         now_s = self.next_at_s
         while self._heap and self._heap[0].at_s == now_s:
             yield heapq.heappop(self._heap)

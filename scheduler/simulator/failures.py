@@ -17,7 +17,7 @@ from scheduler.simulator.traces.trace import BadInput
 
 
 class FailureKind(StrEnum):
-    """LOST and BACK of a node; SLOW and WELL of its pace."""
+    """Names what happens to a node: LOST and BACK to the node itself, SLOW and WELL to its pace."""
 
     LOST = "lost"
     BACK = "back"
@@ -27,7 +27,7 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True)
 class Failure:
-    """pace: how many times longer a step takes on a slow node."""
+    """Holds a failure of a node. pace: how many times longer a step takes on a slow node."""
 
     at_s: float
     node: str
@@ -37,8 +37,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class FailureRates:
-    """Mean times, exponentially distributed, of each node: between losses and until it is back, between slow spells
-    and of such a spell. None: that never happens. pace: of a slow node, 1 or more."""
+    """Holds mean times in seconds, exponentially distributed, of each node.
+
+    They are those between losses and until the node is back, between slow spells and of such a spell; None means that
+    it never happens. pace: of a slow node, 1 or more.
+    """
 
     mtbf_s: float | None = None
     mttr_s: float = 600.0
@@ -48,7 +51,10 @@ class FailureRates:
 
 
 def drawn_failures(rates: FailureRates, nodes: Sequence[str], *, seed: int) -> Iterator[Failure]:
-    """Without end, in order of time. Each node has its own generators: one more node changes nothing for the others."""
+    """Yields failures without end, in order of time.
+
+    Each node has its own generators: one more node changes nothing for the others.
+    """
     heap: list[tuple[float, int, int, Failure]] = []
     spells = [(FailureKind.LOST, FailureKind.BACK, rates.mtbf_s, rates.mttr_s, 1.0)]
     spells += [(FailureKind.SLOW, FailureKind.WELL, rates.slow_every_s, rates.slow_for_s, rates.pace)]
@@ -68,9 +74,9 @@ def drawn_failures(rates: FailureRates, nodes: Sequence[str], *, seed: int) -> I
 
 
 def failures_in(value: Any, nodes: Sequence[str], *, name: str) -> list[Failure]:
-    """Of a file: {lost: [{node, at_s, for_s}], slow: [{node, at_s, for_s, pace}]}; without for_s it is for ever.
+    """Returns the failures of {lost: [{node, at_s, for_s}], slow: [{node, at_s, for_s, pace}]}, in order of time.
 
-    Raises BadInput that names the entry and what is wrong with it.
+    Without for_s a failure lasts for ever. Raises BadInput that names the entry and what is wrong with it.
     """
     if not isinstance(value, Mapping) or not value or not set(value) <= {"lost", "slow"}:
         raise BadInput(name, None, "expected lost: and slow:, each with a list of {node, at_s, for_s}")

@@ -19,7 +19,9 @@ _LATE_S = 1e-6
 
 
 class JobExecution:
-    """jobs: those that are there, by id, as they were at their last event. histories: of all that ever were."""
+    """Executes jobs. jobs: those that are there, by id, as they were at their last event. histories: of all that ever
+    were.
+    """
 
     def __init__(self, environment: Environment, agenda: EventQueue) -> None:
         self._environment, self._agenda = environment, agenda
@@ -32,6 +34,7 @@ class JobExecution:
         self._on_gpus: set[str] = set()
 
     def submit(self, arrival: Arrival) -> None:
+        """Adds the job as waiting."""
         self.jobs[arrival.job.id] = arrival.job
         self._numbers[arrival.job.id] = len(self.histories)
         self._shown[arrival.job.id] = arrival.job
@@ -39,16 +42,18 @@ class JobExecution:
         self.histories[arrival.job.id] = JobHistory(arrival.job, arrival.at_s)
 
     def is_void(self, job_id: str, version: int) -> bool:
-        """Whether an event of that version is outdated by something that happened to the job since."""
+        """Returns whether an event of that version is outdated by something that happened to the job since."""
         return self.histories[job_id].version != version or job_id not in self.jobs
 
     @property
     def n_running(self) -> int:
+        """Returns the number of jobs that hold GPUs."""
         return len(self._running)
 
     def seen(self, now_s: float) -> tuple[JobSnapshot, ...]:
-        """All jobs as the scheduler sees them at this moment. A waiting job is the same object as before, if nothing is
-        learnt of it.
+        """Returns all jobs as the scheduler sees them at this moment.
+
+        A waiting job is the same object as before if nothing is learnt of it.
         """
         shown, jobs = self._shown, self.jobs
         for job_id in jobs if self._environment.is_learning else self._newly_waiting:
@@ -60,6 +65,7 @@ class JobExecution:
         return tuple(shown.values())
 
     def launch(self, decision: Launch, now_s: float) -> None:
+        """Gives the job its allocation, and schedules its first step."""
         job, history = self.jobs[decision.job], self.histories[decision.job]
         delay_s = self._environment.start_s(job, decision.allocation, restarts=history.n_restarts)
         history.n_restarts += history.started_at_s is not None
@@ -73,13 +79,13 @@ class JobExecution:
             self.train(job.id, now_s)
 
     def train(self, job_id: str, now_s: float) -> None:
-        """Starts training."""
+        """Starts the training of a launched job."""
         self.jobs[job_id] = self.jobs[job_id].moved_on(phase=Phase.RUNNING, training_since_s=now_s)
         insort(self._running, (self._numbers[job_id], job_id))
         self.new_speeds(now_s, only=job_id)
 
     def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
-        """Stops the job; True if it has left at once."""
+        """Stops the job, and returns True if it has left at once."""
         history = self.histories[decision.job]
         self._interrupt(decision.job, now_s)
         job = self.jobs[decision.job]
@@ -100,7 +106,7 @@ class JobExecution:
         return True
 
     def leave(self, job_id: str, now_s: float) -> None:
-        """Frees what it held."""
+        """Frees what the job held."""
         job = self.jobs[job_id]
         self._rests(job_id)
         self._on_gpus.discard(job_id)
@@ -116,9 +122,9 @@ class JobExecution:
         )
 
     def evict(self, job_id: str, now_s: float, failing: FailingEnvironment) -> float:
-        """Ends the job without a checkpoint: unsaved work is lost, and a start. A leaving job had saved already.
+        """Ends the job's stay without a checkpoint, and returns the GPU-seconds that are lost.
 
-        Returns the GPU-seconds that are lost.
+        Unsaved work is lost, and a start; a job that was leaving had saved already.
         """
         self._interrupt(job_id, now_s)
         job = self.jobs[job_id]
@@ -132,7 +138,7 @@ class JobExecution:
         return seconds * job.allocation.n_workers
 
     def finish_segment(self, job_id: str) -> bool:
-        """Returns whether that was the job's last one, so that it is gone."""
+        """Books the segment, and returns whether it was the job's last one, so that the job is gone."""
         history = self.histories[job_id]
         segment = history.segment
         assert segment is not None
@@ -148,7 +154,7 @@ class JobExecution:
         return False
 
     def new_speeds(self, now_s: float, *, only: str | None = None) -> None:
-        """Begin the next segment of a job; where jobs slow each other down, of all whose speed changed."""
+        """Begins the next segment of a job; where jobs slow each other down, of all whose speed changed."""
         if self._environment.is_coupled:
             only = None
         elif only is None:

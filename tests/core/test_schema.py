@@ -46,7 +46,7 @@ def test_each_body_has_exactly_one_media_type(name):
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_each_operation_declares_its_errors_as_problems(name):
     responses = OPERATIONS[name]["responses"]
-    expected = {"400", "401", "403", "404", "422", "500", "503"}
+    expected = {"400", "401", "403", "404", "422", "429", "500", "503"}
     if "requestBody" in OPERATIONS[name]:
         expected |= {"413", "415"}
     assert expected <= responses.keys()

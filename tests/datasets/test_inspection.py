@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import timedelta
 
 import pytest
-import redis
 from django.utils import timezone
 
 from mlhub.datasets import tasks
@@ -17,6 +15,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.events.models import Event
 from mlhub.storage.actions import used_bytes
 from mlhub.storage.inspection import MAX_TRIES
+from mlhub.storage.models import WorkItem
 from tests.datasets import files
 from tests.datasets.test_uploads import upload
 
@@ -120,20 +119,18 @@ def test_a_failure_of_the_platform_that_passes_leaves_no_trace(cast, settings, t
     assert DatasetVersion.objects.get().state == VersionState.READY
 
 
-def test_the_sweep_sends_again_what_waited_too_long_and_nothing_else(cast, settings):
-    client = redis.Redis.from_url(settings.CELERY_BROKER_URL)
-    client.delete("celery")
+def test_the_sweep_queues_what_waited_too_long_in_no_queue_and_nothing_else(cast):
     bob = cast.client(cast.bob)
-    for i in range(3):
+    for i in range(4):
         upload(bob, cast.project_a, name=f"d{i}")
-    lost, done, _fresh = DatasetVersion.objects.order_by("id")
-    DatasetVersion.objects.filter(pk__in=[lost.pk, done.pk]).update(created_at=timezone.now() - timedelta(minutes=2))
+    lost, done, queued, fresh = DatasetVersion.objects.order_by("id")
+    old = [lost.pk, done.pk, queued.pk]
+    DatasetVersion.objects.filter(pk__in=old).update(created_at=timezone.now() - timedelta(minutes=2))
     refuse_version(done.id, error={"field": "file", "message": "no", "remedy": "none"})
-    assert tasks.sweep_uninspected() == 1
-    sent = [json.loads(m)["headers"] for m in client.lrange("celery", 0, -1)]
-    assert [(h["task"], h["argsrepr"]) for h in sent] == [("mlhub.datasets.tasks.inspect_version", f"('{lost.id}',)")]
-    client.delete("celery")
-    client.close()
+    WorkItem.objects.filter(subject_id__in=[lost.pk, done.pk, fresh.pk]).delete()
+    assert [tasks.sweep_uninspected(), tasks.sweep_uninspected()] == [1, 0]
+    items = WorkItem.objects.waiting().values_list("task", "subject_id", "organisation", "user")
+    assert set(items) == {(tasks.inspect_version.name, v.pk, cast.a.pk, cast.bob.pk) for v in (lost, queued)}
 
 
 def test_the_task_has_the_name_that_actions_send(cast):

@@ -12,14 +12,14 @@ import jsonschema
 import pytest
 import yaml
 
-from deploy.helm.render import CHART, RENDERED, digest
+from deploy.helm.render import ACCESS_RULES, CHART, RENDERED, access_rules, digest
 from mlhub.backends.kubernetes.access import RULES
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from tests.backends.kubernetes.schema import problems
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
-SHOWN = ["trial", "production"]
+SHOWN = ["trial", "production", "scheduled"]
 
 
 def rendered(name: str) -> list[dict[str, Any]]:
@@ -31,7 +31,9 @@ def kinds(name: str, kind: str) -> dict[str, dict[str, Any]]:
 
 
 def pod_specs(name: str) -> list[dict[str, Any]]:
-    return [o["spec"]["template"]["spec"] for o in rendered(name) if o["kind"] in ("Deployment", "StatefulSet", "Job")]
+    """Of every pod, that of `helm test` among them."""
+    templates = [o["spec"]["template"] for o in rendered(name) if o["kind"] in ("Deployment", "StatefulSet", "Job")]
+    return [pod["spec"] for pod in [*templates, *(o for o in rendered(name) if o["kind"] == "Pod")]]
 
 
 def merged(before: Any, change: Any) -> Any:
@@ -42,14 +44,14 @@ def merged(before: Any, change: Any) -> Any:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_is_shown_is_what_the_chart_renders_to(name: str) -> None:
-    """After a change of the chart: python deploy/helm/render.py, and read the difference."""
+    """After a change of the chart: python -m deploy.helm.render, and read the difference."""
     first = (RENDERED / f"{name}.yaml").read_text().partition("\n")[0]
     assert first == f"# {digest(RENDERED / f'{name}.values.yaml')}"
 
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_every_object_fits_the_schema_of_its_kind(name: str) -> None:
-    ours = [o for o in rendered(name) if o["kind"] != "ServiceMonitor"]
+    ours = [o for o in rendered(name) if not o["apiVersion"].startswith("monitoring.coreos.com/")]
     assert [p for o in ours for p in problems(o)] == []
 
 
@@ -85,6 +87,16 @@ def test_the_values_fit_their_schema(name: str) -> None:
         {"store": {"address": "gs://bucket"}},
         {"store": {"endpoint": "files.example.org"}},
         {"kubernetes": {"cpu_slots": "3"}},
+        {"kubernetes": {"namespace_prefix": "kube"}},
+        {"redis": {"password": 'with "quotes" and blanks'}},
+        {"database": {"password": "with blanks"}},
+        {"web": {"trustedProxies": ["ingress-nginx"]}},
+        {"network": {"apiServerPorts": []}},
+        {"pods": {"tolerations": "all"}},
+        {"worker": {"extraEnv": [{"NAME": "x"}]}},
+        {"beat": {"replicas": 2}},
+        {"control": {"resources": {"limit": {"cpu": "1"}}}},
+        {"secret": {"previousKeys": ["short"]}},
     ],
 )
 def test_values_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
@@ -101,7 +113,12 @@ def test_every_option_of_the_backend_can_be_set_or_is_set_by_the_chart() -> None
     KubernetesOptions.from_settings({k.removeprefix("MLHUB_KUBE_").lower(): v for k, v in data.items() if "KUBE_" in k})
 
 
-@pytest.mark.parametrize("name", SHOWN)
+def test_the_chart_has_the_backends_rules_of_access() -> None:
+    """After a change of access.py: python -m deploy.helm.render."""
+    assert ACCESS_RULES.read_text() == access_rules()
+
+
+@pytest.mark.parametrize("name", ["trial", "production"])
 def test_the_chart_grants_the_list_of_rights_and_only_to_the_control_loop(name: str) -> None:
     [role] = kinds(name, "ClusterRole").values()
     assert role["rules"] == [rule.to_rbac() for rule in RULES]
@@ -116,7 +133,7 @@ def test_mlhubs_own_pods_keep_to_the_restricted_standard_too(name: str) -> None:
     for spec in pod_specs(name):
         assert spec["securityContext"]["runAsNonRoot"] is True
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        for container in spec["containers"]:
+        for container in [*spec["containers"], *spec.get("initContainers", [])]:
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["securityContext"]["readOnlyRootFilesystem"] is True
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
@@ -133,6 +150,15 @@ def test_the_web_that_training_pods_may_reach_is_the_one_that_the_chart_makes() 
     data = kinds("trial", "ConfigMap")["mlhub"]["data"]
     assert data["MLHUB_KUBE_API_URL"] == "http://mlhub-web.mlhub.svc:8000"
     assert "mlhub-web.mlhub.svc" in data["MLHUB_ALLOWED_HOSTS"]
+
+
+@pytest.mark.parametrize("section", [*SCHEMA["properties"], *SCHEMA["definitions"]])
+def test_the_schema_knows_every_value_and_refuses_others(section: str) -> None:
+    found = SCHEMA["properties"].get(section) or SCHEMA["definitions"][section]
+    if found.get("type") == "object" and section not in ("global", "texts"):
+        assert found["additionalProperties"] is False
+    known = set(found.get("properties", {}))
+    assert set(VALUES[section] if isinstance(VALUES.get(section), dict) else {}) <= known
 
 
 def test_databases_of_ones_own_replace_the_bundled_ones() -> None:

@@ -71,6 +71,8 @@ def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
     environment = COMPOSE["x-server"]["environment"]
     assert ":?" in environment["MLHUB_SECRET_KEY"]
     assert ":?" in environment["DATABASE_URL"]
+    assert ":?" in environment["REDIS_URL"]
+    assert not any("PASSWORD" in word for word in COMPOSE["services"]["valkey"]["command"][:2])
     example = (ROOT / "deploy" / "compose" / "example.env").read_text()
     asked = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "deploy" / "compose" / "compose.yaml").read_text()))
     assert asked == set(re.findall(r"^([A-Z_]+)=", example, re.MULTILINE))
@@ -80,6 +82,7 @@ def test_compose_starts_every_process_of_the_platform_after_the_migrations() -> 
     services = COMPOSE["services"]
     assert set(services) == {"postgres", "valkey", "bucket", "migrate", "web", "worker", "beat", "control"}
     assert services["bucket"]["profiles"] == ["bucket"]
+    assert services["migrate"]["command"][:4] == ["python", "manage.py", "schema", "apply"]
     for name in ("web", "worker", "beat"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert services["control"]["depends_on"] == {"web": {"condition": "service_healthy"}}

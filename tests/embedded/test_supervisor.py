@@ -18,6 +18,7 @@ import pytest
 
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.servers import temporary_servers
+from mlhub.embedded.supervisor import django_commands
 
 # A supervisor whose web server is Python's own and whose other processes only sleep.
 STAND_IN = """
@@ -154,6 +155,20 @@ def test_secrets_are_made_once_and_kept_from_others(tmp_path: Path) -> None:
     assert (tmp_path / "secrets" / "django").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize(("uid", "passed"), [(1000, 0o700), (0, 0o711)])
+def test_the_platform_s_folders_are_closed_to_other_users_also_those_of_earlier_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int, passed: int
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    (tmp_path / "home" / "logs").mkdir(parents=True, mode=0o755)
+    home = Home(tmp_path / "home")
+    home.prepare()
+    modes = {path.name: path.stat().st_mode & 0o777 for path in home.path.iterdir() if path.is_dir()}
+    assert {modes.pop(name) for name in ("logs", "secrets", "static")} == {0o700}
+    assert set(modes.values()) == {passed}
+    assert home.path.stat().st_mode & 0o777 == passed
+
+
 def test_servers_of_a_test_session_are_gone_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.delenv("REDIS_URL", raising=False)
@@ -175,3 +190,10 @@ def test_given_addresses_are_used_instead(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("REDIS_URL", "redis://elsewhere/0")
     with temporary_servers() as servers:
         assert (servers.database_url, servers.redis_url) == ("postgresql://elsewhere/db", "redis://elsewhere/0")
+
+
+def test_the_web_server_leaves_forwarded_addresses_to_mlhub() -> None:
+    dockerfile = (PROJECT / "deploy" / "images" / "server.Dockerfile").read_text()
+    assert "--no-proxy-headers" in django_commands(8000)["web"]
+    assert '"--no-proxy-headers"' in dockerfile
+    assert 'FORWARDED_ALLOW_IPS=""' in dockerfile

@@ -207,10 +207,12 @@ def test_a_paused_job_resumes_and_a_running_one_keeps_its_state_until_the_platfo
 
 def test_a_clone_has_the_same_configuration_but_for_the_overrides(cast: Cast) -> None:
     first = job(cast.project_a, cast.bob, seed=7, hyperparameters={"width": 3})
-    answer = cast.client(cast.bob).post(f"/api/v1/jobs/{first.id}/clone", {"epochs": 9})
+    body = {"epochs": 9, "target_metric": "eval/accuracy", "target_value": 0.9}
+    answer = cast.client(cast.bob).post(f"/api/v1/jobs/{first.id}/clone", body)
     assert answer.status_code == 201
     clone = answer.json()
     assert (clone["epochs"], clone["seed"], clone["hyperparameters"]) == (9, 7, {"width": 3})
+    assert (clone["target_metric"], clone["target_value"]) == ("eval/accuracy", 0.9)
     assert clone["cloned_from"] == str(first.id)
 
 

@@ -151,6 +151,8 @@ def test_a_prediction_is_cloned_as_one(cast: Cast, done: Job) -> None:
     assert again.status_code == 201, again.content
     one, two = (Job.objects.get(pk=created["id"]) for created in (first, again.json()))
     assert (two.kind, two.prediction, two.batch_size) == (one.kind, one.prediction, one.batch_size)
+    refused = cast.client(cast.bob).post(f"/api/v1/jobs/{first['id']}/clone", {"epochs": 3})
+    assert refused_field(refused) == "epochs"
 
 
 def test_charlie_neither_asks_the_model_nor_reads_the_answer(cast: Cast, done: Job) -> None:

@@ -62,6 +62,23 @@ def test_a_refusal_names_the_resource_or_limit(cast: Cast, body: dict[str, Any],
     assert field in {error["field"] for error in answer.json()["errors"]}
 
 
+@pytest.mark.django_db
+def test_a_built_in_model_that_is_given_a_former_setting_says_where_it_belongs(cast: Cast) -> None:
+    answer = submit(cast, hyperparameters={"stall_limit_s": 900})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["field"], error["remedy"]) == ("hyperparameters.stall_limit_s", "Give the job's limits.stall_s.")
+
+
+@pytest.mark.django_db
+def test_a_job_whose_model_has_a_hyperparameter_of_a_former_setting_keeps_it_and_shows_a_hint(cast: Cast) -> None:
+    job = builders.job(cast.project_a, cast.bob, hyperparameters={"memory_gib": 4, "width": 8})
+    shown = cast.client(cast.bob).get(f"/api/v1/jobs/{job.id}").json()
+    assert (shown["hyperparameters"], shown["resources"]) == ({"memory_gib": 4, "width": 8}, {})
+    (hint,) = shown["hints"]
+    assert hint.startswith("memory_gib is now resources.memory_gib")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast: Cast) -> None:
     old = {"width": 8, "memory_gib": 4, "n_servers": 3, "stall_limit_s": 700}

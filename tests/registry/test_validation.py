@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 
 import pytest
-import redis
 from django.utils import timezone
 
 from mlhub.events.models import Event
@@ -16,6 +14,7 @@ from mlhub.registry.actions import VALIDATE, refuse_version
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.actions import used_bytes
 from mlhub.storage.inspection import MAX_TRIES
+from mlhub.storage.models import WorkItem
 from tests.datasets.files import zipped
 from tests.registry.packages import CODE, upload
 
@@ -33,7 +32,8 @@ def validated(cast, **given):
 def test_a_package_that_keeps_the_contract_is_ready_and_validated_once(cast):
     version = validated(cast)
     assert (version["state"], version["error"]) == ("ready", None)
-    assert version["contract"] == {"files": ["model.py"], "functions": ["build_model"], "description": "One layer."}
+    contract = {"files": ["model.py"], "functions": ["build_model"], "description": "One layer.", "hints": []}
+    assert version["contract"] == contract
     tasks.validate_version(version["id"])
     assert Event.objects.filter(kind="model.ready").count() == 1
     assert refuse_version(version["id"], error={"message": "late"}) is False
@@ -43,6 +43,21 @@ def test_a_script_is_read_and_not_run(cast):
     code = b'"""Trains."""\nraise SystemExit("ran")\n'
     version = validated(cast, filename="train.py", content=code, kind="script")
     assert (version["state"], version["contract"]["description"]) == ("ready", "Trains.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("package", CODE + b'HYPERPARAMETERS = {"width": 8, "memory_gib": 4}\n'),
+        ("script", b"import argparse\nargparse.ArgumentParser().add_argument('--memory-gib', type=int)\n"),
+    ],
+)
+def test_code_that_declares_a_former_setting_is_ready_with_a_hint(cast, kind, code):
+    filename = "model.py" if kind == "package" else "train.py"
+    version = validated(cast, filename=filename, content=code, kind=kind)
+    assert (version["state"], version["error"]) == ("ready", None)
+    (hint,) = version["contract"]["hints"]
+    assert hint.startswith("memory_gib is now resources.memory_gib")
 
 
 def test_an_entry_that_looks_like_an_option_is_still_an_entry(cast):
@@ -83,17 +98,13 @@ def test_a_version_that_the_platform_fails_to_validate_is_given_up_at_last(cast,
     assert (given_up.state, given_up.error["code"]) == ("refused", "inspection_failed")
 
 
-def test_the_sweep_sends_again_what_waited_too_long(cast, settings):
-    client = redis.Redis.from_url(settings.CELERY_BROKER_URL)
-    client.delete("celery")
+def test_the_sweep_queues_what_waited_too_long_in_no_queue(cast):
     bob = cast.client(cast.bob)
     upload(bob, cast.project_a, name="old")
     upload(bob, cast.project_a, name="new")
+    WorkItem.objects.all().delete()
     old = ModelVersion.objects.get(model__name="old")
     ModelVersion.objects.filter(pk=old.pk).update(created_at=timezone.now() - timedelta(minutes=2))
-    assert tasks.sweep_unvalidated() == 1
-    sent = [json.loads(m)["headers"] for m in client.lrange("celery", 0, -1)]
-    assert [(h["task"], h["argsrepr"]) for h in sent] == [(VALIDATE, f"('{old.id}',)")]
+    assert [tasks.sweep_unvalidated(), tasks.sweep_unvalidated()] == [1, 0]
+    assert WorkItem.objects.waiting().values_list("task", "subject_id").get() == (VALIDATE, old.pk)
     assert tasks.validate_version.name == VALIDATE
-    client.delete("celery")
-    client.close()

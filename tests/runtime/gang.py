@@ -158,7 +158,7 @@ class Gang:
         os.kill(serving, signal.SIGKILL)
         return serving
 
-    def wait(self, *, seconds: float = 120) -> dict[str, int]:
+    def wait(self, *, seconds: float = 300) -> dict[str, int]:
         """Exit codes by pod."""
         until = time.monotonic() + seconds
         try:

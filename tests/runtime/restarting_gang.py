@@ -87,7 +87,7 @@ class ReturningGang:
         if worker.is_back:
             return
         worker.is_back = True
-        effects = self.rule.come_back(index, clock=worker.clock, is_idle=worker.is_idle, version=worker.version)
+        effects = self.rule.readmit(index, clock=worker.clock, is_idle=worker.is_idle, version=worker.version)
         self._carry_out(effects)
         if worker.waits:
             self._push_again(index)

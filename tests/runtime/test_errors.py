@@ -23,7 +23,8 @@ from mlhub.runtime.errors import (
     PreemptedError,
     classify,
 )
-from mlhub.runtime.ps.wire import frames
+from mlhub.runtime.ps.wire.messages import DoneReply
+from mlhub.runtime.ps.wire.transfer import receive
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.exits import Cause, ExitCode, Fault
 
@@ -83,7 +84,7 @@ def test_a_peer_is_lost_when_the_connection_of_the_parameter_servers_protocol_br
     here, there = socket.socketpair()
     there.close()
     with here:
-        error = caught(lambda: frames.receive_header(here, frames.Operation.OK))
+        error = caught(lambda: receive(here, DoneReply))
     assert classify(error) == (ExitCode.PEER_LOST, Cause.PEER_LOST)
 
 
@@ -93,7 +94,7 @@ def test_a_user_who_names_the_lost_peer_as_the_reason_is_believed() -> None:
 
     def train() -> None:
         try:
-            frames.receive_header(here, frames.Operation.OK)
+            receive(here, DoneReply)
         except PeerLostError as error:
             raise RuntimeError("training failed") from error
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -59,3 +60,16 @@ def test_the_administrators_page_changes_a_quota_through_the_action(cast):
     assert (quota.max_gpus, quota.version) == (3, 2)
     client.force_login(cast.alice, backend="django.contrib.auth.backends.ModelBackend")
     assert client.get("/admin/tenants/quota/").status_code == 302
+
+
+@pytest.mark.parametrize("weak", ["short1x", "password123", "92837465012", "dora.meier"])
+def test_no_command_makes_an_account_with_a_weak_password(db, monkeypatch, weak):
+    monkeypatch.setenv("WEAK", weak)
+    monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", weak)
+    with pytest.raises(CommandError):
+        call_command("create_user", "dora.meier", password_env="WEAK")
+    with pytest.raises(CommandError):
+        call_command("createsuperuser", username="dora.meier", email="d@example.org", interactive=False)
+    with pytest.raises(ValidationError):
+        User.objects.create_user("dora.meier", "d@example.org", weak)
+    assert not User.objects.exists()

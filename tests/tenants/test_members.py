@@ -23,26 +23,34 @@ def dora(db) -> User:
     return User.objects.create(username="dora")
 
 
-def test_an_admin_adds_a_member_once(cast, dora):
-    alice = cast.client(cast.alice)
-    added = alice.post(address(cast.a), {"username": "dora", "role": "member"})
+def test_a_platform_administrator_adds_a_member_once(cast, dora):
+    root = cast.client(cast.root)
+    added = root.post(address(cast.a), {"username": "dora", "role": "member"})
     assert added.status_code == 201
     assert added.json()["user"] == {"id": str(dora.id), "username": "dora"}
-    assert "dora" in [m["user"]["username"] for m in alice.get(address(cast.a)).json()["results"]]
-    again = alice.post(address(cast.a), {"username": "dora", "role": "viewer"})
+    assert "dora" in [m["user"]["username"] for m in root.get(address(cast.a)).json()["results"]]
+    again = root.post(address(cast.a), {"username": "dora", "role": "viewer"})
     assert (again.status_code, again.json()["code"]) == (409, "already_member")
     event = Event.objects.get(kind="membership.created")
-    assert (event.organisation, event.actor) == (cast.a, cast.alice)
-    assert event.facts == {"username": "dora", "role": "member"}
+    assert (event.organisation, event.actor) == (cast.a, cast.root)
+    assert event.facts == {"username": "dora", "user_id": str(dora.id), "role": "member"}
+
+
+@pytest.mark.parametrize("username", ["dora", "nobody"])
+def test_admins_and_owners_add_no_one_unasked_and_do_not_learn_who_exists(cast, dora, username):
+    for client, organisation in ((cast.client(cast.alice), cast.a), (cast.client(cast.charlie), cast.b)):
+        refused = client.post(address(organisation), {"username": username, "role": "member"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "invitation_needed")
+    assert not Membership.objects.filter(user=dora).exists()
 
 
 def test_an_unknown_name_and_an_unknown_role_name_their_field(cast):
-    alice = cast.client(cast.alice)
+    root = cast.client(cast.root)
     for body, field in (
         ({"username": "nobody", "role": "member"}, "username"),
         ({"username": "bob", "role": "king"}, "role"),
     ):
-        answer = alice.post(address(cast.a), body)
+        answer = root.post(address(cast.a), body)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
@@ -70,7 +78,7 @@ def test_the_last_owner_stays_until_there_is_another(cast, dora):
     own = f"/api/v1/memberships/{membership(cast.charlie).id}"
     for answer in (charlie.patch(own, {"role": "member"}), charlie.delete(own)):
         assert (answer.status_code, answer.json()["code"]) == (409, "last_owner")
-    assert charlie.post(address(cast.b), {"username": "dora", "role": "owner"}).status_code == 201
+    Membership.objects.create(user=dora, organisation=cast.b, role=Role.OWNER)
     assert charlie.delete(own).status_code == 204
     assert charlie.get("/api/v1/projects").json()["results"] == []
 

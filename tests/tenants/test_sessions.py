@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from axes.models import AccessAttempt
 from rest_framework.test import APIClient
+
+from mlhub.core.addresses import networks
+from mlhub.tenants.lockout import COOKIE
 
 PASSWORD = "correct horse battery"
 LOGIN, LOGOUT, ME = "/api/v1/auth/login", "/api/v1/auth/logout", "/api/v1/auth/me"
@@ -92,3 +96,52 @@ def test_after_ten_failures_the_name_is_locked_for_that_address_only(alice, sett
     assert locked.json()["code"] == "locked_out"
     assert locked["Retry-After"] == str(locked.json()["retry_after_s"])
     assert sign_in(client, REMOTE_ADDR="192.0.2.7").status_code == 200
+
+
+def test_a_made_up_forwarded_address_does_not_get_round_the_lock(alice, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    client = APIClient(REMOTE_ADDR="127.0.0.1")
+    answers = [sign_in(client, "wrong", HTTP_X_FORWARDED_FOR=f"198.51.100.{n}").status_code for n in range(13)]
+    assert answers == [401, 401] + 11 * [429]
+
+
+def test_behind_a_trusted_proxy_a_strangers_failures_lock_the_stranger_only(alice, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    settings.TRUSTED_PROXIES = networks(["10.0.0.0/24"])
+    proxy = APIClient(REMOTE_ADDR="10.0.0.2")
+    answers = [sign_in(proxy, "wrong", HTTP_X_FORWARDED_FOR="203.0.113.9").status_code for _ in range(4)]
+    assert answers == [401, 401, 429, 429]
+    assert sign_in(proxy, HTTP_X_FORWARDED_FOR="198.51.100.1").status_code == 200
+
+
+def test_a_stranger_at_the_same_address_cannot_lock_a_browser_in_which_one_signed_in_before(alice, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    browser, stranger = APIClient(), APIClient()
+    assert sign_in(browser).status_code == 200
+    assert browser.cookies[COOKIE]["httponly"]
+    browser.post(LOGOUT)
+    assert [sign_in(stranger, "wrong").status_code for _ in range(4)] == [401, 401, 429, 429]
+    assert sign_in(browser).status_code == 200
+
+
+def test_a_known_browser_has_a_lock_of_its_own(alice, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    browser = APIClient()
+    sign_in(browser)
+    browser.post(LOGOUT)
+    assert [sign_in(browser, "wrong").status_code for _ in range(4)] == [401, 401, 429, 429]
+    assert sign_in(browser).status_code == 429
+    assert sign_in(APIClient()).status_code == 200  # and does not lock other browsers
+
+
+def test_a_forged_or_foreign_mark_of_a_known_browser_is_none(cast, alice, settings):
+    cast.bob.set_password(PASSWORD)
+    cast.bob.save()
+    bobs = APIClient()
+    bobs.post(LOGIN, {"username": "bob", "password": PASSWORD})
+    bobs.post(LOGOUT)
+    sign_in(bobs, "wrong")  # the mark is bob's, the name is alice's
+    forged = APIClient()
+    forged.cookies[COOKIE] = "made-up:1abc:signature"
+    sign_in(forged, "wrong")
+    assert set(AccessAttempt.objects.values_list("username", "failures_since_start")) == {("alice", 2)}

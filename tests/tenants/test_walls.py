@@ -6,17 +6,23 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
+from mlhub.tenants.actions import invite
 from mlhub.tenants.api.urls import urlpatterns
-from mlhub.tenants.models import ApiToken, Membership, Project, Team
+from mlhub.tenants.models import ApiToken, Invitation, Membership, Project, Team
+from mlhub.tenants.roles import Role
 
 ROWS = {
     "organisations/<uuid:id>": [("get", None)],
     "organisations/<uuid:id>/members": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
+    "organisations/<uuid:id>/invitations": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
+    "invitations/<uuid:id>": [("delete", None)],
+    "invitations/<uuid:id>/accept": [("post", None)],
+    "invitations/<uuid:id>/decline": [("post", None)],
     "memberships/<uuid:id>": [("patch", {"role": "viewer"}), ("delete", None)],
     "projects/<uuid:id>": [("get", None)],
     "tokens/<uuid:id>": [("delete", None)],
 }
-LISTS = {"organisations", "teams", "projects", "tokens"}
+LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}
 PERSONAL = {"auth/csrf", "auth/login", "auth/logout", "auth/me"}
 
 
@@ -26,6 +32,7 @@ def things(cast):
     return {
         "organisations": cast.a,
         "memberships": Membership.objects.get(user=cast.alice),
+        "invitations": invite(cast.a, username="dora", role=Role.MEMBER, actor=cast.alice),
         "projects": cast.project_a,
         "teams": Team.objects.create(organisation=cast.a, name="core"),
         "tokens": ApiToken.objects.create(user=cast.alice, name="t", prefix="mlh_x", token_hash="0" * 64),
@@ -33,7 +40,7 @@ def things(cast):
 
 
 def everything():
-    return [list(model.objects.order_by("pk").values()) for model in (ApiToken, Membership, Project, Team)]
+    return [list(model.objects.order_by("pk").values()) for model in (ApiToken, Invitation, Membership, Project, Team)]
 
 
 def test_every_address_is_in_one_of_these_lists():

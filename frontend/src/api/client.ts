@@ -2,6 +2,7 @@
 // The only door to the REST API: typed calls, the CSRF header, and errors as Problem.
 import createClient, { type Middleware } from "openapi-fetch";
 
+import { patientFetch } from "@/api/patientFetch";
 import type { paths } from "@/api/schema";
 
 export interface FieldError {
@@ -57,7 +58,7 @@ const csrf: Middleware = {
 export const api = createClient<paths>({
   baseUrl: window.location.origin,
   credentials: "same-origin",
-  fetch: (request) => globalThis.fetch(request),
+  fetch: patientFetch,
 });
 api.use(csrf);
 
@@ -89,6 +90,7 @@ function text(value: unknown): string {
 function fallbackDetail(status: number): string {
   if (status === 0) return "MLHub did not answer. Check your connection and try again.";
   if (status === 413) return "The file is larger than this MLHub accepts.";
+  if (status === 429) return "Too many requests in a short time. Wait a moment, then try again.";
   if (status >= 500) return "MLHub failed to answer this. Try again in a moment.";
   return "The request was refused.";
 }

@@ -292,6 +292,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Invitations that wait for the caller's answer. */
+        get: operations["invitations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Withdraws the invitation; for admins of the organisation that sent it. */
+        delete: operations["invitations_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Makes the caller a member. */
+        post: operations["invitations_accept_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{id}/decline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Refuses the invitation, for good. */
+        post: operations["invitations_decline_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -497,7 +565,7 @@ export interface paths {
          *     - `metrics`: new points of its curves
          *     - `log`: new lines of its log
          *
-         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["jobs_stream_retrieve"];
         put?: never;
@@ -666,6 +734,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Invitations of an organisation that wait for an answer; for its admins. */
+        get: operations["organisations_invitations_list"];
+        put?: never;
+        /**
+         * @description Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+         *
+         *     For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+         */
+        post: operations["organisations_invitations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/members": {
         parameters: {
             query?: never;
@@ -676,7 +766,7 @@ export interface paths {
         /** @description The members of an organisation, with their roles. */
         get: operations["organisations_members_list"];
         put?: never;
-        /** @description Adds a user by name; for admins, and owners only may add an owner. */
+        /** @description Adds a user without asking; for administrators of the platform. Others invite: see invitations. */
         post: operations["organisations_members_create"];
         delete?: never;
         options?: never;
@@ -912,7 +1002,7 @@ export interface paths {
          *
          *     - `event`: an event; the id of the frame is the event's
          *
-         *     Comments come every 15 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost.
+         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
         put?: never;
@@ -1084,6 +1174,7 @@ export interface components {
              *     * `not_a_number` - The loss became NaN or infinite.
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1335,6 +1426,7 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
+        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         DatasetVersion: {
             /**
              * Format: uuid
@@ -1386,6 +1478,8 @@ export interface components {
             } | null;
             /** @description Why inspection refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -1491,6 +1585,29 @@ export interface components {
             package: string | null;
             /** @description The address of the metadata; null: there is none. */
             metadata: string | null;
+        };
+        DroppedReports: {
+            /**
+             * @description Which limit.
+             *
+             *     * `log_rate` - log_rate
+             *     * `log_bytes` - log_bytes
+             *     * `points_per_metric` - points_per_metric
+             *     * `points_per_job` - points_per_job
+             *     * `metrics_per_job` - metrics_per_job
+             */
+            limit: components["schemas"]["LimitEnum"];
+            /**
+             * @description What it limits.
+             *
+             *     * `log` - log
+             *     * `metrics` - metrics
+             */
+            part: components["schemas"]["PartEnum"];
+            /** @description How many lines or points were dropped. */
+            n: number;
+            /** @description The same for people, with the limit. */
+            sentence: string;
         };
         /** @description deltas: seconds, positive = later. */
         Effect: {
@@ -1619,6 +1736,7 @@ export interface components {
              *     * `not_a_number` - The loss became NaN or infinite.
              *     * `out_of_memory` - A pod ran out of memory.
              *     * `stalled` - Training made no progress for too long and was ended.
+             *     * `storage_quota` - The organisation's storage quota has no room for the result.
              *     * `crashed` - A process crashed in native code.
              *     * `killed` - A pod was killed.
              *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1659,6 +1777,7 @@ export interface components {
          *     * `not_a_number` - The loss became NaN or infinite.
          *     * `out_of_memory` - A pod ran out of memory.
          *     * `stalled` - Training made no progress for too long and was ended.
+         *     * `storage_quota` - The organisation's storage quota has no room for the result.
          *     * `crashed` - A process crashed in native code.
          *     * `killed` - A pod was killed.
          *     * `peer_lost` - A member of the gang lost its connection to another.
@@ -1678,7 +1797,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -1784,6 +1903,8 @@ export interface components {
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description Sentences about hyperparameters that have the name of a resource or limit. */
+            readonly hints: string[];
             /** @description The seed of all random numbers. */
             readonly seed: number;
             /**
@@ -1937,9 +2058,9 @@ export interface components {
         };
         /** @description What shall be different from the job that is cloned. */
         JobCloneRequest: {
-            /** @description The new job's name; by default that of the original. */
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
             name?: string;
-            /** @description How often training passes over the dataset. */
+            /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
             /** @description The global batch size, in examples. */
             batch_size?: number;
@@ -1955,7 +2076,7 @@ export interface components {
              *     * `parameter_server` - Parameter Server
              */
             mode?: components["schemas"]["ModeEnum"];
-            /** @description The synchronisation strategy and its parameters. */
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
             strategy?: {
                 [key: string]: unknown;
             };
@@ -1971,6 +2092,13 @@ export interface components {
             limits?: components["schemas"]["LimitsRequest"];
             /** @description The seed of all random numbers. */
             seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
+            target_metric?: string;
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
+            target_value?: number | null;
         };
         /** @description With all attempts, and the cursor from which /jobs/{id}/stream goes on. */
         JobDetail: {
@@ -2010,6 +2138,8 @@ export interface components {
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description Sentences about hyperparameters that have the name of a resource or limit. */
+            readonly hints: string[];
             /** @description The seed of all random numbers. */
             readonly seed: number;
             /**
@@ -2168,6 +2298,10 @@ export interface components {
             readonly result_file: components["schemas"]["ResultFile"] | null;
             /** @description All attempts, oldest first. */
             readonly attempts: components["schemas"]["Attempt"][];
+            /** @description Log lines and points that were over a limit. */
+            readonly dropped: components["schemas"]["DroppedReports"][];
+            /** @description What retention removed of the job. */
+            readonly removed_parts: components["schemas"]["RemovedPart"][];
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
@@ -2205,66 +2339,12 @@ export interface components {
          *     To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
          */
         JobSubmitRequest: {
-            /** @description The job's name; by default those of model and dataset. */
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
             name?: string;
-            /**
-             * @description By default train.
-             *
-             *     * `train` - Train
-             *     * `predict` - Predict
-             *     * `evaluate` - Evaluate
-             */
-            kind?: components["schemas"]["JobKind"];
-            /**
-             * Format: uuid
-             * @description A training job that succeeded, to predict or evaluate with what it trained.
-             */
-            model_of?: string;
-            /** @description Of predict: layers whose outputs are wanted instead of predictions. */
-            features?: string[];
-            /**
-             * @description Of predict: by default parquet.
-             *
-             *     * `parquet` - parquet
-             *     * `npz` - npz
-             */
-            output?: components["schemas"]["OutputEnum"];
-            /**
-             * @description Of predict and evaluate: by default all.
-             *
-             *     * `all` - all
-             *     * `held_out` - held_out
-             */
-            examples?: components["schemas"]["ExamplesEnum"];
-            /**
-             * Format: uuid
-             * @description Its latest ready version is used.
-             */
-            dataset?: string;
-            /**
-             * Format: uuid
-             * @description The id of a dataset version, instead of dataset.
-             */
-            dataset_version?: string;
-            /**
-             * Format: uuid
-             * @description Its latest uploaded version is used.
-             */
-            model?: string;
-            /**
-             * Format: uuid
-             * @description The id of a model version, instead of model.
-             */
-            model_version?: string;
             /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
-            /** @description The global batch, in examples. */
+            /** @description The global batch size, in examples. */
             batch_size?: number;
-            /**
-             * Format: uuid
-             * @description By default the dataset's.
-             */
-            project?: string;
             /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;
@@ -2300,6 +2380,60 @@ export interface components {
              * @description The value of target_metric to reach.
              */
             target_value?: number | null;
+            /**
+             * @description By default train.
+             *
+             *     * `train` - Train
+             *     * `predict` - Predict
+             *     * `evaluate` - Evaluate
+             */
+            kind?: components["schemas"]["JobKind"];
+            /**
+             * Format: uuid
+             * @description Its latest ready version is used.
+             */
+            dataset?: string;
+            /**
+             * Format: uuid
+             * @description The id of a dataset version, instead of dataset.
+             */
+            dataset_version?: string;
+            /**
+             * Format: uuid
+             * @description Its latest uploaded version is used.
+             */
+            model?: string;
+            /**
+             * Format: uuid
+             * @description The id of a model version, instead of model.
+             */
+            model_version?: string;
+            /**
+             * Format: uuid
+             * @description By default the dataset's.
+             */
+            project?: string;
+            /**
+             * Format: uuid
+             * @description A training job that succeeded, to predict or evaluate with what it trained.
+             */
+            model_of?: string;
+            /** @description Of predict: layers whose outputs are wanted instead of predictions. */
+            features?: string[];
+            /**
+             * @description Of predict: by default parquet.
+             *
+             *     * `parquet` - parquet
+             *     * `npz` - npz
+             */
+            output?: components["schemas"]["OutputEnum"];
+            /**
+             * @description Of predict and evaluate: by default all.
+             *
+             *     * `all` - all
+             *     * `held_out` - held_out
+             */
+            examples?: components["schemas"]["ExamplesEnum"];
         };
         /** @description A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers. */
         JobWishRequest: {
@@ -2324,6 +2458,15 @@ export interface components {
          * @enum {string}
          */
         KindEnum: "package" | "script" | "builtin";
+        /**
+         * @description * `log_rate` - log_rate
+         *     * `log_bytes` - log_bytes
+         *     * `points_per_metric` - points_per_metric
+         *     * `points_per_job` - points_per_job
+         *     * `metrics_per_job` - metrics_per_job
+         * @enum {string}
+         */
+        LimitEnum: "log_rate" | "log_bytes" | "points_per_metric" | "points_per_job" | "metrics_per_job";
         /** @description When the platform ends the job. */
         Limits: {
             /**
@@ -2392,6 +2535,8 @@ export interface components {
             number: number;
             /** @description The text. */
             text: string;
+            /** @description 0; of a mark in place of lines that were over a limit of the log: how many were dropped there. */
+            n_dropped: number;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -2576,6 +2721,7 @@ export interface components {
             /** @description What it is, for people. */
             description?: string;
         };
+        /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         ModelVersion: {
             /**
              * Format: uuid
@@ -2613,7 +2759,7 @@ export interface components {
             readonly state: components["schemas"]["VersionState"];
             /** @description The size in bytes. */
             readonly size_bytes: number;
-            /** @description What validation found: functions, files. */
+            /** @description What validation found: files, functions, a description, and hints. */
             readonly contract: {
                 [key: string]: unknown;
             };
@@ -2627,6 +2773,8 @@ export interface components {
             };
             /** @description Why validation refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
             readonly code_version: components["schemas"]["CodeVersion"] | null;
             /** @description Of trained weights: the dataset version; null otherwise. */
@@ -2692,6 +2840,36 @@ export interface components {
          * @enum {string}
          */
         MomentEnum: "submission" | "launch";
+        MyInvitation: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description Where the caller is invited to. */
+            readonly organisation: components["schemas"]["OrganisationBrief"];
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+        };
         MyMembership: {
             /** @description The organisation. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
@@ -2881,6 +3059,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Event"][];
         };
+        PaginatedInvitationList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Invitation"][];
+        };
         PaginatedJobList: {
             /**
              * Format: uri
@@ -2936,6 +3128,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["ModelVersion"][];
+        };
+        PaginatedMyInvitationList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["MyInvitation"][];
         };
         PaginatedOrganisationList: {
             /**
@@ -3007,6 +3213,12 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Token"][];
         };
+        /**
+         * @description * `log` - log
+         *     * `metrics` - metrics
+         * @enum {string}
+         */
+        PartEnum: "log" | "metrics";
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
@@ -3039,6 +3251,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
             /**
@@ -3079,6 +3293,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
@@ -3365,6 +3581,12 @@ export interface components {
             /** @description The jobs of this page. */
             results: components["schemas"]["QueuedJob"][];
         };
+        QueuePosition: {
+            /** @description Whether the inspection is under way. */
+            is_running: boolean;
+            /** @description Uploads and dry runs of the same organisation that come first; other organisations' do not count. */
+            n_before: number;
+        };
         /** @description place: among all that wait, others' jobs too, from 1; null until a round has seen the job. */
         QueuedJob: {
             /**
@@ -3403,6 +3625,8 @@ export interface components {
             readonly hyperparameters: {
                 [key: string]: unknown;
             };
+            /** @description Sentences about hyperparameters that have the name of a resource or limit. */
+            readonly hints: string[];
             /** @description The seed of all random numbers. */
             readonly seed: number;
             /**
@@ -3593,6 +3817,8 @@ export interface components {
              * @description The half-life of past use, in seconds; 0: only present use counts.
              */
             readonly half_life_s: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            readonly max_priority: number | null;
             /** @description The most bytes that may be stored; null: no limit. */
             readonly max_storage_bytes: number | null;
             /** @description The version of these settings, which rises with every change. */
@@ -3662,6 +3888,8 @@ export interface components {
              * @description The half-life of past use, in seconds; 0: only present use counts.
              */
             half_life_s: number;
+            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
+            max_priority: number | null;
             /** @description The version of these settings, which rises with every change. */
             version: number;
             /** @description GPUs guaranteed: the guarantee, or the sum of those below if that is more. */
@@ -3771,6 +3999,45 @@ export interface components {
             /** @description Of uploaded code that raised. */
             traceback?: string;
         };
+        /** @description What was removed because its time was over, as the platform's settings have it. */
+        RemovedPart: {
+            /**
+             * @description What: logs, metrics, events ...
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `events` - events
+             *     * `audit` - audit
+             *     * `results` - results
+             */
+            kind: components["schemas"]["RemovedPartKindEnum"];
+            /**
+             * Format: date-time
+             * @description What ended, or happened, before this time was removed.
+             */
+            readonly before: string;
+            /**
+             * Format: double
+             * @description After how many days.
+             */
+            readonly kept_days: number;
+            /** @description How many lines, points, events or files in all. */
+            readonly n_removed: number;
+            /**
+             * Format: date-time
+             * @description When it was removed last.
+             */
+            readonly at: string;
+        };
+        /**
+         * @description * `logs` - logs
+         *     * `metrics` - metrics
+         *     * `events` - events
+         *     * `audit` - audit
+         *     * `results` - results
+         * @enum {string}
+         */
+        RemovedPartKindEnum: "logs" | "metrics" | "events" | "audit" | "results";
         /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
         Resources: {
             /**
@@ -4780,11 +5047,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many attempts; Retry-After says when to try again. */
+        /** @description Too many requests, or attempts to sign in; Retry-After says when to try again. */
         TooManyRequests: {
             headers: {
                 /** @description Seconds until it is worth trying again. */
                 "Retry-After"?: number;
+                /** @description The limits that count, such as "reads-user";q=2400;w=60: requests (q) in seconds (w). */
+                "RateLimit-Policy"?: string;
+                /** @description What is left of each, such as "reads-user";r=17;t=60: requests (r); seconds until all are back (t). */
+                RateLimit?: string;
                 [name: string]: unknown;
             };
             content: {
@@ -4840,6 +5111,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4901,6 +5173,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4928,6 +5201,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4955,6 +5229,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -4992,6 +5267,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5029,6 +5305,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5066,6 +5343,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5096,6 +5374,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5134,6 +5413,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5168,6 +5448,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5198,6 +5479,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5227,6 +5509,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5262,6 +5545,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5299,6 +5583,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5337,6 +5622,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5382,6 +5668,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5438,6 +5725,7 @@ export interface operations {
             410: components["responses"]["Gone"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5482,6 +5770,128 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedMyInvitationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_accept_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyMembership"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    invitations_decline_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the invitations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -5538,6 +5948,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5575,6 +5986,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5605,6 +6017,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5636,6 +6049,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5673,6 +6087,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5710,6 +6125,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5754,6 +6170,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5789,6 +6206,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5820,6 +6238,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5866,6 +6285,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5897,6 +6317,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5927,6 +6348,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5963,6 +6385,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5993,6 +6416,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6022,6 +6446,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6059,6 +6484,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6089,6 +6515,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6144,6 +6571,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6184,6 +6612,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6218,6 +6647,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6248,6 +6678,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6277,6 +6708,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6317,6 +6749,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6354,6 +6787,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6386,6 +6820,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6420,6 +6855,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6449,6 +6885,79 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_invitations_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedInvitationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_invitations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -6485,6 +6994,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6522,6 +7032,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6552,6 +7063,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6589,6 +7101,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6619,6 +7132,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6657,6 +7171,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6691,6 +7206,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6721,6 +7237,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6758,6 +7275,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6792,6 +7310,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6826,6 +7345,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6856,6 +7376,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6883,6 +7404,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6910,6 +7432,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6944,6 +7467,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6971,6 +7495,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6998,6 +7523,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7031,6 +7557,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7067,6 +7594,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7101,6 +7629,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7138,6 +7667,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7170,6 +7700,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7204,6 +7735,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7233,6 +7765,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -7267,6 +7800,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };

@@ -35,5 +35,7 @@ export function useLiveQueries(): { isConnected: boolean } {
       const id = typeof data.subject_id === "string" ? data.subject_id : "";
       for (const queryKey of touchedBy(data.subject_kind, id)) void queries.invalidateQueries({ queryKey });
     },
+    // Rights have changed: asking for everything anew shows what may be seen now, or the page to sign in.
+    end: () => void queries.invalidateQueries(),
   });
 }

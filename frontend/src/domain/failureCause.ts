@@ -9,6 +9,7 @@ export const FAILURE_CAUSES: Record<FailureCause, string> = {
   bad_spec: "Unreadable pod specification",
   input_unavailable: "Input unavailable",
   out_of_memory: "Out of memory",
+  storage_quota: "Storage quota used up",
   peer_lost: "Connection to another pod lost",
   not_a_number: "Loss is not a number",
   report_refused: "Reports refused",

@@ -58,6 +58,7 @@ export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersi
     schema: { task: "classification", n_examples: 1797, n_classes: 10, classes: ["0", "1", "2"], input_shape: [64] },
     preview: { kind: "table", columns: ["pixel_0", "label"], rows: [[0.5, "7"]] },
     error: null,
+    queue: null,
     created_at: AT,
     inspected_at: AT,
     ...over,
@@ -82,6 +83,7 @@ export function modelVersion(over: Partial<ModelVersion> = {}): ModelVersion {
     metadata: {},
     metrics: {},
     error: null,
+    queue: null,
     code_version: null,
     dataset_version: null,
     job_id: null,
@@ -175,6 +177,7 @@ export function job(over: Partial<Job> = {}): Job {
     epochs: 5,
     batch_size: 64,
     hyperparameters: { lr: 0.01 },
+    hints: [],
     resources: {},
     limits: {},
     seed: 0,
@@ -215,7 +218,7 @@ export function job(over: Partial<Job> = {}): Job {
 }
 
 export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
-  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], cursor: "10-20", ...over };
+  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], dropped: [], removed_parts: [], cursor: "10-20", ...over };
 }
 
 export function quota(over: Partial<Quota> = {}): Quota {

@@ -44,11 +44,17 @@ ORPHAN_STOP_GRACE_S = 10.0
 class Enclose(Protocol):
     """Puts a pod into a sandbox: returns the command and the environment to start in place of the pod's own.
 
-    folder: the pod's. Raises OSError.
+    folder: the pod's. has_node_network: its node is a network namespace of the cluster's administrator. Raises OSError.
     """
 
     def __call__(
-        self, spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], folder: Path
+        self,
+        spec: LaunchSpec,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        *,
+        has_node_network: bool,
     ) -> tuple[list[str], dict[str, str]]: ...
 
 
@@ -208,7 +214,9 @@ class LocalBackend:
         place = self.cluster.place(pod.node)
         argv, environment = self.argv, _environment(folder, spec, pod, pod_spec, interface=place.interface)
         if self.enclose is not None:
-            argv, environment = self.enclose(spec, argv, environment, folder.path)
+            argv, environment = self.enclose(
+                spec, argv, environment, folder.path, has_node_network=bool(place.enter) or place.interface != "lo"
+            )
         write_json(
             folder.path / "pod.json",
             {

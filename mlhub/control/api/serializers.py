@@ -163,9 +163,10 @@ class QuotaUsedSerializer(serializers.Serializer[Any]):
     storage_bytes = serializers.IntegerField(help_text="Bytes stored now.")
 
 
+MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
     "max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly",
-    "half_life_s",
+    "half_life_s", "max_priority",
 ]  # fmt: skip
 
 
@@ -192,6 +193,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             weight="The share of unguaranteed GPUs, relative to siblings.",
             shares_fairly="Whether unguaranteed GPUs are shared by weight, whatever the policy.",
             half_life_s="The half-life of past use, in seconds; 0: only present use counts.",
+            max_priority=MAX_PRIORITY,
             max_storage_bytes="The most bytes that may be stored; null: no limit.",
             version="The version of these settings, which rises with every change.",
         )
@@ -252,6 +254,9 @@ class QuotaRulesSerializer(StrictSerializer):
 class QuotaRulesChangeSerializer(QuotaRulesSerializer):
     """version: the one that was seen; 409 when it is stale."""
 
+    max_priority = serializers.IntegerField(
+        min_value=0, max_value=100, allow_null=True, required=False, help_text=MAX_PRIORITY
+    )
     version = serializers.IntegerField(
         min_value=0,
         max_value=MAX_COUNT,
@@ -303,6 +308,7 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
         help_text="Whether unguaranteed GPUs are shared by weight, whatever the policy."
     )
     half_life_s = serializers.FloatField(help_text="The half-life of past use, in seconds; 0: only present use counts.")
+    max_priority = serializers.IntegerField(allow_null=True, help_text=MAX_PRIORITY)
     version = serializers.IntegerField(help_text="The version of these settings, which rises with every change.")
     guaranteed = serializers.IntegerField(
         help_text="GPUs guaranteed: the guarantee, or the sum of those below if that is more."

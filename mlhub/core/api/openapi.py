@@ -54,13 +54,17 @@ MEANINGS = {
     415: "The body has another media type than the operation takes.",
     416: "The file ends before the byte range that the header Range asks for.",
     422: "A field or parameter is wrong or unknown; `errors` names each.",
-    429: "Too many attempts; Retry-After says when to try again.",
+    429: "Too many requests, or attempts to sign in; Retry-After says when to try again.",
     500: "An unexpected error; `id` names its entry in the platform's log.",
     503: "A part of the platform cannot be reached; Retry-After says when to try again.",
 }
 FILE = "application/octet-stream"
-EVERYWHERE = (400, 404, 422, 500, 503)
+EVERYWHERE = (400, 404, 422, 429, 500, 503)
 RETRIED = (429, 503)
+RATE_LIMIT_HEADERS = {
+    "RateLimit-Policy": 'The limits that count, such as "reads-user";q=2400;w=60: requests (q) in seconds (w).',
+    "RateLimit": 'What is left of each, such as "reads-user";r=17;t=60: requests (r); seconds until all are back (t).',
+}
 
 
 class StrictAutoSchema(AutoSchema):
@@ -118,8 +122,6 @@ def _statuses(path: str, method: str, operation: dict[str, Any]) -> list[int]:
         found.append(406)
     if "/ingest/" in path:
         found.append(410)
-    if "/auth/login" in path:
-        found.append(429)
     return found
 
 
@@ -135,4 +137,8 @@ def _response(status: int) -> dict[str, Any]:
     if status in RETRIED:
         description = "Seconds until it is worth trying again."
         found["headers"] = {"Retry-After": {"description": description, "schema": {"type": "integer"}}}
+    if status == 429:
+        found["headers"] |= {
+            name: {"description": text, "schema": {"type": "string"}} for name, text in RATE_LIMIT_HEADERS.items()
+        }
     return found

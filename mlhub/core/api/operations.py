@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,6 +14,9 @@ API_PREFIX = "/api/"
 CONVERTER = re.compile(r"<(?:\w+:)?(\w+)>")
 METHODS = ("get", "put", "post", "delete", "patch")
 UNDESCRIBED = {"/api/v1/schema": frozenset({"format", "lang", "version"}), "/api/v1/docs": frozenset({"script"})}
+
+
+_making_them = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,11 @@ def operation_of(route: str, method: str) -> ApiOperation | None:
     route: as in ResolverMatch.route, such as "api/v1/jobs/<uuid:id>".
     """
     path = "/" + CONVERTER.sub(r"{\1}", route)
+    with _making_them:  # the generator's first use in two threads at once fails in one of them
+        operations = _operations()
     if path in UNDESCRIBED:
         return ApiOperation(UNDESCRIBED[path], has_body=False)
-    return _operations().get((path, "get" if method in ("HEAD", "OPTIONS") else method.lower()))
+    return operations.get((path, "get" if method in ("HEAD", "OPTIONS") else method.lower()))
 
 
 @cache

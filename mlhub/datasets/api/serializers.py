@@ -11,6 +11,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
+from mlhub.storage.api.serializers import QueuedMixin
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 
@@ -40,7 +41,7 @@ class DatasetBriefSerializer(serializers.ModelSerializer[Dataset]):
         )
 
 
-class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
+class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetVersion]):
     dataset = DatasetBriefSerializer(read_only=True, help_text="The dataset.")
     state = serializers.ChoiceField(
         choices=VersionState.choices,
@@ -69,6 +70,7 @@ class DatasetVersionSerializer(serializers.ModelSerializer[DatasetVersion]):
             "schema",
             "preview",
             "error",
+            "queue",
             "created_at",
             "inspected_at",
         ]
@@ -105,7 +107,7 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     @extend_schema_field(DatasetVersionSerializer(allow_null=True))
     def get_latest_version(self, dataset: Any) -> dict[str, Any] | None:
         newest = dataset.latest_versions
-        return DatasetVersionSerializer(newest[0]).data if newest else None
+        return DatasetVersionSerializer(newest[0], context=self.context).data if newest else None
 
 
 class VersionUploadSerializer(StrictSerializer):

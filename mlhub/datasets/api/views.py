@@ -15,6 +15,7 @@ from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.datasets import actions
 from mlhub.datasets.api import serializers as s
 from mlhub.datasets.models import Dataset, DatasetVersion
+from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.uploads import UploadMixin, staging_of
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project
@@ -56,6 +57,9 @@ class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
     queryset = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=True)
     serializer_class = s.DatasetSerializer
 
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **WITH_QUEUE}
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
         """With all its versions; 409 while jobs use one."""
@@ -94,7 +98,10 @@ class DatasetVersionView(VisibleMixin, generics.RetrieveAPIView[DatasetVersion])
     queryset = DatasetVersion.objects.select_related("dataset")
     serializer_class = s.DatasetVersionSerializer
 
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **WITH_QUEUE}
+
 
 def _shown(dataset: Dataset) -> dict[str, Any]:
     found = Dataset.objects.select_related("project__organisation", "created_by").with_latest_version(preview=True)
-    return s.DatasetSerializer(found.get(pk=dataset.pk)).data
+    return s.DatasetSerializer(found.get(pk=dataset.pk), context=WITH_QUEUE).data

@@ -17,6 +17,7 @@ from mlhub.core.api.views import VisibleMixin, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.core.pagination import NewestFirst
 from mlhub.events import sse
+from mlhub.events.access import StreamAccess, end_frame
 from mlhub.events.api.serializers import EventSerializer, JobEventsQuerySerializer
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
@@ -73,30 +74,37 @@ class JobEventsView(VisibleMixin, generics.ListAPIView[Event]):
 )
 class EventsStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest) -> HttpResponseBase:
-        user = await hub().read(lambda: sse.authenticated_user(request))
-        if not user.is_authenticated:
-            raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
+        def access_to_events() -> StreamAccess:
+            user = sse.authenticated_user(request)
+            if not isinstance(user, User):
+                raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
+            return StreamAccess(request, user)
+
+        access = await hub().read(access_to_events)
         seen = sse.last_event_id(request)
         if seen and not (seen.isdecimal() and len(seen) <= MAX_ID_DIGITS):
             raise InvalidInputError(
                 "This is no event's id.", field="last_event_id", remedy="Leave it out to begin now."
             )
-        return sse.respond(_frames(user, int(seen) if seen else None))
+        return sse.respond(_frames(access, int(seen) if seen else None))
 
 
-async def _frames(user: User, start: int | None) -> AsyncIterator[bytes]:
+async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[bytes]:
     def newest() -> int:
         return Event.objects.aggregate(newest=Max("id"))["newest"] or 0
 
     def after(cursor: int) -> list[dict[str, Any]]:
-        rows = Event.objects.visible_to(user).after(cursor).select_related("actor")[:BATCH]
+        rows = Event.objects.visible_to(access.user).after(cursor).select_related("actor")[:BATCH]
         return [dict(EventSerializer(row).data) for row in rows]
 
-    async with hub().listen(EVENTS) as listener:
+    async with hub().listen(EVENTS, access.topic) as listener:
         cursor = await hub().read(newest) if start is None else start
         yield sse.HEARTBEAT
         while True:
             found = await hub().read(partial(after, cursor))
+            if ended := await access.ended(listener):
+                yield end_frame(ended)
+                return
             for event in found:
                 cursor = event["id"]
                 yield sse.frame("event", event, id=str(cursor))

@@ -52,40 +52,15 @@ class LimitsSerializer(StrictSerializer):
     )
 
 
-class JobSubmitSerializer(StrictSerializer):
-    """Dataset and model; all else is MLHub's choice unless it is given.
-
-    To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
-    """
+class JobSettingsSerializer(StrictSerializer):
+    """The settings of a job that a submission gives and a clone may change; MLHub chooses what is left out."""
 
     name = serializers.CharField(
         max_length=100,
         required=False,
         allow_blank=True,
-        help_text="The job's name; by default those of model and dataset.",
+        help_text="The job's name; by default those of model and dataset, of a clone that of the original.",
     )
-    kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
-    model_of = serializers.UUIDField(
-        required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
-    )
-    features = serializers.ListField(
-        child=serializers.CharField(max_length=300),
-        required=False,
-        max_length=20,
-        help_text="Of predict: layers whose outputs are wanted instead of predictions.",
-    )
-    output = serializers.ChoiceField(
-        choices=["parquet", "npz"], required=False, help_text="Of predict: by default parquet."
-    )
-    examples = serializers.ChoiceField(
-        choices=["all", "held_out"], required=False, help_text="Of predict and evaluate: by default all."
-    )
-    dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
-    dataset_version = serializers.UUIDField(
-        required=False, help_text="The id of a dataset version, instead of dataset."
-    )
-    model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
-    model_version = serializers.UUIDField(required=False, help_text="The id of a model version, instead of model.")
     epochs = serializers.IntegerField(
         min_value=1,
         max_value=100_000,
@@ -93,9 +68,8 @@ class JobSubmitSerializer(StrictSerializer):
         help_text="How often training passes over the dataset; by default by its size.",
     )
     batch_size = serializers.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, help_text="The global batch, in examples."
+        min_value=1, max_value=1_000_000, required=False, help_text="The global batch size, in examples."
     )
-    project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
     hyperparameters = serializers.DictField(
         required=False, help_text="Hyperparameters of the training loop and of the model, by name."
     )
@@ -129,6 +103,41 @@ class JobSubmitSerializer(StrictSerializer):
     )
     target_value = FiniteFloatField(required=False, allow_null=True, help_text="The value of target_metric to reach.")
 
+
+class JobCloneSerializer(JobSettingsSerializer):
+    """What shall be different from the job that is cloned."""
+
+
+class JobSubmitSerializer(JobSettingsSerializer):
+    """Dataset and model; all else is MLHub's choice unless it is given.
+
+    To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
+    """
+
+    kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
+    dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
+    dataset_version = serializers.UUIDField(
+        required=False, help_text="The id of a dataset version, instead of dataset."
+    )
+    model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
+    model_version = serializers.UUIDField(required=False, help_text="The id of a model version, instead of model.")
+    project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
+    model_of = serializers.UUIDField(
+        required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
+    )
+    features = serializers.ListField(
+        child=serializers.CharField(max_length=300),
+        required=False,
+        max_length=20,
+        help_text="Of predict: layers whose outputs are wanted instead of predictions.",
+    )
+    output = serializers.ChoiceField(
+        choices=["parquet", "npz"], required=False, help_text="Of predict: by default parquet."
+    )
+    examples = serializers.ChoiceField(
+        choices=["all", "held_out"], required=False, help_text="Of predict and evaluate: by default all."
+    )
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         kind = attrs.get("kind", JobKind.TRAIN)
         if ("dataset" in attrs) == ("dataset_version" in attrs):
@@ -141,43 +150,3 @@ class JobSubmitSerializer(StrictSerializer):
             if name in attrs:
                 raise serializers.ValidationError({name: f"A job of kind {kind} does not take {name}: leave it out."})
         return attrs
-
-
-class JobCloneSerializer(StrictSerializer):
-    """What shall be different from the job that is cloned."""
-
-    name = serializers.CharField(
-        max_length=100,
-        required=False,
-        allow_blank=True,
-        help_text="The new job's name; by default that of the original.",
-    )
-    epochs = serializers.IntegerField(
-        min_value=1, max_value=100_000, required=False, help_text="How often training passes over the dataset."
-    )
-    batch_size = serializers.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, help_text="The global batch size, in examples."
-    )
-    hyperparameters = serializers.DictField(
-        required=False, help_text="Hyperparameters of the training loop and of the model, by name."
-    )
-    mode = serializers.ChoiceField(
-        choices=ModeChoice.choices,
-        required=False,
-        help_text="How workers exchange gradients; auto: the scheduler's choice.",
-    )
-    strategy = serializers.DictField(required=False, help_text="The synchronisation strategy and its parameters.")
-    min_workers = serializers.IntegerField(
-        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The least number of workers."
-    )
-    max_workers = serializers.IntegerField(
-        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The most workers."
-    )
-    priority = serializers.IntegerField(
-        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
-    )
-    resources = ResourcesSerializer(required=False, help_text="What each pod gets; by default what was measured.")
-    limits = LimitsSerializer(required=False, help_text="When the platform ends the job.")
-    seed = serializers.IntegerField(
-        min_value=0, max_value=2**31 - 1, required=False, help_text="The seed of all random numbers."
-    )

@@ -14,10 +14,12 @@ from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
-from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight
+from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
+from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.exits import Cause, Fault
@@ -147,6 +149,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     hyperparameters = serializers.DictField(
         read_only=True, help_text="Hyperparameters of the training loop and of the model, by name."
     )
+    hints = serializers.SerializerMethodField(
+        help_text="Sentences about hyperparameters that have the name of a resource or limit."
+    )
     strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
     resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
     limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
@@ -166,7 +171,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
-            "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers",
+            "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy", "min_workers", "max_workers",
             "priority", "resources", "limits", "target_metric", "target_value", "state", "intent", "reason",
             "explanations", "preflight", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
@@ -202,6 +207,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             first_predicted_finish_at="The first prediction of its finish; null without one.",
         )
 
+    def get_hints(self, job: Job) -> list[str]:
+        return moved_hints(job.hyperparameters)
+
     def get_progress(self, job: Job) -> float:
         if job.state == JobState.SUCCEEDED:
             return 1.0
@@ -227,16 +235,52 @@ class ResultFileSerializer(serializers.Serializer[Any]):
     size_bytes = serializers.IntegerField(help_text="The size in bytes.")
 
 
+class DroppedReportsSerializer(serializers.Serializer[Any]):
+    limit = serializers.ChoiceField(choices=[(v.value, v.value) for v in IngestLimit], help_text="Which limit.")
+    part = serializers.ChoiceField(choices=["log", "metrics"], help_text="What it limits.")
+    n = serializers.IntegerField(help_text="How many lines or points were dropped.")
+    sentence = serializers.CharField(help_text="The same for people, with the limit.")
+
+
+class RemovedPartSerializer(serializers.ModelSerializer[RemovedPart]):
+    """What was removed because its time was over, as the platform's settings have it."""
+
+    kind = serializers.ChoiceField(
+        choices=["logs", "metrics", "events", "audit", "results"], help_text="What: logs, metrics, events ..."
+    )
+
+    class Meta:
+        model = RemovedPart
+        fields = ["kind", "before", "kept_days", "n_removed", "at"]
+        read_only_fields = fields
+        extra_kwargs = described(
+            before="What ended, or happened, before this time was removed.",
+            kept_days="After how many days.",
+            n_removed="How many lines, points, events or files in all.",
+            at="When it was removed last.",
+        )
+
+
 class JobDetailSerializer(JobSerializer):
     """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
 
     prediction = serializers.DictField(read_only=True, help_text="Of predict and evaluate: what was asked; else {}.")
     result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
     attempts = serializers.SerializerMethodField(help_text="All attempts, oldest first.")
+    dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
+    removed_parts = RemovedPartSerializer(many=True, read_only=True, help_text="What retention removed of the job.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
 
     class Meta(JobSerializer.Meta):
-        fields = [*JobSerializer.Meta.fields, "prediction", "result_file", "attempts", "cursor"]
+        fields = [
+            *JobSerializer.Meta.fields,
+            "prediction",
+            "result_file",
+            "attempts",
+            "dropped",
+            "removed_parts",
+            "cursor",
+        ]
         read_only_fields = fields
 
     @extend_schema_field(AttemptSerializer(many=True))
@@ -247,6 +291,11 @@ class JobDetailSerializer(JobSerializer):
     def get_result_file(self, job: Job) -> dict[str, Any] | None:
         found = Artifact.objects.of_result(job).first()
         return None if found is None else {"name": found.name, "size_bytes": found.blob.size_bytes}
+
+    @extend_schema_field(DroppedReportsSerializer(many=True))
+    def get_dropped(self, job: Job) -> list[dict[str, Any]]:
+        counts = Job.objects.filter(pk=job.pk).values_list("stream_cursor__dropped", flat=True).first()
+        return [dict(DroppedReportsSerializer(found).data) for found in dropped_reports(counts or {})]
 
     def get_cursor(self, job: Job) -> str:  # noqa: ARG002 (DRF's signature)
         return str(self.context.get("cursor", "0-0"))

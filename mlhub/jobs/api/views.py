@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
-from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
 from mlhub.jobs.api import serializers as s
@@ -28,6 +28,7 @@ from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project, User
+from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 KEY = OpenApiParameter(
     "Idempotency-Key", str, OpenApiParameter.HEADER, description="The same key and body give the same job."
 )
+SUBMISSIONS = "submissions"  # the budget of requests that make a job
 
 
 class JobFilter(django_filters.FilterSet):
@@ -60,10 +62,15 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     queryset = Job.objects.with_what_is_shown()
     serializer_class = s.JobSerializer
     filterset_class = JobFilter
+    rate_limit_budgets = {"POST": SUBMISSIONS}
 
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
+        with submission_seat(caller(request)):
+            return Response(_shown(self._submit(request)), status=status.HTTP_201_CREATED)
+
+    def _submit(self, request: Request) -> Job:
         body = read_body(JobSubmitSerializer, request)
         user = caller(request)
         dataset_version = dataset_version_of(user, body)
@@ -77,7 +84,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
             raise InvalidInputError(
                 "The Idempotency-Key is too long.", field="Idempotency-Key", remedy="Use at most 255 characters."
             )
-        job = actions.submit_job(
+        return actions.submit_job(
             project,
             dataset_version=dataset_version,
             model_version=model_version,
@@ -85,7 +92,6 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
             actor=user,
             **body,
         )
-        return Response(_shown(job), status=status.HTTP_201_CREATED)
 
 
 class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
@@ -134,12 +140,15 @@ class ResumeView(JobActionView):
 
 
 class CloneView(JobActionView):
+    rate_limit_budgets = {"POST": SUBMISSIONS}
+
     @extend_schema(request=JobCloneSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request, **_: Any) -> Response:
         """A new job with the same request, but for the fields in the body."""
         overrides = read_body(JobCloneSerializer, request)
-        job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
-        return Response(_shown(job), status=status.HTTP_201_CREATED)
+        with submission_seat(caller(request)):
+            job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
+            return Response(_shown(job), status=status.HTTP_201_CREATED)
 
 
 class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
@@ -152,6 +161,12 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
         """The file of a job that predicted; one byte range, and an entity tag to ask again."""
         job = self.get_object()
         found = Artifact.objects.of_result(job).first()
+        if found is None and (removed := job.removed_parts.filter(kind="results").first()):
+            raise GoneError(
+                f"The predictions of {job.name} were removed {removed.kept_days:g} days after it ended.",
+                code="removed",
+                remedy="Run the job again: clone it.",
+            )
         if found is None:
             reasons = {
                 JobKind.TRAIN: "it trains a model, whose weights are downloaded from its version",

@@ -18,6 +18,8 @@ from rest_framework.views import APIView
 from mlhub.core.api.parsers import PodJSONParser
 from mlhub.core.api.views import AnyAccept, read_body
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
+from mlhub.core.rate_limits.buckets import Charge
+from mlhub.core.rate_limits.requests import charge_request
 from mlhub.jobs.inputs import readable_blobs
 from mlhub.jobs.models import RESULTS, Attempt
 from mlhub.metrics import actions
@@ -28,14 +30,19 @@ from mlhub.storage.stores import CHUNK_BYTES, blob_store
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
+REPORTS = "reports"  # the budget of pods
 ARTIFACTS = ("weights.safetensors", "metadata.json", *RESULTS)
 
 
 class PodView(APIView):
-    """Open to an attempt's own token: 401 without or with a wrong one, 410 once the attempt is fenced."""
+    """Open to an attempt's own token: 401 without or with a wrong one, 410 once the attempt is fenced.
+
+    All pods of an attempt share one budget, which grows with their number.
+    """
 
     authentication_classes = []
     permission_classes = []
+    throttle_classes = []  # attempt() charges the request, once it is known whose it is
 
     def attempt(self, request: Request) -> Attempt:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -43,6 +50,9 @@ class PodView(APIView):
         found = actions.attempt_of(attempt_id, token) if scheme.lower() == "bearer" else None
         if found is None:
             raise exceptions.AuthenticationFailed("The token is not this attempt's.")
+        n_pods = found.n_workers + found.n_servers
+        limits = settings.RATE_LIMITS.get(REPORTS, ())
+        charge_request(request._request, [Charge(limit, str(found.pk), weight=n_pods) for limit in limits])
         return found
 
     def get_authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)

@@ -57,6 +57,9 @@ class LogLineSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The pod's index within its role.")
     number = serializers.IntegerField(help_text="The line's number within the pod's log.")
     text = serializers.CharField(help_text="The text.")
+    n_dropped = serializers.IntegerField(
+        help_text="0; of a mark in place of lines that were over a limit of the log: how many were dropped there."
+    )
 
 
 class LogSerializer(serializers.Serializer[Any]):

@@ -18,6 +18,7 @@ from rest_framework import exceptions
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.events import sse
+from mlhub.events.access import StreamAccess, end_frame, ending
 from mlhub.events.api.serializers import EventSerializer
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
@@ -26,6 +27,7 @@ from mlhub.jobs.api.serializers import JobSerializer
 from mlhub.jobs.cursor import Cursor, cursor_of
 from mlhub.jobs.models import Job
 from mlhub.metrics import reads
+from mlhub.tenants.models import User
 
 BATCH_EVENTS = 200
 BATCH_ROWS = 2000
@@ -95,31 +97,34 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
 )
 class JobStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest, id: UUID) -> HttpResponseBase:
-        def is_visible() -> bool | None:
+        def access_to_job() -> StreamAccess:
             user = sse.authenticated_user(request)
-            return Job.objects.visible_to(user).filter(pk=id).exists() if user.is_authenticated else None
+            if not isinstance(user, User):
+                raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
+            if not Job.objects.visible_to(user).filter(pk=id).exists():
+                raise exceptions.NotFound("There is no such job that you may see.")
+            return StreamAccess(request, user)
 
-        visible = await hub().read(is_visible)
-        if visible is None:
-            raise exceptions.NotAuthenticated("Sign in, or send an API token that may read.")
-        if not visible:
-            raise exceptions.NotFound("There is no such job that you may see.")
+        access = await hub().read(access_to_job)
         seen = sse.last_event_id(request)
         try:
             start = Cursor.parse(seen) if seen else None
         except ValueError as error:
             raise InvalidInputError(f"{error}.", field="last_event_id", remedy="Leave it out to begin now.") from error
-        return sse.respond(_frames(id, start))
+        return sse.respond(_frames(id, start, access))
 
 
-async def _frames(job_id: UUID, start: Cursor | None) -> AsyncIterator[bytes]:
-    async with hub().listen(job_topic(job_id)) as listener:
+async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> AsyncIterator[bytes]:
+    async with hub().listen(job_topic(job_id), access.topic) as listener:
         cursor = await hub().read(partial(cursor_of, job_id)) if start is None else start
         yield sse.HEARTBEAT
         shown: dict[str, Any] | None = None
         while True:
             news = await hub().read(partial(news_after, job_id, cursor))
-            if news is None:
+            # asked after reading: what was read while a right was taken away is not sent
+            ended = await access.ended(listener) or (ending("gone") if news is None else None)
+            if news is None or ended is not None:
+                yield end_frame(ended or ending("gone"))
                 return
             for event in news.events:
                 yield sse.frame("event", event, id=str(Cursor(event["id"], cursor.seq)))

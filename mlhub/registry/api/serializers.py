@@ -13,6 +13,7 @@ from mlhub.core.api.strict import StrictSerializer
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.storage.api.serializers import QueuedMixin
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 SOURCES = [("upload", "upload"), ("training", "training")]
@@ -64,7 +65,7 @@ class TrainedOnSerializer(serializers.ModelSerializer[DatasetVersion]):
         )
 
 
-class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
+class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersion]):
     model = ModelBriefSerializer(read_only=True, help_text="The model.")
     code_version = CodeVersionSerializer(
         read_only=True, allow_null=True, help_text="Of trained weights: the code; null otherwise."
@@ -81,7 +82,9 @@ class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
         read_only=True,
         help_text="Whether the version is being inspected, ready or refused.",
     )
-    contract = serializers.DictField(read_only=True, help_text="What validation found: functions, files.")
+    contract = serializers.DictField(
+        read_only=True, help_text="What validation found: files, functions, a description, and hints."
+    )
     metadata = serializers.DictField(read_only=True, help_text="Of trained weights: hyperparameters, classes and more.")
     metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
     error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why validation refused it; null otherwise.")
@@ -102,6 +105,7 @@ class ModelVersionSerializer(serializers.ModelSerializer[ModelVersion]):
             "metadata",
             "metrics",
             "error",
+            "queue",
             "code_version",
             "dataset_version",
             "job_id",
@@ -149,7 +153,7 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
     @extend_schema_field(ModelVersionSerializer(allow_null=True))
     def get_latest_version(self, model: Any) -> dict[str, Any] | None:
         newest = model.latest_versions
-        return ModelVersionSerializer(newest[0]).data if newest else None
+        return ModelVersionSerializer(newest[0], context=self.context).data if newest else None
 
 
 class ModelVersionUploadSerializer(StrictSerializer):

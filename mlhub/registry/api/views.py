@@ -20,6 +20,7 @@ from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
 from mlhub.registry.api import serializers as s
 from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.uploads import UploadMixin, staging_of
 from mlhub.tenants.authentication import caller
@@ -72,7 +73,7 @@ class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
             project, staging=staging_of(file), filename=file.name, actor=caller(request), **body
         )
         shown = self.get_queryset().get(pk=created.pk)
-        return Response(s.ModelSerializer(shown).data, status=status.HTTP_201_CREATED)
+        return Response(s.ModelSerializer(shown, context=WITH_QUEUE).data, status=status.HTTP_201_CREATED)
 
 
 class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
@@ -81,6 +82,9 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
 
     def get_queryset(self) -> QuerySet[Model]:
         return super().get_queryset().with_versions()
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **WITH_QUEUE}
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
@@ -120,6 +124,9 @@ class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
 class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
     queryset = ModelVersion.objects.select_related("model", *LINEAGE)
     serializer_class = s.ModelVersionSerializer
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **WITH_QUEUE}
 
 
 class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):

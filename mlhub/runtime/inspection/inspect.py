@@ -20,6 +20,8 @@ from typing import Any
 
 from mlhub.runtime.data import archives
 from mlhub.runtime.errors import BadInputError, classify, describe_error
+from mlhub.runtime.model.hyperparameters import moved_hints
+from mlhub.runtime.scripts.arguments import declared
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
@@ -43,7 +45,10 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
         module = find_module("package", arguments.entry, arguments.path, code=code / "package")
         initial_weights.given(module, code / "package")
         functions = ["build_model", *(name for name in OPTIONAL if hasattr(module, name))]
-        return {"files": names[:200], "functions": functions, "description": (module.__doc__ or "").strip()[:500]}
+        own = getattr(module, "HYPERPARAMETERS", {})
+        hints = moved_hints(own if isinstance(own, dict) else {})
+        description = (module.__doc__ or "").strip()[:500]
+        return {"files": names[:200], "functions": functions, "description": description, "hints": hints}
 
 
 def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -67,7 +72,7 @@ def _script(code: Path, entry: str) -> dict[str, Any]:
         tree = ast.parse(path.read_text())
     except (SyntaxError, UnicodeDecodeError, ValueError) as error:
         raise BadInputError(f"{entry} is not valid Python: {error}", field="file", remedy="Correct it.") from error
-    return {"description": (ast.get_docstring(tree) or "")[:500]}
+    return {"description": (ast.get_docstring(tree) or "")[:500], "hints": moved_hints(declared(path))}
 
 
 def main() -> int:

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 TIMEOUT_S = 20.0
+MAX_RETRY_AFTER_S = 60.0
+MAX_PROBLEM_BYTES = 16_384
 
 
 class FencedError(Exception):
@@ -23,8 +25,16 @@ class RefusedError(Exception):
     """The API understood the request and refused it. Final."""
 
 
+class StorageQuotaError(RefusedError):
+    """The organisation's storage quota has no room for the file."""
+
+
 class IngestUnavailableError(Exception):
-    """The API is unreachable or overloaded; the same request may succeed later."""
+    """The API is unreachable or overloaded; the same request may succeed later, retry_after_s seconds on if it said."""
+
+    def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = min(retry_after_s, MAX_RETRY_AFTER_S)
 
 
 class IngestApi:
@@ -58,7 +68,7 @@ class IngestApi:
         # not sent on when the API points to an object store: the token is for the API alone
         request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:  # nosec B310 - from the platform
                 with to.open("ab" if reply.status == 206 else "wb") as file:
                     shutil.copyfileobj(reply, file)
                 if reply.length:  # urllib takes a connection that breaks off for the end
@@ -75,7 +85,7 @@ class IngestApi:
 
 def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:  # nosec B310 - from the platform
             content: bytes = reply.read()
             return content
     except urllib.error.HTTPError as error:
@@ -90,5 +100,18 @@ def _error_of(error: urllib.error.HTTPError) -> Exception:
     if error.code == 410:
         return FencedError("The platform no longer accepts this attempt.")
     if error.code == 429 or error.code >= 500:
-        return IngestUnavailableError(f"HTTP {error.code}")
-    return RefusedError(f"HTTP {error.code}: {error.read(2000).decode(errors='replace')}")
+        asked = error.headers.get("Retry-After") or ""
+        return IngestUnavailableError(f"HTTP {error.code}", retry_after_s=float(asked) if asked.isdecimal() else 0.0)
+    body = error.read(MAX_PROBLEM_BYTES).decode(errors="replace")
+    if error.code == 422 and (detail := _detail_of(body, code="quota_exceeded")):
+        return StorageQuotaError(detail)
+    return RefusedError(f"HTTP {error.code}: {body[:2000]}")
+
+
+def _detail_of(body: str, *, code: str) -> str:
+    """The sentence of a problem document with that code; "" for any other answer."""
+    try:
+        problem = json.loads(body)
+    except ValueError:
+        return ""
+    return str(problem.get("detail", "")) if isinstance(problem, dict) and problem.get("code") == code else ""

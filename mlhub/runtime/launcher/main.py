@@ -13,7 +13,13 @@ import time
 from pathlib import Path
 
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
-from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
+from mlhub.runtime.launcher.ingest_api import (
+    FencedError,
+    IngestApi,
+    IngestUnavailableError,
+    RefusedError,
+    StorageQuotaError,
+)
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.runtime.launcher.shipping import Shipper
@@ -135,7 +141,10 @@ class Launcher:
                     if time.monotonic() > until:
                         self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
                         return ExitCode.REPORT_REFUSED
-                    time.sleep(1.0)
+                    time.sleep(max(1.0, error.retry_after_s))
+                except StorageQuotaError as error:
+                    self.reporter.failure(Cause.STORAGE_QUOTA, f"{name}: {error}")
+                    return ExitCode.STORAGE_QUOTA
                 except (FencedError, RefusedError) as error:
                     self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
                     return ExitCode.REPORT_REFUSED

@@ -82,7 +82,7 @@ class Shipper(threading.Thread):
         self.is_refused = False
 
     def run(self) -> None:
-        n_failures = 0
+        n_failures, asked_s = 0, 0.0
         while True:
             is_final = self._is_ending.is_set()
             try:
@@ -90,13 +90,13 @@ class Shipper(threading.Thread):
                 n_failures = 0
                 if is_final:
                     return
-            except IngestUnavailableError:
-                n_failures += 1
+            except IngestUnavailableError as error:
+                n_failures, asked_s = n_failures + 1, error.retry_after_s
             except (FencedError, RefusedError) as error:
                 self.is_refused = True
                 self._on_final(str(error))
                 return
-            pause_s = BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1] if n_failures else PERIOD_S
+            pause_s = max(asked_s, BACK_OFF_S[min(n_failures, len(BACK_OFF_S)) - 1]) if n_failures else PERIOD_S
             if is_final:
                 time.sleep(pause_s)
             else:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -18,16 +18,24 @@ NAMES = (
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
     "standardise", "l1", "evaluate_first", "evaluate_only",
 )  # fmt: skip
+MOVED = {
+    "memory_gib": "resources.memory_gib",
+    "n_servers": "resources.n_servers",
+    "server_memory_gib": "resources.server_memory_gib",
+    "stall_limit_s": "limits.stall_s",
+}  # hyperparameters until they became fields of the job of their own
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """lr_schedule, warmup_steps, warmup_from, final_learning_rate: of rates.py; the last two as parts of the rate.
-    clip_norm: no longer gradient is used. accumulation_steps: micro-batches of a worker's part of the batch.
-    patience: evaluations without an improvement of the target metric before training ends early; 0: never.
-    stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation 1.
-    evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
+    """Holds the settings of the training loop.
+
+    lr_schedule, warmup_steps, warmup_from, final_learning_rate: of learning_rates.py; the last two are parts of the
+    rate. clip_norm: a gradient with a larger norm is scaled down to it. accumulation_steps: micro-batches of a worker's
+    part of the batch. patience: evaluations without an improvement of the target metric before training ends early;
+    0: never. stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation
+    1. evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
     """
 
     lr_schedule: str = "constant"
@@ -91,13 +99,26 @@ def check_declared(hyperparameters: Values, declared: Values) -> None:
             known = [*declared, *NAMES]
             near = get_close_matches(name, known, n=1)
             guess = f"Did you mean {near[0]}? " if near else ""
-            raise _bad(name, f"The model has no hyperparameter {name}.", f"{guess}Known: {', '.join(known)}.")
+            remedy = f"Give the job's {MOVED[name]}." if name in MOVED else f"{guess}Known: {', '.join(known)}."
+            raise _bad(name, f"The model has no hyperparameter {name}.", remedy)
         default = declared[name]
         kind = int | float if isinstance(default, float) else type(default)
         if default is not None and (
             not isinstance(value, kind) or isinstance(value, bool) != isinstance(default, bool)
         ):
             raise _bad(name, f"{name} is {value!r}.", f"Give a value like {default!r}.")
+
+
+def moved_hints(names: Iterable[str]) -> list[str]:
+    """Returns a sentence for each hyperparameter that has the name of a former setting of the platform.
+
+    A model or a script may have a hyperparameter of that name; then it changes nothing about the job's pods.
+    """
+    return [
+        f"{name} is now {MOVED[name]}: as a hyperparameter it reaches the model's code only."
+        for name in MOVED
+        if name in set(names)
+    ]
 
 
 def is_better_when_low(metric: str) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameter server: own frames over TCP, tensors as flat float32.
+"""The parameter server: declared messages over TCP or a unix socket, tensors as flat float32.
 
 Pure: rules (when to apply and to answer), leases (who trains on what), staleness, updates. Around them:
-frames < handshake < layout < chunks < inflight_pushes < shard < server, client.
+messages < handshake < layout < chunks < update pipeline < shard < push stream < connection < server, and on the
+worker's side links < transfers < client.
 """

@@ -45,7 +45,7 @@ class EmbeddingTable:
         self.plan, self.rows = plan, rows
         self._lock = threading.Lock()
         self._used: dict[int, int] = {}  # by worker: the number of its last push that is in the rows
-        self._taken_up: list[tuple[int, int, Mapping[int, int]]] = []  # blocks of rows, and what was used there
+        self._restored: list[tuple[int, int, Mapping[int, int]]] = []  # blocks of rows, and what was used there
         self._sums = torch.empty(0)
         if plan.optimizer == "Adagrad":
             self._sums = torch.full_like(rows, float(plan.options.get("initial_accumulator_value", 0.0)))
@@ -70,7 +70,7 @@ class EmbeddingTable:
         with self._lock:
             if was_received(number, self._used.get(worker, 0)):
                 return
-            for begin, end, used in self._taken_up:
+            for begin, end, used in self._restored:
                 if was_received(number, used.get(worker, 0)):
                     is_new = (ids < begin) | (ids >= end)
                     ids, gradient = ids[is_new], gradient[is_new]
@@ -92,8 +92,8 @@ class EmbeddingTable:
             f"{name}|step|whole": torch.tensor(float(n_steps)),
         }
 
-    def keep(self) -> Iterator[tuple[int, int, dict[str, Tensor], dict[int, int]]]:
-        """Copies of some rows after the other: first and last row, exclusive, tensors, and whose pushes are in them."""
+    def copies(self) -> Iterator[tuple[int, int, dict[str, Tensor], dict[int, int]]]:
+        """Yields copies of rows, in blocks: first and last row (exclusive), tensors, and the pushes in them."""
         n_rows = max(1, BLOCK_ELEMENTS // max(1, self.plan.width))
         for begin in range(0, self.plan.n_rows, n_rows):
             end = min(begin + n_rows, self.plan.n_rows)
@@ -104,12 +104,12 @@ class EmbeddingTable:
                 used = dict(self._used)
             yield begin, end, tensors, used
 
-    def take_up(self, begin: int, end: int, tensors: Mapping[str, Tensor], used: Mapping[int, int]) -> None:
-        """One of keep()'s."""
+    def restore_rows(self, begin: int, end: int, tensors: Mapping[str, Tensor], used: Mapping[int, int]) -> None:
+        """Restores what copies() returned for these rows."""
         self.rows[begin:end] = tensors["rows"]
         if self._sums.numel():
             self._sums[begin:end] = tensors["sums"]
-        self._taken_up.append((begin, end, used))
+        self._restored.append((begin, end, used))
 
     def _check(self, ids: Tensor) -> None:
         if ids.numel() and (int(ids.min()) < 0 or int(ids.max()) >= self.plan.n_rows):

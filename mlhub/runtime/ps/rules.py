@@ -121,11 +121,11 @@ class Rule:
         return {"members": members, **counts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Until members report their clocks (come_back), no worker may run ahead of where they were."""
+        """Until members report their clocks (readmit), no worker may run ahead of where they were."""
         self.version, self.n_pushes, self.n_discarded = (state[k] for k in ("version", "n_pushes", "n_discarded"))
         self._members = {worker: _Member(clock, is_idle) for worker, clock, is_idle in state["members"]}
 
-    def come_back(self, worker: int, *, clock: int, is_idle: bool, version: int) -> list[Instruction]:
+    def readmit(self, worker: int, *, clock: int, is_idle: bool, version: int) -> list[Instruction]:
         """A member after the server died: what it was answered last. Versions that are lost count as made."""
         n_lost = max(0, version - self.version)
         self.version, self.n_pushes = self.version + n_lost, self.n_pushes + n_lost * self.group_size
@@ -164,7 +164,7 @@ class Rule:
         return self._conclude_leftover_group() + self._release()
 
     def leave(self, worker: int, *, is_expected: bool) -> list[Instruction]:
-        """The worker sent BYE, or died. What it pushed counts."""
+        """The worker left, or died. What it pushed counts."""
         if self._members.pop(worker, None) is None:
             return []
         if self.needs_all and not is_expected:
@@ -254,32 +254,3 @@ def soft_synchronous(n_gradients: int, *, blocks: bool = False, scale: Scale = l
 def first_of(k: int) -> Rule:
     """A version of the first k workers that computed on the current one; later pushes are discarded."""
     return Rule(group_size=k, blocks=True, drops_late=True)
-
-
-@dataclass
-class Outstanding:
-    """Bounded delay of one worker: how many of its own exchanges may be under way when it starts another.
-
-    max_delay 0: one after the other. Source: Li et al., OSDI '14, sec. 3.4.
-    """
-
-    max_delay: int
-    n_started: int = 0
-    _finished: set[int] = field(default_factory=set)
-    _all_before: int = 0  # every exchange below this one is finished
-
-    def may_start(self) -> bool:
-        return self.n_started - self._all_before <= self.max_delay
-
-    def start(self) -> int:
-        """The number of the exchange. Raises ValueError when it may not start yet."""
-        if not self.may_start():
-            raise ValueError(f"exchange {self.n_started} may not start: {self._all_before} are finished")
-        self.n_started += 1
-        return self.n_started - 1
-
-    def finish(self, exchange: int) -> None:
-        self._finished.add(exchange)
-        while self._all_before in self._finished:
-            self._finished.remove(self._all_before)
-            self._all_before += 1

@@ -25,7 +25,9 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
 
     def run() -> int:
         status = _run(pod)
-        tables = find_optional(COMPAT, "tables")
+        horovod, tables = find_optional(COMPAT, "horovod"), find_optional(COMPAT, "tables")
+        if horovod is not None:
+            horovod.leave()
         if tables is not None:
             tables.leave(pod)
         return status

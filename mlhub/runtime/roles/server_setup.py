@@ -82,7 +82,7 @@ def server_of(pod: Pod, incarnation: Incarnation, reporter: Reporter) -> Server:
             signal=incarnation.died_by,
             returns=incarnation.number,
             away_s=round(time.time() - incarnation.died_at, 3),
-            lost_s=round(incarnation.died_at - snapshot_writer.taken_up_at, 3),
+            lost_s=round(incarnation.died_at - snapshot_writer.restored_at, 3),
             updates_lost=server.n_lost,
         )
 

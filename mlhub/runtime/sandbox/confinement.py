@@ -6,6 +6,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+SCRATCH_FOLDER = "/tmp"  # noqa: S108 # nosec B108 - inside the sandbox, a mount of its own
+SHARED_MEMORY_FOLDER = "/dev/shm"  # noqa: S108 # nosec B108 - inside the sandbox, a mount of its own
+
 
 @dataclass(frozen=True)
 class Confinement:
@@ -16,10 +19,12 @@ class Confinement:
     devices: device files that it may use besides null, zero, full, random and urandom.
     uid: the user id it gets; None keeps the one that the platform has.
     has_namespaces: else Landlock alone hides files, and the filter has to refuse sockets.
-    is_pod: it shares the host's network and abstract sockets with its gang, stays in its process group, and only its
-    rights are limited, not its time, memory and files: its backend watches those. filter_hex: a compiled seccomp
-    program, "" = none. timeout_s: None = it may run for ever. memory_bytes: of all its processes, None = unlimited.
-    scratch_bytes: without namespaces, None = unlimited.
+    is_pod: it shares a network with its gang, stays in its process group, and only its rights are limited, not its
+    time, memory and files: its backend watches those.
+    gang_folder: where the pods of its gang, all on this machine, find each other's network namespace; "" = the network
+    of the host. ingest_host, ingest_port: the one address outside that such a pod reaches.
+    filter_hex: a compiled seccomp program, "" = none. timeout_s: None = it may run for ever. memory_bytes: of all its
+    processes, None = unlimited. scratch_bytes: without namespaces, None = unlimited.
     """
 
     argv: tuple[str, ...]
@@ -28,11 +33,14 @@ class Confinement:
     readable: tuple[tuple[str, str], ...]
     writable: tuple[tuple[str, str], ...] = ()
     devices: tuple[str, ...] = ()
-    working_folder: str = "/tmp"  # noqa: S108, the sandbox's own
+    working_folder: str = SCRATCH_FOLDER
     uid: int | None = None
     has_namespaces: bool = True
     has_landlock: bool = True
     is_pod: bool = False
+    gang_folder: str = ""
+    ingest_host: str = ""
+    ingest_port: int = 0
     filter_hex: str = ""
     timeout_s: float | None = None
     memory_bytes: int | None = None

@@ -7,8 +7,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from mlhub.runtime.sandbox import kernel
-from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox import kernel, network
+from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin")
 OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf", "mime.types")
@@ -29,7 +29,7 @@ def build(confinement: Confinement) -> str:
     _make_etc(root, confinement)
     _make_dev(root, confinement)
     os.mkdir(f"{root}/proc", 0o755)
-    _scratch(root, "/tmp", confinement.scratch_bytes or DEFAULT_SCRATCH_BYTES, confinement.uid)  # noqa: S108
+    _scratch(root, SCRATCH_FOLDER, confinement.scratch_bytes or DEFAULT_SCRATCH_BYTES, confinement.uid)
     for outside, inside in confinement.readable:
         show(outside, root + inside, READ_ONLY)
     for outside, inside in confinement.writable:
@@ -84,7 +84,15 @@ def _make_etc(root: str, confinement: Confinement) -> None:
     uid = os.getuid() if confinement.uid is None else confinement.uid
     Path(f"{root}/etc/passwd").write_text(f"sandbox:x:{uid}:{uid}::/tmp:/bin/sh\n")
     Path(f"{root}/etc/group").write_text(f"sandbox:x:{uid}:\n")
-    Path(f"{root}/etc/hosts").write_text("127.0.0.1 localhost sandbox\n::1 localhost\n")
+    Path(f"{root}/etc/hosts").write_text(_hosts(confinement))
+
+
+def _hosts(confinement: Confinement) -> str:
+    """The relay of a gang's network answers for the ingest API's name."""
+    names = "localhost sandbox"
+    if confinement.gang_folder and network.inside_address(confinement.ingest_host) != confinement.ingest_host:
+        names += f" {confinement.ingest_host}"
+    return f"127.0.0.1 {names}\n::1 localhost\n"
 
 
 def _make_dev(root: str, confinement: Confinement) -> None:
@@ -96,7 +104,7 @@ def _make_dev(root: str, confinement: Confinement) -> None:
             show(device, root + device, kernel.ATTR_NOSUID | kernel.ATTR_NOEXEC)
     for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
         os.symlink(f"/proc/self/fd{target}", f"{dev}/{name}")
-    _scratch(root, "/dev/shm", confinement.shared_memory_bytes, confinement.uid)  # noqa: S108
+    _scratch(root, SHARED_MEMORY_FOLDER, confinement.shared_memory_bytes, confinement.uid)
 
 
 def _scratch(root: str, path: str, size_bytes: int, uid: int | None) -> None:

@@ -27,8 +27,8 @@ if __name__ == "__main__":
         _package.__path__ = [str(Path(__file__).resolve().parents[_folder])]
         sys.modules[_name] = _package
 
-from mlhub.runtime.sandbox import filesystem, kernel, landlock
-from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox import filesystem, kernel, landlock, network
+from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
 from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
 
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
@@ -79,17 +79,10 @@ def _end_like_the_program(report_from: int) -> int:
 
 
 def _in_namespaces(confinement: Confinement, report: int) -> int:
-    is_root = os.geteuid() == 0
-    flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
-    uid, gid = os.geteuid(), os.getegid()
-    kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
-    if not is_root:
-        _map_ids(uid, gid)
+    _enter_namespaces(confinement)
     os.umask(0o022)
     root = filesystem.build(confinement)
     os.umask(0o077)
-    if not confinement.is_pod:
-        kernel.raise_loopback()
     first = os.fork()
     if first == 0:
         code = 1
@@ -103,6 +96,24 @@ def _in_namespaces(confinement: Confinement, report: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
 
 
+def _enter_namespaces(confinement: Confinement) -> None:
+    """A pod's network is its gang's, or the host's; any other program has one of its own, without a way out."""
+    is_root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
+    if confinement.gang_folder:
+        host, port = confinement.ingest_host, confinement.ingest_port
+        relay = network.start_relay(host, port, drop_rights=lambda: _become(confinement.uid))
+        network.join(confinement.gang_folder, is_root=is_root, map_ids=lambda: _map_ids(uid, gid))
+        network.listen(relay, host, port)
+        kernel.unshare(NAMESPACES)
+        return
+    flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
+    kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
+    if not is_root:
+        _map_ids(uid, gid)
+    if not confinement.is_pod:
+        kernel.raise_loopback()
+
+
 def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     filesystem.mount_proc(root)
@@ -110,7 +121,7 @@ def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
     socket.sethostname("sandbox")
     filesystem.seal()
     _become(confinement.uid)
-    return _run(confinement, report, is_namespace=True, scratch="/tmp")  # noqa: S108
+    return _run(confinement, report, is_namespace=True, scratch=SCRATCH_FOLDER)
 
 
 def _in_place(confinement: Confinement, report: int) -> int:
@@ -159,7 +170,7 @@ def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc/self belongs to it again
     if confinement.filter_hex:
         kernel.load_filter(bytes.fromhex(confinement.filter_hex))
-    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606
+    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606 # nosec B606 - its purpose
 
 
 def _become(uid: int | None) -> None:
@@ -204,7 +215,7 @@ def _limit(confinement: Confinement) -> None:
 def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     devices = (*filesystem.DEVICES, *confinement.devices)
     if is_namespace:
-        write = ["/tmp", "/dev/shm", *(inside for _, inside in confinement.writable)]  # noqa: S108
+        write = [SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, *(inside for _, inside in confinement.writable)]
         landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
         return
     etc = (f"/etc/{name}" for name in filesystem.OF_ETC)

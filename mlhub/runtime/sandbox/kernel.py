@@ -22,7 +22,7 @@ SYS_CLOSE_RANGE, CLOSE_RANGE_CLOEXEC = 436, 4
 SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE = 442, -100, 0x8000
 SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 CAP_VERSION_3 = 0x20080522
-SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -44,6 +44,11 @@ def syscall(number: int, *arguments: object, what: str) -> int:
 
 def unshare(flags: int) -> None:
     checked(_libc.unshare(flags), "unshare")
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Enters the namespace behind an open file of /proc/<pid>/ns; kind: its CLONE_ flag."""
+    checked(_libc.setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
@@ -108,3 +113,12 @@ def raise_loopback() -> None:
 
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+
+
+def add_loopback_address(address: str) -> None:
+    """Gives the loopback interface of this network namespace one more IPv4 address; again is no error."""
+    import fcntl
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        sockaddr = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(address))
+        fcntl.ioctl(any_socket, SIOCSIFADDR, struct.pack("16s16s8x", b"lo:0", sockaddr))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods of the local backend in the sandbox: they see their own files, and share the network with the host."""
+"""Pods of the local backend in the sandbox: they see their own files, their own gang, and the ingest API."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlhub.runtime.sandbox import syscall_filter, users
+from mlhub.runtime.sandbox import syscall_filter
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox.isolation import uid_of
 from mlhub.runtime.sandbox.runner import INIT, python_folders
 
 # what name resolution and TLS need; of graphics processors, what their driver offers
@@ -30,6 +31,7 @@ def enclose(
     readable: Sequence[Path],
     writable: Sequence[Path],
     tenant: str,
+    ingest: tuple[str, int] | None,
 ) -> list[str]:
     """The command that runs a pod's program in the sandbox; its confinement is written into `folder`.
 
@@ -37,14 +39,16 @@ def enclose(
     a user id, when the platform is root; what is given to the pod is given to that user. Raises OSError.
     """
     chosen = isolation()
-    uid = users.uid_of(tenant) if chosen.has_own_user and chosen.has_namespaces else None
+    uid = uid_of(tenant) if chosen.has_own_user and chosen.has_namespaces else None
     mount_point = folder / "root"
     mount_point.mkdir(exist_ok=True)
     if uid is not None:
         for path in (*readable, *writable):
             _give(path, uid)
     devices = tuple(sorted(path for pattern in GPU_DEVICES for path in glob.glob(pattern) if not os.path.isdir(path)))
-    system = [path for path in (*OF_NETWORK, *(("/sys",) if devices else ())) if os.path.exists(path)]
+    has_gang_network = ingest is not None and chosen.has_namespaces
+    names = () if has_gang_network else ("/etc/hosts",)  # there its own one says where the ingest API is
+    system = [path for path in (*OF_NETWORK, *names, *(("/sys",) if devices else ())) if os.path.exists(path)]
     seen = [*python_folders(), *system, *map(str, readable)]
     confinement = Confinement(
         argv=tuple(argv),
@@ -58,6 +62,9 @@ def enclose(
         has_namespaces=chosen.has_namespaces,
         has_landlock=chosen.has_landlock,
         is_pod=True,
+        gang_folder=str(folder.parent) if has_gang_network else "",
+        ingest_host=ingest[0] if ingest else "",
+        ingest_port=ingest[1] if ingest else 0,
         filter_hex=syscall_filter.compiled(has_namespaces=True, is_pod=True).hex() if chosen.has_filter else "",
         scratch_bytes=None,
         shared_memory_bytes=SHARED_MEMORY_BYTES,

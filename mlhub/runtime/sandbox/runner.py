@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from mlhub.runtime.sandbox import cgroups, syscall_filter
-from mlhub.runtime.sandbox.confinement import Confinement
+from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, Confinement
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.sandbox.supervision import SupervisedOutcome
 from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits, ended
@@ -82,7 +82,7 @@ def _confinement(
     given += [(_for_other_user(path, run_folder) if uid else str(path), str(path)) for path in readable]
     return Confinement(
         argv=(sys.executable, *argv),
-        environment=environment("/tmp" if chosen.has_namespaces else str(inside)),  # noqa: S108
+        environment=environment(SCRATCH_FOLDER if chosen.has_namespaces else str(inside)),
         folder=str(inside),
         readable=tuple(given),
         uid=uid,

@@ -2,21 +2,25 @@
 """Writes: one verb a function, one transaction, one audit event. What other apps and the API call is named here."""
 
 from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out
+from mlhub.tenants.actions.invitations import answer_invitation, invite, withdraw_invitation
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
 from mlhub.tenants.actions.organisations import create_organisation, create_project, create_team
 from mlhub.tenants.actions.quotas import quota_of, set_quota
 
 __all__ = [
     "add_member",
+    "answer_invitation",
     "change_role",
     "create_organisation",
     "create_project",
     "create_team",
     "create_token",
+    "invite",
     "quota_of",
     "remove_member",
     "revoke_token",
     "set_quota",
     "sign_in",
     "sign_out",
+    "withdraw_invitation",
 ]

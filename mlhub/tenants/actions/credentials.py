@@ -90,4 +90,5 @@ def _record(kind: str, token: ApiToken, actor: User) -> None:
         name=token.name,
         scopes=token.scopes,
         username=token.user.username,
+        user_id=token.user_id,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.db import IntegrityError, transaction
 
-from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
 from mlhub.tenants.permissions import require_role
@@ -13,8 +13,17 @@ from mlhub.tenants.roles import Role
 
 
 def add_member(organisation: Organisation, *, username: str, role: Role, actor: User) -> Membership:
-    """Raises InvalidInputError for an unknown user, ConflictError for one who is a member already."""
-    require_role(actor, organisation, _needed(role))
+    """Without asking: for platform administrators, who know all users; others send invitations.
+
+    Raises InvalidInputError for an unknown user, ConflictError for one who is a member already, NotAllowedError.
+    """
+    if not actor.is_staff:
+        require_role(actor, organisation, needed_role(role))
+        raise NotAllowedError(
+            "Only administrators of the platform add members without asking them.",
+            code="invitation_needed",
+            remedy="Invite the person instead: POST /organisations/{id}/invitations.",
+        )
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise InvalidInputError(
@@ -38,7 +47,7 @@ def add_member(organisation: Organisation, *, username: str, role: Role, actor: 
 
 def change_role(membership: Membership, *, role: Role, actor: User) -> Membership:
     """Raises NotAllowedError when the actor is below either role, ConflictError when no owner would remain."""
-    require_role(actor, membership.organisation, _needed(role, Role(membership.role)))
+    require_role(actor, membership.organisation, needed_role(role, Role(membership.role)))
     with transaction.atomic():
         membership = _locked(membership)
         before = membership.role
@@ -55,7 +64,7 @@ def change_role(membership: Membership, *, role: Role, actor: User) -> Membershi
 def remove_member(membership: Membership, *, actor: User) -> None:
     """Members may leave; an admin removes others, an owner removes owners. Raises ConflictError for the last owner."""
     if membership.user_id != actor.id:
-        require_role(actor, membership.organisation, _needed(Role(membership.role)))
+        require_role(actor, membership.organisation, needed_role(Role(membership.role)))
     with transaction.atomic():
         membership = _locked(membership)
         _require_another_owner(membership)
@@ -63,7 +72,8 @@ def remove_member(membership: Membership, *, actor: User) -> None:
         _record("membership.removed", membership, actor, role=membership.role)
 
 
-def _needed(*roles: Role) -> Role:
+def needed_role(*roles: Role) -> Role:
+    """Returns the role that one needs to give or to take these: only owners make owners."""
     return Role.OWNER if Role.OWNER in roles else Role.ADMIN
 
 
@@ -98,5 +108,6 @@ def _record(kind: str, membership: Membership, actor: User, **facts: object) -> 
         subject_id=membership.id,
         actor=actor,
         username=membership.user.username,
+        user_id=membership.user_id,
         **{name: str(value) for name, value in facts.items()},
     )

@@ -16,7 +16,8 @@ from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project
 LIMITS = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
-RULES = (*LIMITS, "reclaim", "weight", "shares_fairly", "half_life_s")
+RULES = (*LIMITS, "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority")
+MOST_PRIORITY = 100
 MOST_HALF_LIFE_S = 366 * 86400.0
 _CHOICES = {"reclaim": dict(QuotaRules.RECLAIM)}
 
@@ -106,6 +107,10 @@ def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
         elif field == "weight":
             if value is None or not 0 < value <= 1e6:
                 raise InvalidInputError(f"weight is {value}.", field=field, remedy="Give more than 0, 1 for the usual.")
+        elif field == "max_priority":
+            if value is not None and not 0 <= value <= MOST_PRIORITY:
+                remedy = f"Give 0 to {MOST_PRIORITY}, or null for the usual."
+                raise InvalidInputError(f"max_priority is {value}.", field=field, remedy=remedy)
         elif value is not None and value < 0:
             raise InvalidInputError(f"{field} is {value}.", field=field, remedy="Give 0 or more, or null for no limit.")
 

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.tenants.actions.credentials import SCOPES
-from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Quota, Team, User
+from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
 
 ROLES = [(role.value, role.value) for role in Role]
@@ -129,6 +129,33 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
 class MembershipWriteSerializer(StrictSerializer):
     username = serializers.CharField(max_length=150, help_text="The user name of the new member.")
     role = serializers.ChoiceField(choices=ROLES, help_text="The new member's role.")
+
+
+class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+    role = serializers.ChoiceField(choices=ROLES, read_only=True, help_text="The role that is offered.")
+    invited_by = UserBriefSerializer(read_only=True, allow_null=True, help_text="Who sent it; null: deleted since.")
+
+    class Meta:
+        model = Invitation
+        fields = ["id", "username", "role", "invited_by", "created_at", "expires_at"]
+        extra_kwargs = described(
+            id="The invitation's id.",
+            username="The user name of the invited, who may have no account yet.",
+            created_at="When it was sent.",
+            expires_at="Until when it can be accepted.",
+        )
+
+
+class MyInvitationSerializer(InvitationSerializer):
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="Where the caller is invited to.")
+
+    class Meta(InvitationSerializer.Meta):
+        fields = ["id", "organisation", "role", "invited_by", "created_at", "expires_at"]
+
+
+class InvitationWriteSerializer(StrictSerializer):
+    username = serializers.CharField(max_length=150, help_text="The user name to invite; it need not exist.")
+    role = serializers.ChoiceField(choices=ROLES, help_text="The role that is offered.")
 
 
 class RoleSerializer(StrictSerializer):

@@ -16,6 +16,7 @@ from mlhub.core.api.views import read_body
 from mlhub.tenants import actions
 from mlhub.tenants.api.serializers import LoginSerializer, MeSerializer
 from mlhub.tenants.authentication import SessionAuthentication, caller
+from mlhub.tenants.lockout import remember_browser
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -43,7 +44,9 @@ class LoginView(APIView):
         user = actions.sign_in(request._request, **body)
         if user is None:
             raise exceptions.AuthenticationFailed("The name or the password is wrong.")
-        return Response(MeSerializer(user).data)
+        response = Response(MeSerializer(user).data)
+        remember_browser(request._request, response, username=user.username)
+        return response
 
 
 class LogoutView(APIView):

@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.tenants.api import sessions, views
+from mlhub.tenants.api import invitations, sessions, views
 
 urlpatterns = [
     path("auth/csrf", sessions.CsrfView.as_view()),
@@ -13,6 +13,11 @@ urlpatterns = [
     path("organisations", views.OrganisationsView.as_view()),
     path("organisations/<uuid:id>", views.OrganisationView.as_view()),
     path("organisations/<uuid:id>/members", views.MembersView.as_view()),
+    path("organisations/<uuid:id>/invitations", invitations.InvitationsView.as_view()),
+    path("invitations", invitations.MyInvitationsView.as_view()),
+    path("invitations/<uuid:id>", invitations.InvitationView.as_view()),
+    path("invitations/<uuid:id>/accept", invitations.AcceptInvitationView.as_view()),
+    path("invitations/<uuid:id>/decline", invitations.DeclineInvitationView.as_view()),
     path("memberships/<uuid:id>", views.MembershipView.as_view()),
     path("teams", views.TeamsView.as_view()),
     path("projects", views.ProjectsView.as_view()),

@@ -87,7 +87,7 @@ class MembersView(generics.ListAPIView[Membership]):
 
     @extend_schema(request=s.MembershipWriteSerializer, responses={201: s.MembershipSerializer})
     def post(self, request: Request, **_: Any) -> Response:
-        """Adds a user by name; for admins, and owners only may add an owner."""
+        """Adds a user without asking; for administrators of the platform. Others invite: see invitations."""
         organisation = self.organisation
         body = read_body(s.MembershipWriteSerializer, request)
         created = actions.add_member(

@@ -24,22 +24,24 @@ GOES_ON_P90 = 9.0
 
 
 class ArrivalEffects:
-    """Depths and works of the newest arrivals; travels in the plan's memory from round to round."""
+    """Estimates how later arrivals delay present jobs, from depths and works of the newest arrivals; it is part of the
+    plan's memory.
+    """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._newest: list[list[float]] = list(memory.get("newest", ()))
 
     def record(self, arrivals: Iterable[tuple[float, float]], *, now_s: float) -> None:
-        """Keeps of each arrival the work before it in the order, and its own."""
+        """Records of each arrival the work before it in the order, and its own, in GPU-seconds."""
         self._newest = [*self._newest, *([now_s, depth, work] for depth, work in arrivals)][-NEWEST:]
 
     def delayed(
         self, left_J: Floats, most_J: Floats, depth_J: Floats, *, n_gpus: int, now_s: float
     ) -> tuple[Floats, Floats]:
-        """left_J, most_J: seconds until a job ends, P50 and P90, without further arrivals. depth_J: the work before
-        its own half.
+        """Returns left_J and most_J, each of shape (J,), with the expected arrivals.
 
-        Returns both with the expected arrivals. Arrivals of the oldest instant only mark when the count began.
+        left_J, most_J: seconds until each job ends, P50 and P90, without further arrivals. depth_J: GPU-seconds of the
+        work before the middle of the job's own. Arrivals of the oldest instant only mark when the count began.
         """
         came = [one for one in self._newest if one[0] > self._newest[0][0]]
         if not came or n_gpus < 1:
@@ -54,6 +56,7 @@ class ArrivalEffects:
         return half_J, np.maximum(half_J, late_J * np.maximum(1.0, most_J / np.maximum(left_J, 1e-9)))
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the newest arrivals as JSON values, from which the constructor continues."""
         return {"newest": self._newest}
 
 

@@ -18,7 +18,7 @@ MAX_REGROWING = 200  # above so many jobs, running ones keep their size in the f
 
 @dataclass(frozen=True)
 class JobProgress:
-    """When a job starts and ends, in seconds from now."""
+    """Holds when a job starts and ends, in seconds from now."""
 
     start_s: float
     finish_s: float
@@ -34,7 +34,9 @@ class _Active:
 
 
 class ForwardSimulation:
-    """An event simulation on counts. sizes: the sizes a job may have, ascending (one only: it is not elastic).
+    """Simulates the jobs forward on numbers of GPUs.
+
+    sizes: those that a job may have, ascending (one: it is not elastic).
 
     strict_order: a waiting job that does not fit holds up those behind it.
     """
@@ -55,7 +57,7 @@ class ForwardSimulation:
     def run(
         self, running: Iterable[tuple[JobSnapshot, int, float]], queue: Sequence[JobSnapshot], *, free: int
     ) -> dict[str, JobProgress]:
-        """Start and finish of every job that gets to run.
+        """Returns start and finish of every job that gets to run.
 
         running: job, workers, and seconds until it trains (a restart, or making room). queue: waiting jobs, next first.
         A job of the queue that finds no room at any time is absent from the answer.

@@ -34,7 +34,10 @@ _NAMES = {"waiting": True, "running": False}
 
 @dataclass(frozen=True)
 class FinishForecast:
-    """Predicted seconds until a job ends: P50 (half_s) and P90 (most_s). waits: it does not train now."""
+    """Holds the predicted seconds until a job ends: P50 (half_s) and P90 (most_s).
+
+    waits: the job does not train now.
+    """
 
     half_s: float
     most_s: float
@@ -42,11 +45,12 @@ class FinishForecast:
 
     @property
     def spread(self) -> float:
+        """Returns the logarithm of the P90 over the P50, at least LEAST_SPREAD."""
         return max(LEAST_SPREAD, math.log(max(self.most_s, 1.0) / max(self.half_s, 1.0)))
 
 
 class PredictionIntervals:
-    """Intervals for jobs that wait and for jobs that train, calibrated separately.
+    """Calibrates prediction intervals on their outcomes, separately for jobs that wait and for jobs that train.
 
     _open, by job: rounds seen, every how many rounds a prediction is kept, and those:
     [at_s, half_s, spread, waits, predicted P90 in seconds, or 0 once its outcome is known].
@@ -64,7 +68,7 @@ class PredictionIntervals:
 
     @property
     def known(self) -> Collection[str]:
-        """Jobs that have a prediction."""
+        """Returns the jobs that have a prediction."""
         return self._open.keys()
 
     def close(self, present: Collection[str], *, withdrawn: Collection[str] = (), now_s: float) -> None:
@@ -83,12 +87,14 @@ class PredictionIntervals:
             self._score[waits] = self._calibrated(waits, unfinished)
 
     def p90_s(self, forecast: FinishForecast) -> float:
-        """Seconds within which nine of ten jobs with such a forecast ended; the models' P90 until that is known."""
+        """Returns the seconds within which nine of ten jobs with such a forecast ended; the models' P90 until that is
+        known.
+        """
         exponent = self._score[forecast.waits] * forecast.spread
         return max(forecast.half_s, 1.0) * math.exp(min(max(exponent, -1.4), 6.0))
 
     def record(self, job_id: str, forecast: FinishForecast, *, p90_s: float, now_s: float) -> None:
-        """Keeps a prediction until its outcome is known. p90_s: the P90 that was published."""
+        """Records a prediction until its outcome is known. p90_s: the P90 that was published."""
         n, every, points = self._open.get(job_id, (0, 1, ()))
         if n % every == 0:
             points = [*points, [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.waits, p90_s]]
@@ -97,6 +103,7 @@ class PredictionIntervals:
         self._open[job_id] = [n + 1, every, points]
 
     def to_json(self) -> dict[str, Any]:
+        """Returns the state as JSON values, from which the constructor continues."""
         by_state = {
             name: {"ended": self._ended[w], "n_jobs": self._n_jobs[w], "alpha": self._alpha[w]}
             for name, w in _NAMES.items()

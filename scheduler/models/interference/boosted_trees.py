@@ -16,7 +16,7 @@ N_BINS = 32
 
 
 class BoostedTrees:
-    """Least squares. Deterministic: the subsamples come from a generator with a fixed seed."""
+    """Fits boosted regression trees by least squares. The subsamples come from a generator with a fixed seed."""
 
     def __init__(
         self, *, n_trees: int = 250, depth: int = 4, rate: float = 0.06, ridge: float = 2.0, sampled: float = 0.7
@@ -27,7 +27,7 @@ class BoostedTrees:
         self._mean = 0.0
 
     def fit(self, x_NF: Floats, y_N: Floats) -> BoostedTrees:
-        """Each tree corrects the rest of those before it, on a random part of the examples."""
+        """Fits the trees: each corrects the residual of those before it, on a random part of the examples."""
         inner = np.linspace(0, 1, N_BINS + 1)[1:-1]
         self._cuts = [np.unique(np.quantile(column, inner)) for column in x_NF.T]
         self._mean = float(y_N.mean())
@@ -50,6 +50,7 @@ class BoostedTrees:
         return self
 
     def predict(self, x_NF: Floats) -> Floats:
+        """Returns the predictions for examples of shape (n, features), shape (n,)."""
         bins_NF = self._bins(x_NF)
         total = np.full(len(x_NF), self._mean)
         for questions, values in self._trees:

@@ -15,7 +15,7 @@ CAUTION = 0.25  # standard deviations by which a predicted speed is taken to be 
 
 
 class ColocatedSpeeds:
-    """Learnt from the pairs that ran together so far, in the order in which they did.
+    """Predicts the speeds of co-located jobs, from the pairs that ran together so far.
 
     A pair with a speed of 0 cannot be together: it counts as measured, and the model does not learn from it.
     Where the stages of all are known they interleave. Jobs that were never profiled, and more than two jobs without
@@ -31,7 +31,9 @@ class ColocatedSpeeds:
     def norms(
         self, jobs: Sequence[JobSnapshot], *, alone_s: Sequence[float], sds: float = -CAUTION
     ) -> tuple[float, ...] | None:
-        """Speeds in (0, 1] of these jobs together. alone_s: the step of each of them alone, on as many GPUs.
+        """Returns the speeds, in (0, 1], of these jobs together; None where they may not be.
+
+        alone_s: the step of each of them alone, on as many GPUs.
 
         sds: standard deviations by which a speed that is only predicted counts as higher.
         """
@@ -51,6 +53,7 @@ class ColocatedSpeeds:
         return self._predictions.norms(families[0], families[1], sds) if len(jobs) == 2 else None
 
     def is_measured(self, one: JobSnapshot, other: JobSnapshot) -> bool:
+        """Returns whether jobs of these families ran together."""
         return (one.family, other.family) in self._measured
 
 

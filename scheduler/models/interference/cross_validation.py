@@ -17,7 +17,8 @@ GROUPS: Mapping[str, Callable[[str], str]] = {"job": lambda name: name, "family"
 
 
 def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> Floats:
-    """Predictions of each pair by models that never saw its group; shape (pairs, 4): norm_a, norm_b, sd_a, sd_b.
+    """Returns the predictions of each pair by models that never saw its group; shape (pairs, 4): norm_a, norm_b, sd_a,
+    sd_b.
 
     group "pair": no measurement of the two names, in either order, is learnt from. "job" and "family": none of any
     pair with a job (a family) that is left out; a pair of two such groups is predicted once for each, and averaged.
@@ -48,7 +49,7 @@ def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> Floa
 
 
 def evaluate(pairs: Sequence[MeasuredPair], *, n_folds: int = 5, group: str = "pair") -> dict[str, Any]:
-    """How well left-out pairs are predicted; as held_out.
+    """Returns how well left-out pairs are predicted; arguments and errors are those of held_out().
 
     r2, mae, mape: over all norm_a and norm_b. n: rows. auc_bad_pair: how often the sum predicted for a pair that loses
     by sharing (norm_a + norm_b < bad_below = 1) is below that of one that does not; ties count half. Where no pair

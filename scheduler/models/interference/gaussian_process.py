@@ -24,7 +24,10 @@ from scheduler.models.interference.job_features import JobTable
 
 @dataclass(frozen=True)
 class KernelWeights:
-    """Variances as parts of that of the data. The defaults fit public V100 pairs (Gavel, OSDI '20), as a start."""
+    """Holds variances as parts of that of the data.
+
+    The defaults fit public V100 pairs (Gavel, OSDI '20), as a start.
+    """
 
     size_length: float = 1.8  # in doublings of the batch
     feature_length: float = 1.5  # in standard deviations, times the root of the number of features
@@ -53,7 +56,9 @@ SEARCHED = (
 
 
 class PairProcess:
-    """Learns from pairs; weights are chosen by leaving each pair out in turn, which has a closed form."""
+    """Learns from pairs by a Gaussian process; its weights are chosen by leaving each pair out in turn, which has a
+    closed form.
+    """
 
     def __init__(self, jobs: JobTable, a_P: Ints, b_P: Ints, y_P2: Floats, *, n_passes: int = 2) -> None:
         """jobs: those of the pairs; a_P, b_P: rows of it; y_P2: normalised speeds of a and of b."""
@@ -72,7 +77,7 @@ class PairProcess:
         self._alpha_M = cho_solve(self._factor, self._z_M)
 
     def predict(self, jobs: JobTable, self_N: Ints, other_N: Ints) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the speed of jobs[self] with jobs[other]; not clipped."""
+        """Returns mean and standard deviation of the speed of jobs[self] with jobs[other]; they are not clipped."""
         across = self._covariance(jobs, self_N, other_N, self.weights)
         mean_N = self._mean + self._spread * (across @ self._alpha_M)
         own_N = self._own(jobs, self_N, other_N)

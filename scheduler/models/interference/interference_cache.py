@@ -18,7 +18,7 @@ MAX_AT_ONCE = 4096  # pairs of a model whose speeds are predicted in one go
 
 
 class PairPredictions:
-    """The predictions of one model."""
+    """Keeps the predictions of one model."""
 
     def __init__(self, model: Interference) -> None:
         self._model = model
@@ -26,7 +26,7 @@ class PairPredictions:
         self._speeds: dict[tuple[str, str], PairSpeeds] | None = None
 
     def norms(self, one: str, other: str, sds: float) -> tuple[float, float]:
-        """Normalised speeds of two families, each higher by so many standard deviations.
+        """Returns the normalised speeds of two families, each higher by sds standard deviations.
 
         The prior is the same for all pairs and distinguishes none from another: it is taken unchanged.
         """
@@ -52,12 +52,13 @@ class PairPredictions:
 
 
 class InterferenceCache:
-    """Models by the pairs that they were fitted to."""
+    """Keeps models by the pairs that they were fitted to."""
 
     def __init__(self) -> None:
         self._predictions = RecentTable[tuple[PairObservation, ...], PairPredictions](MAX_MODELS)
 
     def predictions(self, pairs: tuple[PairObservation, ...]) -> PairPredictions:
+        """Returns the predictions of the model fitted to these pairs; it is fitted if it is not there."""
         return self._predictions.find(pairs) or self._predictions.store(pairs, PairPredictions(_fitted(pairs)))
 
 

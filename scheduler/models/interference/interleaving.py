@@ -22,7 +22,7 @@ CONTENTION = (1.0, 1.33 / 1.015, 1.5 / 1.015, 1.37 / 1.015)
 
 
 def stages_of(job: JobSnapshot) -> Stages | None:
-    """The job's stages, if all were measured."""
+    """Returns the job's stages; None unless all were measured."""
     profile = job.profile
     if profile is None or profile.cpu_io_s is None or profile.gpu_s is None or profile.network_s is None:
         return None
@@ -30,7 +30,7 @@ def stages_of(job: JobSnapshot) -> Stages | None:
 
 
 def joint_step_s(stages: Sequence[Stages]) -> float:
-    """An ideal joint iteration of two to four jobs, in the order that suits them best.
+    """Returns the seconds of an ideal joint iteration of two to four jobs, in the order that suits them best.
 
     Two jobs may also take turns so that one loads while the other computes and synchronises: max(c_a, g_b + n_b) +
     max(c_b, g_a + n_a). Raises ValueError for any other number of jobs.
@@ -41,7 +41,9 @@ def joint_step_s(stages: Sequence[Stages]) -> float:
 
 
 def efficiency(stages: Sequence[Stages], step_s: float) -> float:
-    """The share of a joint iteration in which CPU, GPU and network (of four kinds, one of them storage) are busy."""
+    """Returns the share of a joint iteration in which CPU, GPU and network (of four kinds, one of them storage) are
+    busy.
+    """
     return sum(map(sum, stages)) / (N_SLOTS * step_s)
 
 

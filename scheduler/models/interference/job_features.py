@@ -25,7 +25,10 @@ _HEAVY_TAIL = 20.0  # a positive column whose largest value is so many medians i
 
 @dataclass(frozen=True)
 class JobTraits:
-    """A job as the interference model sees it. features: numbers measured with the job alone; NaN is not known."""
+    """Holds a job as the interference model sees it.
+
+    features: numbers measured with the job alone; NaN means not known.
+    """
 
     name: str
     features: Mapping[str, float] = field(default_factory=dict)
@@ -33,7 +36,7 @@ class JobTraits:
 
 @dataclass(frozen=True)
 class MeasuredPair:
-    """norm_a, norm_b: speed together, relative to the speed alone; above 0, about 1 at most."""
+    """Holds a measured pair. norm_a, norm_b: speed together, relative to the speed alone; above 0, about 1 at most."""
 
     a: JobTraits
     b: JobTraits
@@ -42,7 +45,7 @@ class MeasuredPair:
 
 
 class PairSpeeds(NamedTuple):
-    """Normalised speeds of two jobs on one GPU, in (0, 1], and their standard deviations."""
+    """Holds normalised speeds of two jobs on one GPU, in (0, 1], and their standard deviations."""
 
     norm_a: float
     norm_b: float
@@ -51,12 +54,12 @@ class PairSpeeds(NamedTuple):
 
 
 def family_of(name: str) -> str:
-    """The name without its settings: "ResNet-50 (batch size 64)" and "ResNet-50_bs32" are both a resnet-50."""
+    """Returns the name without its settings: "ResNet-50 (batch size 64)" and "ResNet-50_bs32" are both a resnet-50."""
     return _without_settings(name.strip()).casefold() or name.casefold()
 
 
 def size_of(name: str) -> float:
-    """log2 of the batch size among the name's settings, or of the last number there; 0 where there is none."""
+    """Returns log2 of the batch size among the name's settings, or of the last number there; 0 where there is none."""
     settings = name.strip().removeprefix(_without_settings(name.strip()) or name.strip())
     numbers = _BATCH.findall(settings) or _NUMBER.findall(settings)
     return float(np.log2(max(1.0, float(numbers[-1])))) if numbers else 0.0
@@ -70,7 +73,10 @@ def _without_settings(name: str) -> str:
 
 
 class JobTable(NamedTuple):
-    """Jobs as arrays. names, families: codes (-1: not met when learning); sizes: log2; features: (jobs, features)."""
+    """Holds jobs as arrays.
+
+    names, families: codes (-1: not seen in learning); sizes: log2; features: (jobs, features).
+    """
 
     names: NDArray[np.int64]
     families: NDArray[np.int64]
@@ -102,6 +108,7 @@ class Vocabulary:
             self._scales.append((in_logs, float(middle), float(spread)))
 
     def table(self, jobs: Iterable[JobTraits]) -> JobTable:
+        """Returns the jobs as arrays; features are scaled as in learning."""
         jobs = list(jobs)
         columns = []
         for feature, (in_logs, middle, spread) in zip(self.features, self._scales, strict=True):

@@ -2,8 +2,8 @@
 """Interference: how fast two jobs run that share one GPU, relative to their speeds alone, and whether that gains.
 
 A pair that was measured counts for itself. Any other is predicted by a Gaussian process over latent sensitivities and
-pressures (interference_kernel.py), blended with boosted trees on the jobs' features where there are any
-(interference_trees.py); the blend is what predicts left-out pairs best.
+pressures (gaussian_process.py), blended with boosted trees on the jobs' features where there are any
+(boosted_trees.py); the blend is what predicts left-out pairs best.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ BLENDS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Interference:
-    """Learnt from measured pairs; immutable afterwards. The same pairs in any order or orientation: the same model.
+    """Predicts speeds of pairs from measured ones, and is immutable.
+
+    The order and orientation of the pairs do not matter.
 
     With fewer than MIN_PAIRS distinct pairs (`is_prior`) all but the measured pairs get the prior, and its wide sd.
     """
@@ -50,32 +52,33 @@ class Interference:
 
     @property
     def features(self) -> Sequence[str]:
-        """The features that are used."""
+        """Returns the features that are used."""
         return () if self.is_prior else tuple(self._vocabulary.features)
 
     @property
     def names(self) -> Sequence[str]:
-        """Of the jobs that were measured."""
+        """Returns the names of the jobs that were measured."""
         return tuple(sorted(self._known))
 
     def is_measured(self, a: str | JobTraits, b: str | JobTraits) -> bool:
+        """Returns whether the two jobs were measured together."""
         return _pair_key(self._traits(a), self._traits(b)) in self._seen
 
     def knows(self, job: str | JobTraits) -> bool:
-        """Whether a job of this name was ever measured. Callers share no GPU of a job that was not."""
+        """Returns whether a job of this name was ever measured. Callers share no GPU of a job that was not."""
         return (job if isinstance(job, str) else job.name) in self._known
 
     def predict(self, a: str | JobTraits, b: str | JobTraits) -> PairSpeeds:
-        """Speeds of a and b on the same GPU. A bare name has the features it was measured with."""
+        """Returns the speeds of a and b on the same GPU. A bare name has the features it was measured with."""
         return self.predict_all([(a, b)])[0]
 
     def gains(self, a: str | JobTraits, b: str | JobTraits, *, sds: float = 0.0) -> bool:
-        """Whether both together are faster than one after the other, even if it goes worse by so many sds."""
+        """Returns whether both together are faster than one after the other, even if it goes worse by so many sds."""
         speeds = self.predict(a, b)
         return speeds.norm_a + speeds.norm_b - sds * float(np.hypot(speeds.sd_a, speeds.sd_b)) > 1.0
 
     def predict_all(self, pairs: Sequence[tuple[str | JobTraits, str | JobTraits]]) -> list[PairSpeeds]:
-        """As predict, for many at once."""
+        """Returns the predictions for many pairs at once, each as predict() has it."""
         traits = [(self._traits(a), self._traits(b)) for a, b in pairs]
         predicted = self._predicted(traits)
         return [

@@ -22,7 +22,7 @@ _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 
 
 class BadPairs(ValueError):  # noqa: N818 (the name states what is wrong)
-    """A file of pairs that cannot be used; one line with file, row and remedy."""
+    """Refuses a file of pairs that cannot be used, in one line with file, row and remedy."""
 
     def __init__(self, name: str, row: int | None, problem: str) -> None:
         super().__init__(f"{name}{f', row {row}' if row is not None else ''}: {problem}")
@@ -30,7 +30,10 @@ class BadPairs(ValueError):  # noqa: N818 (the name states what is wrong)
 
 @dataclass(frozen=True)
 class PairsFile:
-    """pairs: those measured. n_unmeasured: rows without a speed, or with 0. left_out: columns not used, and why."""
+    """Holds a file of pairs.
+
+    pairs: those measured. n_unmeasured: rows without a speed, or with 0. left_out: unused columns, and why.
+    """
 
     pairs: tuple[MeasuredPair, ...]
     n_unmeasured: int
@@ -38,14 +41,15 @@ class PairsFile:
     left_out: Mapping[str, str]
 
     def remarks(self) -> list[str]:
-        """What a person should know of how the file was read."""
+        """Returns what a person should know of how the file was read."""
         features = ", ".join(self.features) or "none"
         line = f"{len(self.pairs)} measured pairs, {self.n_unmeasured} rows without; features: {features}"
         return [line, *(f"column {column} is not used: {why}" for column, why in self.left_out.items())]
 
 
 def read_pairs(text: str, *, name: str) -> PairsFile:
-    """The measured pairs of a CSV with job_a, job_b, norm_a, norm_b and features in columns ending in _a and _b.
+    """Returns the measured pairs of a CSV with job_a, job_b, norm_a, norm_b and features in columns ending in _a and
+    _b.
 
     A row whose speeds are 0 or empty was not measured. Numeric columns that are there for both jobs are features,
     except those that restate the result (such as the speed together). Raises BadPairs.

@@ -15,7 +15,7 @@ SERVER_BPS = 16e9  # what one parameter server sums up: memory-bound, one core
 
 
 def all_reduce_wire_s(layout: Layout, *, parameters_bytes: float) -> float:
-    """2 (n - 1) / n · X over the narrowest link of the ring.
+    """Returns the seconds of 2 (n - 1) / n · X bytes over the narrowest link of the ring of n workers.
 
     Source: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms (2009).
     """
@@ -24,7 +24,9 @@ def all_reduce_wire_s(layout: Layout, *, parameters_bytes: float) -> float:
 
 
 def parameter_server_wire_s(layout: Layout, *, parameters_bytes: float) -> float:
-    """Every worker pushes X and pulls X, sharded over p servers: the fullest NIC, uplink or server sets the time."""
+    """Returns the seconds in which every worker pushes X bytes and pulls X bytes over p servers: the fullest NIC,
+    uplink or server sets the time.
+    """
     w, p = layout.n_workers, layout.n_servers
     if p == 0:
         return 0.0
@@ -34,7 +36,7 @@ def parameter_server_wire_s(layout: Layout, *, parameters_bytes: float) -> float
 
 
 def bits_on_links(layout: Layout, mode: Mode, *, parameters_bytes: float) -> tuple[list[float], list[float]]:
-    """Bits of one synchronisation on each node's NIC, and on each rack's uplink, in the layout's order.
+    """Returns the bits of one synchronisation on each node's NIC, and on each rack's uplink, in the layout's order.
 
     A ring sends 2 (n - 1) / n · X over each. Of w workers and p servers, a node or rack with a and s of them sends
     a·X·(1 - s/p) in gradients and (s/p)·X·(w - a) in parameters, and receives as much. 0 where nothing leaves.

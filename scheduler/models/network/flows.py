@@ -28,14 +28,19 @@ MOST_TURNS = 40
 
 @dataclass(frozen=True)
 class Flow:
-    """What one synchronisation of a job sends: bits over links. links, bits: parallel; of the busier direction."""
+    """Describes what one synchronisation of a job sends: bits over links.
+
+    links, bits: parallel; of the busier direction.
+    """
 
     links: tuple[int, ...]
     bits: tuple[float, ...]
 
 
 class Links:
-    """The tree of a cluster: a NIC for every node, an uplink for every rack, one core. Endless ones are left out.
+    """Describes the tree of a cluster: a NIC per node, an uplink per rack, one core.
+
+    Links without a limit are left out.
 
     core_bps: what all racks can send each other together; infinite for a core that does not block.
     """
@@ -52,11 +57,13 @@ class Links:
         self.capacity_L = np.array(list(kept.values()), dtype=np.float64)
 
     def index(self, kind: str, name: str = "") -> int | None:
-        """Of a nic (of a node), an uplink (of a rack) or the core; None if it has no limit or is not there."""
+        """Returns the index of a NIC (of a node), an uplink (of a rack) or the core; None if it has no limit or is not
+        there.
+        """
         return self._index.get((kind, name))
 
     def flow(self, allocation: GangAllocation, layout: Layout, *, parameters_bytes: float) -> Flow | None:
-        """What the gang sends over these links at each synchronisation; None if nothing leaves its node."""
+        """Returns what the gang sends over these links at each synchronisation; None if nothing leaves its node."""
         if layout.n_nodes < 2 or parameters_bytes <= 0:
             return None
         nic_bits, uplink_bits = bits_on_links(layout, allocation.mode, parameters_bytes=parameters_bytes)
@@ -74,7 +81,8 @@ class Links:
 
 
 def max_min_rates(uses_FL: Floats, capacity_L: Floats, *, weights_F: Floats | None = None) -> Floats:
-    """Weighted max-min fair rates, shape (F,): all rise together; a flow on a full link stops rising; the others go on.
+    """Returns weighted max-min fair rates, shape (F,), in bits per second: all rise together; a flow on a full link
+    stops rising; the others go on.
 
     uses_FL: the part of a flow's rate that crosses each link, >= 0. weights_F: how many flows of its kind there are,
     None = 1; the rate returned is that of one of them. A flow that uses no link has an infinite rate.
@@ -86,7 +94,7 @@ def max_min_rates(uses_FL: Floats, capacity_L: Floats, *, weights_F: Floats | No
 
 
 def rates_when_on(uses_FL: Floats, capacity_L: Floats, duty_F: Floats) -> Floats:
-    """Each flow's rate while it is on, shape (F,), where the others are on for duty_F of the time, in [0, 1].
+    """Returns each flow's rate while it is on, shape (F,), where the others are on for duty_F of the time, in [0, 1].
 
     The max-min rate of a flow of weight 1 among others with their duty cycles as weights: F problems, solved as one.
     """
@@ -97,8 +105,10 @@ def rates_when_on(uses_FL: Floats, capacity_L: Floats, duty_F: Floats) -> Floats
 
 @dataclass(frozen=True)
 class FlowRates:
-    """wire_s_F: seconds that each flow's bits take. step_s_F: the step's. low_s_F, high_s_F: the step's, were the
-    others never on, or always, while it is on."""
+    """Holds seconds, each of shape (F,). wire_s_F: what each flow's bits take; step_s_F: its step.
+
+    low_s_F, high_s_F: its step if the others never send, or always, while it sends.
+    """
 
     wire_s_F: Floats  # noqa: N815
     step_s_F: Floats  # noqa: N815
@@ -107,17 +117,21 @@ class FlowRates:
 
     @cached_property
     def high_s_F(self) -> Floats:  # noqa: N802
+        """Returns the seconds of each step if all others always send, shape (F,)."""
         return np.maximum(self.highest(), self.step_s_F)
 
     @property
     def error_F(self) -> Floats:  # noqa: N802
-        """Relative standard deviation of the step for want of knowing the phases: uniform between low and high."""
+        """Returns the relative standard deviation of each step, shape (F,), for want of knowing the phases: uniform
+        between low and high.
+        """
         spread_F: Floats = (self.high_s_F - self.low_s_F) / np.sqrt(12.0) / np.maximum(self.step_s_F, 1e-12)
         return spread_F
 
 
 def settle(flows: Sequence[Flow], capacity_L: Floats, stepping: Stepping) -> FlowRates:
-    """The fixed point between demand and speed: a longer wire time is a higher duty cycle, which slows the others.
+    """Returns the fixed point between demand and speed: a longer wire time is a higher duty cycle, which slows the
+    others.
 
     1. rates while on, from the duty cycles; 2. wire seconds and steps from the rates; 3. duty = wire / step, half of
     the way at each turn, until nothing moves by more than 0.1 %.
@@ -147,7 +161,7 @@ def settle(flows: Sequence[Flow], capacity_L: Floats, stepping: Stepping) -> Flo
 
 
 def groups(flows: Sequence[Flow]) -> list[list[int]]:
-    """Flows that meet each other, directly or through others, by position; each group ascending."""
+    """Returns the flows that meet each other, directly or through others, by position; each group ascending."""
     first_on: dict[int, int] = {}
     parent = list(range(len(flows)))
 

@@ -22,8 +22,9 @@ Gang = tuple[int, int]  # workers, and the number of nodes they are spread over 
 
 @dataclass(frozen=True)
 class CandidateLayouts:
-    """layouts: of the gangs, without servers. size_G: workers. crosses_G: 1 if between nodes, else 0.
+    """Holds the terms of several gangs in each mode, as arrays over gangs (G) and modes (M).
 
+    layouts: of the gangs, without servers. size_G: workers. crosses_G: 1 if between nodes, else 0.
     exists_GM: False where a mode has more servers than the gang has workers. latency_GM: seconds. wire_GM, crowding_GM:
     seconds per byte of parameters. index: (gang, mode) by shape.
     """
@@ -39,14 +40,14 @@ class CandidateLayouts:
     index: Mapping[Shape, tuple[int, int]]
 
     def layout(self, gang: int, mode: int) -> tuple[Layout, Mode]:
-        """The layout of a gang with the servers of that mode (an index of axis M)."""
+        """Returns the layout of a gang with the servers of that mode (an index of axis M)."""
         if mode == 0:
             return self.layouts[gang], Mode.ALL_REDUCE
         return self.layouts[gang].with_servers(1 << (mode - 1)), Mode.PARAMETER_SERVER
 
 
 def candidate_layouts(topology: ClusterTopology, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
-    """All modes of these gangs on nodes of that type."""
+    """Returns all modes of these gangs on nodes of that type."""
     layouts = tuple(topology.typical(gpu_type, n, n_nodes=k) for n, k in gangs)
     terms_GMT = np.zeros((len(gangs), 1 + max(n.bit_length() for n, _ in gangs), 3))
     exists_GM = np.zeros(terms_GMT.shape[:2], dtype=np.bool_)

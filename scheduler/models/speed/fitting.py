@@ -23,7 +23,7 @@ PRIOR_SYNC: Floats = np.array([1.0, 1.0, 0.0])
 
 
 def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Floats | None = None) -> Floats:
-    """Non-negative factors f with sum(f · terms) ≈ measured, each pulled towards 1 (or pull_to).
+    """Returns non-negative factors f with sum(f · terms) ≈ measured, each pulled towards 1 (or pull_to).
 
     rows: n_terms terms and the measured value; rows with nothing measured are left out. Returns shape (n_terms,).
     """
@@ -40,7 +40,7 @@ def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Flo
 
 
 def fit_sync(rows: Sequence[tuple[tuple[float, float, float], SpeedObservation]]) -> Floats:
-    """Factors on sync_terms from measurements: first from those that are clearly exposed.
+    """Returns the factors on sync_terms() from measurements: first from those that are clearly exposed.
 
     Of a hidden synchronisation only bounds are known: not less than what was exposed, not more than could hide. It
     counts with what the first fit expects of it, within these bounds. rows: terms and measurement.
@@ -58,23 +58,31 @@ def fit_sync(rows: Sequence[tuple[tuple[float, float, float], SpeedObservation]]
 
 
 def is_clearly_exposed(o: SpeedObservation) -> bool:
+    """Returns whether so much of the synchronisation is exposed, relative to a pass, that it is traffic and not
+    noise.
+    """
     return o.mode is Mode.PARAMETER_SERVER or o.sync_s >= CLEARLY_EXPOSED * o.compute_s
 
 
 def whole_sync_s(o: SpeedObservation) -> float:
-    """A clearly exposed synchronisation's whole length: the rest of it hid under the backward pass."""
+    """Returns the whole length, in seconds, of a clearly exposed synchronisation: the rest of it hid under the backward
+    pass.
+    """
     return o.sync_s if o.mode is Mode.PARAMETER_SERVER else o.sync_s + HIDING * o.compute_s
 
 
 def exposed_s(sync_s: float, compute_s: Floats, mode: Mode) -> Floats:
-    """What is left to wait for of a synchronisation, under passes of these lengths. Parameter servers hide nothing."""
+    """Returns the seconds left to wait for of a synchronisation, under passes of these lengths.
+
+    Parameter servers hide nothing.
+    """
     if mode is Mode.PARAMETER_SERVER:
         return np.full_like(compute_s, sync_s)
     return np.maximum(ALWAYS_EXPOSED * sync_s, sync_s - HIDING * compute_s)
 
 
 def interpolated_exposed_s(measured: Floats, expected: Floats, compute_s: Floats, mode: Mode) -> Floats:
-    """Exposed synchronisation of a shape that was measured, at other lengths of a pass.
+    """Returns the exposed seconds of synchronisation of a measured shape, at other lengths of a pass.
 
     measured: rows (pass, exposed), by pass. Between measurements linear; beyond them what is expected, as far as hiding
     more or less under the pass allows. expected: by the fitted terms, at compute_s. Returns shape (B,).

@@ -19,7 +19,10 @@ UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to
 
 @dataclass(frozen=True, eq=False)
 class StepTimes:
-    """Step times of gangs, each in its best mode. error_G: relative. step_GB: seconds a step at batches of size_GB."""
+    """Holds step times of gangs, each in its best mode.
+
+    error_G: relative errors. step_GB: seconds per step at batches of size_GB.
+    """
 
     error_G: Floats  # noqa: N815 (arrays wear their axes)
     step_GB: Floats  # noqa: N815
@@ -28,7 +31,7 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class LayoutTimes:
-    """Seconds of a declared step of one gang: plain_s as predicted; step_s with the assumption on unmeasured pairs.
+    """Holds the seconds of a declared step of one gang: plain_s as predicted; step_s assumes that two workers gain.
 
     cautious_s is step_s made longer by its error, where this shape was not measured but others were: finding out
     costs a restart.
@@ -40,7 +43,7 @@ class LayoutTimes:
 
 
 class JobClass:
-    """Step times at standard layouts, by size and spread (0 = packed), of jobs that are priced alike.
+    """Holds the step times at standard layouts, by size and spread (0 = packed), of jobs that are priced alike.
 
     price: returns the step times of gangs. declared_step_s: seconds of a declared step of each gang, shape (G,).
     spreads: the numbers of nodes, more than needed, to consider for a size. assumes_pairs: UNMEASURED_PAIR applies.
@@ -72,6 +75,7 @@ class JobClass:
                 self._best[n] = self._best_of(n)
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
+        """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
         found = self._times.get((n_workers, n_nodes))
         if found is None:
             self.prepare((n_workers,))
@@ -81,21 +85,23 @@ class JobClass:
         return found
 
     def curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
-        """Seconds of a step at each of these sizes, at its best spread."""
+        """Returns the seconds of a step at each of these sizes, at its best spread."""
         if sizes not in self._curves:
             self.prepare(sizes)
             self._curves[sizes] = tuple(self.times(n, self._best[n][1]).step_s for n in sizes)
         return self._curves[sizes]
 
     def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
-        """Seconds of a cautious step at each of these sizes, at its best spread."""
+        """Returns the seconds of a cautious step at each of these sizes, at its best spread."""
         if sizes not in self._best_curves:
             self.prepare(sizes)
             self._best_curves[sizes] = tuple(self._best[n][0] for n in sizes)
         return self._best_curves[sizes]
 
     def best(self, n_workers: int) -> tuple[float, int]:
-        """Seconds of a cautious step at the best spread, and that spread: packed, unless another one gains clearly."""
+        """Returns the seconds of a cautious step at the best spread, and that spread: packed, unless another one gains
+        clearly.
+        """
         if n_workers not in self._best:
             self.prepare((n_workers,))
         return self._best[n_workers]

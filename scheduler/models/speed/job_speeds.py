@@ -22,7 +22,9 @@ from scheduler.models.speed.step_time_cache import ModelTables, StepTimeCache, b
 
 
 class JobSpeeds:
-    """Step times of jobs on one cluster. A step is always one at the job's declared batch size.
+    """Predicts the step times of jobs on one cluster, in seconds.
+
+    A step is always one at the job's declared batch size.
 
     Where the batch may change, it is that of the batch with the highest goodput, divided by what that batch is worth;
     and where it is known how that will change, the mean over the rest of the job. cache: keeps what was worked out for
@@ -40,6 +42,7 @@ class JobSpeeds:
         self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
     def tables(self, job: JobSnapshot) -> ModelTables:
+        """Returns the tables of the job's model."""
         found = self._tables.get(job.id)
         if found is None or found[0] is not job.observations:
             found = job.observations, self.cluster.tables(job)
@@ -47,6 +50,7 @@ class JobSpeeds:
         return found[1]
 
     def model(self, job: JobSnapshot) -> SpeedModel:
+        """Returns the job's speed model."""
         return self.tables(job).model
 
     def prepare(
@@ -68,27 +72,27 @@ class JobSpeeds:
             job_class.prepare(all_sizes)
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...]) -> tuple[float, ...]:
-        """step_s() at each of these sizes, at its best spread."""
+        """Returns step_s() at each of these sizes, at its best spread."""
         return self._job_class(job, "").curve(sizes)
 
     def best_curve(self, job: JobSnapshot, sizes: tuple[int, ...]) -> tuple[float, ...]:
-        """best_step_s() at each of these sizes."""
+        """Returns best_step_s() at each of these sizes."""
         return self._job_class(job, "").best_curve(sizes)
 
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
-        """The number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
+        """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
         return self._job_class(job, gpu_type).best(n_workers)[1]
 
     def best_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
-        """The cautious step time of n workers at their best spread."""
+        """Returns the cautious step time of n workers at their best spread."""
         return self._job_class(job, gpu_type).best(n_workers)[0]
 
     def cautious_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
-        """step_s(), longer by its error where the shape was not measured: finding out costs a restart."""
+        """Returns step_s(), longer by its error where the shape was not measured: finding out costs a restart."""
         return self._job_class(job, gpu_type).times(n_workers, n_nodes).cautious_s
 
     def step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "", n_nodes: int = 0) -> float:
-        """The step time of n workers in the better mode; packed, or spread evenly over n_nodes.
+        """Returns the step time of n workers in the better mode; packed, or spread evenly over n_nodes.
 
         Two workers are assumed to gain until several were measured, where the job may have one (UNMEASURED_PAIR).
         """
@@ -99,15 +103,17 @@ class JobSpeeds:
         return found
 
     def plain_step_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str, n_nodes: int = 0) -> float:
-        """step_s() without the assumption on two workers."""
+        """Returns step_s() without the assumption on two workers."""
         return self._job_class(job, gpu_type).times(n_workers, n_nodes).plain_s
 
     def remaining_s(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> float:
-        """The remaining time at that size, packed."""
+        """Returns the remaining time at that size, packed."""
         return remaining_s(job, step_s=self.step_s(job, n_workers, gpu_type=gpu_type))
 
     def waiting_s(self, job: JobSnapshot) -> float:
-        """A waiting job's time from its start to its end at its fixed size, packed, with the cost of a restart."""
+        """Returns a waiting job's time from its start to its end at its fixed size, packed, with the cost of a
+        restart.
+        """
         found = self.cluster.fixed_s.get(job.id)
         if found is None or found[0] is not job:
             total_s = self.remaining_s(job, job.fixed_workers) + restart_cost_s(job)
@@ -115,7 +121,7 @@ class JobSpeeds:
         return found[1]
 
     def step_s_on(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The step time on this very allocation."""
+        """Returns the step time on this very allocation."""
         if job.max_batch_size is not None:
             return self._declared_step_s(job, self.topology.layout_of(allocation), allocation.mode)
         known = self.cluster.placed_s.get(job.id)
@@ -125,7 +131,9 @@ class JobSpeeds:
         return known[2]
 
     def step_and_pass_s(self, job: JobSnapshot, allocation: GangAllocation) -> tuple[float, float]:
-        """Seconds of an optimiser step on this very allocation, at its batch, and of the computation of one pass."""
+        """Returns the seconds of an optimiser step on this very allocation, at its batch, and of the computation of one
+        pass.
+        """
         layout, mode, tables = self.topology.layout_of(allocation), allocation.mode, self.tables(job)
         key = (layout, mode, batch_key(job), job.noise_scale)
         found = tables.step_and_pass_s.get(key)
@@ -140,7 +148,10 @@ class JobSpeeds:
         return tables.step_and_pass_s.store(key, (step_s, pass_s))
 
     def present_step_s(self, job: JobSnapshot) -> float:
-        """The step time on what the job holds; two workers as in step_s(). Raises ValueError if it holds nothing."""
+        """Returns the step time on what the job holds; two workers as in step_s().
+
+        Raises ValueError if it holds nothing.
+        """
         if job.allocation is None:
             raise ValueError(f"job {job.id!r} holds nothing")
         layout = self.topology.layout_of(job.allocation)
@@ -150,11 +161,11 @@ class JobSpeeds:
         return found
 
     def error_on(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """The relative error of the step time on this very allocation."""
+        """Returns the relative error of the step time on this very allocation."""
         return self.model(job).error(self.topology.layout_of(allocation), allocation.mode)
 
     def best_mode(self, job: JobSnapshot, layout: Layout) -> tuple[Mode, int]:
-        """Mode and number of servers on such a layout."""
+        """Returns the faster mode and its number of servers on such a layout."""
         tables = self.tables(job)
         key = (layout, job.mode, batch_key(job))
         found = tables.modes.get(key)
@@ -169,11 +180,11 @@ class JobSpeeds:
         return mode, n_servers
 
     def standard_type(self, job: JobSnapshot) -> str:
-        """The GPU type that a job's speed is quoted for where none is given: the first that it may use."""
+        """Returns the GPU type that a job's speed is quoted for where none is given: the first that it may use."""
         return next((t for t in self._types if not job.gpu_types or t in job.gpu_types), "")
 
     def best_batch(self, job: JobSnapshot, allocation: GangAllocation) -> tuple[int, int]:
-        """Global batch size and passes a step with the highest goodput on this allocation."""
+        """Returns the global batch size and the passes per step with the highest goodput on this allocation."""
         goodput_B, size_B, passes_B = self._goodputs(job, self.topology.layout_of(allocation), allocation.mode)
         best = int(np.argmax(goodput_B))
         return round(float(size_B[best])), round(float(passes_B[best]))

@@ -11,7 +11,8 @@ from scheduler.models.speed.fitting import ALWAYS_EXPOSED
 
 @dataclass(frozen=True)
 class LinkDemand:
-    """A gang on a place, alone: step_s, of which compute_s hides traffic; latency_s and wire_s of synchronisation.
+    """Describes a gang alone at a place: step_s, of which compute_s hides traffic; latency_s and wire_s of
+    synchronisation.
 
     hides: the part of compute_s under which traffic hides. declared_per_step: declared steps that one step here counts
     for, less than 1 where its batch is smaller.
@@ -26,12 +27,12 @@ class LinkDemand:
     declared_per_step: float = 1.0
 
     def slower_step_s(self, wire_s: float) -> float:
-        """Seconds of the step where its bytes take wire_s instead."""
+        """Returns the seconds of the step if its bytes take wire_s instead."""
         more_s = self._exposed_s(self.latency_s + wire_s) - self._exposed_s(self.latency_s + self.wire_s)
         return self.step_s + max(0.0, more_s)
 
     def duty(self, wire_s: float) -> float:
-        """The part of the time in which it sends, then."""
+        """Returns the part of the time in which it sends then, 0 to 1."""
         return min(1.0, wire_s / max(self.slower_step_s(wire_s), 1e-9))
 
     def _exposed_s(self, sync_s: float) -> float:

@@ -42,7 +42,7 @@ _MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
 
 
 class SpeedModel:
-    """The speed of jobs that share measurements and profile. Immutable.
+    """Predicts the speed of jobs that share measurements and profile; it is immutable.
 
     nic_bps: of the nodes that the measurements come from. terms: the prior, shared with other models.
     """
@@ -120,24 +120,26 @@ class SpeedModel:
         return latency, wires / o.share, crowding / o.share
 
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
-        """Seconds of one forward and backward pass over so many examples on each worker."""
+        """Returns the seconds of one forward and backward pass over so many examples on each worker."""
         return self._unmeasured_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
-        """compute_s() of one number of examples."""
+        """Returns compute_s() of one number of examples."""
         unmeasured_s = self._one_on_line(examples)
         if self._n_measured:
             unmeasured_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
         return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
-        """Seconds of one whole synchronisation, exposed or not, by the fitted terms."""
+        """Returns the seconds of one whole synchronisation, exposed or not, by the fitted terms."""
         if self._bytes == 0 and not self._n_measured:  # nothing to synchronise
             return 0.0
         return sum(self._sync_parts_s(layout, mode))
 
     def sync_parts_s(self, layout: Layout, mode: Mode) -> tuple[float, float]:
-        """sync_s() in two parts: what does not depend on bandwidth, and what does, with all of the links' bandwidth."""
+        """Returns sync_s() in two parts: what does not depend on bandwidth, and what does, with all of the links'
+        bandwidth.
+        """
         if self._bytes == 0 and not self._n_measured:
             return 0.0, 0.0
         latency_s, wires_s, crowding_s = self._sync_parts_s(layout, mode)
@@ -151,7 +153,9 @@ class SpeedModel:
     def step_s_B(  # noqa: N802 (arrays wear their axes)
         self, layout: Layout, mode: Mode, *, batch_B: Floats, passes_B: Floats | None = None
     ) -> Floats:
-        """Seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (None = 1)."""
+        """Returns the seconds of an optimiser step at global batch sizes of shape (B,), in so many passes each (None =
+        1).
+        """
         passes_B = np.ones_like(batch_B) if passes_B is None else passes_B
         compute_B = self.compute_s(batch_B / layout.n_workers / passes_B, layout, mode)
         exposed_B = exposed_s(self.sync_s(layout, mode), compute_B, mode)
@@ -161,7 +165,7 @@ class SpeedModel:
         return np.maximum(passes_B * compute_B + exposed_B, 1e-6)
 
     def step_s(self, layout: Layout, mode: Mode, *, batch_size: int, passes: int = 1) -> float:
-        """step_s_B() at one batch size; a measurement at that shape and batch counts for itself."""
+        """Returns step_s_B() at one batch size; a measurement at that shape and batch counts for itself."""
         shape = shape_of(layout, mode)
         measured = self._steps.get((*shape, batch_size))
         if measured is not None and passes == 1:
@@ -178,7 +182,7 @@ class SpeedModel:
         return max(passes * compute_s + exposed_s, 1e-6)
 
     def error(self, layout: Layout, mode: Mode) -> float:
-        """Relative error of a step time: one standard deviation. 50 % for the prior alone."""
+        """Returns the relative error of a step time: one standard deviation, 0.5 for the prior alone."""
         return MEASURED_ERROR if shape_of(layout, mode) in self._exposed else self._unmeasured_error(mode)
 
     def _unmeasured_error(self, mode: Mode) -> float:
@@ -187,7 +191,7 @@ class SpeedModel:
     # the same for many layouts at once; those that were measured one by one
 
     def step_s_GM(self, candidates: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
-        """step_s() at one batch a gang; infinite where a mode does not exist."""
+        """Returns step_s() at one batch per gang, shape (G, M); infinite where a mode does not exist."""
         compute_G = self._unmeasured_compute_s(batch_G / candidates.size_G / passes_G)
         exposed_GM = self._sync_s_GM(candidates)
         exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
@@ -198,7 +202,7 @@ class SpeedModel:
         return np.where(candidates.exists_GM, step_GM, np.inf)
 
     def step_s_GB(self, candidates: CandidateLayouts, mode_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
-        """step_s_B() of each gang in one mode (an index of axis M)."""
+        """Returns step_s_B() of each gang in one mode (an index of axis M), shape (G, B)."""
         compute_GB = self._unmeasured_compute_s(batch_GB / candidates.size_G[:, None] / passes_GB)
         sync_G1 = np.take_along_axis(self._sync_s_GM(candidates), mode_G[:, None], axis=1)
         hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
@@ -210,7 +214,7 @@ class SpeedModel:
         return step_GB
 
     def error_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
-        """error() of each gang in each mode."""
+        """Returns error() of each gang in each mode, shape (G, M)."""
         error_GM = np.full(candidates.exists_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
         error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE)
         for shape in self._exposed.keys() & candidates.index.keys():
@@ -239,9 +243,9 @@ class SpeedModel:
         ]
 
     def best_mode(self, layout: Layout, *, pinned: Mode | None, batch_size: int, passes: int = 1) -> tuple[Mode, int]:
-        """The faster mode of synchronising these workers, and its number of servers.
+        """Returns the faster mode of synchronising these workers, and its number of servers.
 
-        One worker does not synchronise. All-reduce unless parameter servers gain 5 %; the fewest servers
+        One worker does not synchronise. It is all-reduce unless parameter servers gain 5 %, with the fewest servers
         among those within 5 % of the best.
         """
         if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):

@@ -18,7 +18,7 @@ from scheduler.models.speed.step_time_cache import ClusterStepTimes, batch_key
 
 
 def priced(job: JobSnapshot, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]) -> StepTimes:
-    """The gangs' step times, each in the mode that is best at the smallest batch."""
+    """Returns the gangs' step times, each in the mode that is best at the smallest batch."""
     tables = cluster.tables(job)
     key = (gpu_type, gangs, job.mode, batch_key(job))
     found = tables.step_times.get(key)

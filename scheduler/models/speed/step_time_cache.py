@@ -35,7 +35,7 @@ _Profile = tuple[float | None, float, int, float]  # seconds an example, seconds
 
 @dataclass(eq=False)
 class ModelTables:
-    """Results of one speed model on one cluster; most keys hold a layout, a mode and a batch_key()."""
+    """Holds results of one speed model on one cluster; most keys hold a layout, a mode and a batch_key()."""
 
     model: SpeedModel
     step_s: BoundedTable[Hashable, float] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
@@ -56,7 +56,7 @@ class ModelTables:
 
 
 class ClusterStepTimes:
-    """Results for one cluster: its topology, and tables by model, by job and by order of the queue.
+    """Holds the results for one cluster: its topology, and tables by model, by job and by order of the queue.
 
     fixed_s: a waiting job's time at its fixed size, valid for that very snapshot of it: a long queue is seen again
     unchanged in many rounds. placed_s: a running job's step time, valid for that very allocation and observations.
@@ -73,11 +73,12 @@ class ClusterStepTimes:
         self._tables = RecentTable[SpeedModel, ModelTables](MAX_MODELS)
 
     def tables(self, job: JobSnapshot) -> ModelTables:
-        """The tables of the job's model; jobs with the same measurements and profile share them."""
+        """Returns the tables of the job's model; jobs with the same measurements and profile share them."""
         model = self._models.model(job, nic_bps=self.topology.nic_bps)
         return self._tables.find(model) or self._tables.store(model, ModelTables(model))
 
     def candidates(self, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
+        """Returns all modes of these gangs on nodes of that type, from the table where they are known."""
         found = self._candidates.get((gpu_type, gangs))
         if found is None:
             found = self._candidates.store((gpu_type, gangs), candidate_layouts(self.topology, gpu_type, gangs))
@@ -85,7 +86,7 @@ class ClusterStepTimes:
 
 
 class SpeedModelCache:
-    """Fitted models by measurements and profile.
+    """Keeps fitted models by measurements and profile.
 
     The newest model of each family is found without comparing measurements, as long as they are the same object.
     """
@@ -96,7 +97,7 @@ class SpeedModelCache:
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
 
     def model(self, job: JobSnapshot, *, nic_bps: float) -> SpeedModel:
-        """The job's model, fitted if it is not there."""
+        """Returns the job's model, fitted if it is not there."""
         profile = (job.example_s, job.step_overhead_s, job.parameters_bytes, nic_bps)
         newest = self._newest.get((job.family, profile))
         if newest is not None and newest[0] is job.observations:
@@ -110,7 +111,7 @@ class SpeedModelCache:
 
 
 class StepTimeCache:
-    """The step times of the clusters and models that its owner asked for lately."""
+    """Keeps the step times of the clusters and models that its owner asked for lately."""
 
     def __init__(self) -> None:
         self._models = SpeedModelCache()
@@ -119,7 +120,7 @@ class StepTimeCache:
         ] = []  # last used first
 
     def cluster(self, nodes: tuple[NodeSnapshot, ...], racks: tuple[RackSnapshot, ...]) -> ClusterStepTimes:
-        """The tables of the cluster of these nodes and racks."""
+        """Returns the tables of the cluster of these nodes and racks."""
         for i, (known_nodes, known_racks, cluster) in enumerate(self._clusters):
             if known_nodes == nodes and known_racks == racks:
                 self._clusters.insert(0, self._clusters.pop(i))
@@ -131,7 +132,7 @@ class StepTimeCache:
 
 
 def speed_model(job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = None) -> SpeedModel:
-    """A model fitted to the job's measurements and profile."""
+    """Returns a model fitted to the job's measurements and profile."""
     return SpeedModel(
         job.observations,
         example_s=job.example_s,
@@ -143,5 +144,5 @@ def speed_model(job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = N
 
 
 def batch_key(job: JobSnapshot) -> tuple[int, int | None, int, int | None, bool]:
-    """All that decides which batches a job may use."""
+    """Returns all that decides which batches a job may use, as a key."""
     return job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch, adapts_batch(job)

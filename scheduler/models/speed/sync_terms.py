@@ -17,7 +17,7 @@ Terms = tuple[float, float, float]  # seconds: latency, wires, crowding of sever
 
 
 def sync_terms(layout: Layout, mode: Mode, *, parameters_bytes: int) -> Terms:
-    """The prior's seconds of a synchronisation: (latency, wires, crowding of several workers on a node).
+    """Returns the prior's seconds of a synchronisation: (latency, wires, crowding of several workers on a node).
 
     The prior has no crowding (NICs and buses are shared fairly); its factor starts at 0.
     """
@@ -32,7 +32,9 @@ def sync_terms(layout: Layout, mode: Mode, *, parameters_bytes: int) -> Terms:
 
 
 def observed_layout(o: SpeedObservation, *, nic_bps: float) -> Layout:
-    """What is known of a past measurement's place: workers spread evenly over nodes and racks with such links."""
+    """Returns the layout of a past measurement as far as it is known: workers spread evenly over nodes and racks with
+    such links.
+    """
     n_nodes = max(1, min(o.n_nodes, o.n_workers))
     each, more = divmod(o.n_workers, n_nodes)
     workers = tuple(each + (i < more) for i in range(n_nodes))
@@ -43,13 +45,14 @@ def observed_layout(o: SpeedObservation, *, nic_bps: float) -> Layout:
 
 
 class SyncTerms:
-    """sync_terms() of layouts and of observations, each worked out once. Speed models of one cache share it."""
+    """Keeps sync_terms() of layouts and of observations, each worked out once. Speed models of one cache share it."""
 
     def __init__(self) -> None:
         self._by_layout = BoundedTable[tuple[Layout, Mode, int], Terms](MAX_ENTRIES)
         self._by_observation = BoundedTable[tuple[object, ...], Terms](MAX_ENTRIES)
 
     def of(self, layout: Layout, mode: Mode, *, parameters_bytes: int) -> Terms:
+        """Returns sync_terms() of the layout, from the table where they are known."""
         key = (layout, mode, parameters_bytes)
         found = self._by_layout.get(key)
         if found is None:
@@ -57,7 +60,7 @@ class SyncTerms:
         return found
 
     def observed(self, o: SpeedObservation, *, nic_bps: float, parameters_bytes: int) -> Terms:
-        """The terms of observed_layout()."""
+        """Returns the terms of observed_layout()."""
         key = (o.mode, o.n_workers, o.n_servers, o.n_nodes, o.n_racks, o.gpu_type, nic_bps, parameters_bytes)
         found = self._by_observation.get(key)
         if found is None:

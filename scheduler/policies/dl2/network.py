@@ -33,13 +33,16 @@ SHAPES = {
 
 @cache
 def trained() -> Weights:
-    """The weights that come with the package. Raises ValueError if the file does not hold what the network needs."""
+    """Returns the weights that come with the package.
+
+    Raises ValueError if the file does not hold what the network needs.
+    """
     with files("scheduler.policies.dl2").joinpath("weights.npz").open("rb") as file, np.load(file) as archive:
         return checked({name: archive[name].astype(np.float64) for name in archive.files})
 
 
 def checked(weights: Weights) -> Weights:
-    """The weights, if each has its shape. Raises ValueError that names the first that has not."""
+    """Returns the weights if each has its shape. Raises ValueError that names the first that has not."""
     for name, shape in SHAPES.items():
         if name not in weights or weights[name].shape != shape:
             found = weights[name].shape if name in weights else "nothing"
@@ -48,7 +51,7 @@ def checked(weights: Weights) -> Weights:
 
 
 def logits(features_JF: Floats, weights: Weights) -> Floats:
-    """Scores of giving each job its next GPUs, and of stopping; shape (J + 1,). Stopping is the last."""
+    """Returns scores of giving each job its next GPUs, and of stopping; shape (J + 1,). Stopping is the last."""
     seen_JH = np.maximum(features_JF @ weights["seen_w"] + weights["seen_b"], 0.0)
     all_H = seen_JH.mean(axis=0)
     both = np.concatenate([seen_JH, np.broadcast_to(all_H, seen_JH.shape)], axis=1)

@@ -20,7 +20,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Dl2:
-    """In every slot all GPUs are given away anew: the network picks a job, which gets its next size, until it stops.
+    """Grants all GPUs anew in every slot: the network picks a job, which gets its next size, until it stops.
 
     slot_s: inside a slot those that run stay as they are, and those that wait may take what is idle. A next size is the
     least size, then the double, up to the most. Knows lengths and speeds.
@@ -54,10 +54,14 @@ class Dl2:
         )
 
     def weights(self) -> Weights:
+        """Returns the trained weights of the network."""
         return trained()
 
     def act(self, features_JF: Floats, mask: Floats, scores: Floats) -> int:  # noqa: ARG002
-        """The index of the job that gets its next size, or the number of jobs to stop. Training draws instead."""
+        """Returns the index of the job that gets its next size, or the number of jobs to stop.
+
+        Training draws instead.
+        """
         return int(np.argmax(scores + mask))
 
 
@@ -122,7 +126,7 @@ class _Giving:
 
 
 def sizes_of(job: JobSnapshot) -> tuple[int, ...]:
-    """The least size and its doubles, and the most."""
+    """Returns the least size of the job, its doubles, and the most."""
     sizes = [job.min_workers]
     while sizes[-1] < job.max_workers:
         sizes.append(min(2 * sizes[-1], job.max_workers))
@@ -130,7 +134,7 @@ def sizes_of(job: JobSnapshot) -> tuple[int, ...]:
 
 
 def next_size(job: JobSnapshot, n_workers: int) -> int:
-    """The next larger size; the same if there is none."""
+    """Returns the next larger size; the same if there is none."""
     return next((n for n in sizes_of(job) if n > n_workers), n_workers)
 
 

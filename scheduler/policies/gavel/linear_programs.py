@@ -21,7 +21,9 @@ FTF_TOLERANCE = 0.005  # the worst finish-time ratio is found to this share
 
 @dataclass(frozen=True)
 class ProgramColumn:
-    """One thing to be run on one type: members are indices of jobs (one, or two that share), rates their steps/s."""
+    """Describes what may be run on one type: members are indices of jobs (one, or two that share), rates their
+    steps/s.
+    """
 
     members: tuple[int, ...]
     gpu_type: int
@@ -31,7 +33,7 @@ class ProgramColumn:
 
 @dataclass(frozen=True)
 class JobDemand:
-    """What the programs need to know of the jobs, each of shape (J,).
+    """Holds what the programs need to know of the jobs, each of shape (J,).
 
     left: steps to go; weight: of its claim; n_gpus; fair_rate: steps/s on an equal share of every type; waited_s: since
     submission; isolated_s: what the work done so far would have taken on an equal share.
@@ -46,7 +48,8 @@ class JobDemand:
 
 
 def time_shares(objective: str, columns: Sequence[ProgramColumn], demand: JobDemand, capacity_T: Floats) -> Floats:
-    """The part of the time for each column, shape (C,): at most 1 in sum for a job, and within capacity for a type.
+    """Returns the part of the time for each column, shape (C,): at most 1 in sum for a job, and within capacity for a
+    type.
 
     max_min_fairness: the smallest progress, per weight and GPU, over that on an equal share of all types is largest.
     makespan: the last job ends earliest. min_total_jct: the sum of jobs completed a second (1 / remaining time) is

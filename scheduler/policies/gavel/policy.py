@@ -17,9 +17,10 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Gavel:
-    """Heterogeneity-aware sharing (Narayanan et al., OSDI '20): jobs at their fixed size take turns on types of GPU.
+    """Shares types of GPU with regard to their speeds (Narayanan et al., OSDI '20): jobs of fixed size take turns on
+    them.
 
-    objective: max_min_fairness, makespan, min_total_jct or finish_time_fairness, see gavel_programs.py. The last three
+    objective: max_min_fairness, makespan, min_total_jct or finish_time_fairness, see linear_programs.py. The last three
     know the lengths of jobs, the first only their speeds.
     round_s: between the ends of two rounds no running job is disturbed. At the end of one, the program is solved again
     if jobs came or went, and GPUs go to the jobs and types that had least of what they were to have (sec. 5.2):
@@ -40,7 +41,11 @@ class Gavel:
             raise ValueError(f"parameter 'objective' of policy 'gavel' must be one of {', '.join(OBJECTIVES)}")
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """1. book the time had and due; 2. at a round's end solve; 3. confirm inside a round; 4. serve by priority."""
+        """Returns the proposal, in four steps.
+
+        1. book the time had and due; 2. at a round's end solve the program; 3. confirm running jobs inside a round;
+        4. serve by priority.
+        """
         jobs = sorted(view.jobs, key=lambda job: (job.submitted_at_s, job.id))
         rounds = TimeShares(view, memory, shares_gpus=self.space_sharing)  # 1
         turns = _Turns(jobs, rounds, budget)

@@ -23,7 +23,7 @@ _NONE = 1e-6  # a part of the time that is none
 
 
 class TimeShares:
-    """Parts of the time, time due and time had; carried from round to round. shares_gpus: pairs count, too."""
+    """Keeps parts of the time, time due and time had, from round to round. shares_gpus: pairs count, too."""
 
     def __init__(self, view: View, memory: Mapping[str, Any], *, shares_gpus: bool) -> None:
         self.view = view
@@ -72,7 +72,7 @@ class TimeShares:
                 self.had[there] = self.had.get(there, 0.0) + part_s
 
     def solve(self, objective: str, jobs: Sequence[JobSnapshot]) -> None:
-        """New parts of the time, where jobs came or went, or more is known of pairs."""
+        """Solves the program for new parts of the time, where jobs came or went, or more is known of pairs."""
         jobs = [job for job in jobs if self._has_a_type(job)]
         rate_JT = np.array([[self.rate(job, t) for t in self.types] for job in jobs]).reshape(
             len(jobs), len(self.types)
@@ -122,7 +122,7 @@ class TimeShares:
                         yield ProgramColumn((j, k), t, one.fixed_workers, rates)
 
     def norms(self, one: JobSnapshot, other: JobSnapshot, gpu_type: str) -> tuple[float, ...] | None:
-        """Speeds of both on the same GPUs; None where they may not share."""
+        """Returns the speeds of both on the same GPUs; None where they may not share."""
         n = one.fixed_workers
         if n != other.fixed_workers or one.mode is not other.mode or one.shares_within != other.shares_within:
             return None
@@ -130,7 +130,7 @@ class TimeShares:
         return self.colocated.norms((one, other), alone_s=alone_s)
 
     def line(self, jobs: Sequence[JobSnapshot]) -> list[tuple[Members, str]]:
-        """Whose turn it is, and where: jobs on every type they may go to, and pairs that have a part."""
+        """Returns whose turn it is, and where: jobs on every type they may go to, and pairs that have a part."""
         ids = {job.id for job in jobs}
         found: list[tuple[Members, str]] = [
             ((job.id,), t) for job in jobs for t in self.types if not job.gpu_types or t in job.gpu_types
@@ -148,14 +148,16 @@ class TimeShares:
         return (-priority, -share, -self.rate(first, gpu_type), not is_there, first.submitted_at_s, members)
 
     def percent_due(self, entry: tuple[Members, str]) -> float:
+        """Returns the part of the time, in percent, that the entry is due."""
         return 100 * self.shares.get(entry, 0.0)
 
     def percent_had(self, job: JobSnapshot) -> float:
-        """Of its life, in which it ran."""
+        """Returns the part of its life, in percent, in which the job ran."""
         life_s = max(self.view.now_s - job.submitted_at_s, 1e-9)
         return min(100.0, 100 * sum(s for (members, _), s in self.had.items() if job.id in members) / life_s)
 
     def memory(self) -> dict[str, Any]:
+        """Returns the books as JSON values, for the next round."""
         books = {"shares": self.shares, "due": self.due, "had": self.had}
         return {
             "at_s": self.view.now_s,
@@ -168,7 +170,7 @@ class TimeShares:
         }
 
     def rate(self, job: JobSnapshot, gpu_type: str) -> float:
-        """Steps a second at its size on that type; 0 where it may not go."""
+        """Returns the steps a second at its size on that type; 0 where it may not go."""
         if job.gpu_types and gpu_type not in job.gpu_types:
             return 0.0
         return 1 / self.view.speeds.step_s(job, job.fixed_workers, gpu_type=gpu_type)
@@ -197,6 +199,6 @@ class TimeShares:
 
 
 def place_of(job: JobSnapshot) -> GangAllocation:
-    """A key of the GPUs that the job holds, the same for all jobs on them."""
+    """Returns a key of the GPUs that the job holds, the same for all jobs on them."""
     assert job.allocation is not None
     return GangAllocation(Mode.ALL_REDUCE, job.allocation.n_workers, 0, job.allocation.shares)

@@ -15,9 +15,9 @@ MOST_JOBS = 60  # above so many jobs the forward simulation costs more than the 
 
 
 class ResizeGains:
-    """Both plans of a round are simulated forward once, when they are first needed.
+    """Says what a plan gains over leaving all jobs as they are.
 
-    plan: workers by job. The other plan keeps every running job as it is.
+    Both plans of a round are simulated forward once, when they are first needed. plan: workers by job.
     """
 
     def __init__(
@@ -26,9 +26,9 @@ class ResizeGains:
         self._plan, self._view, self._sizes, self._capacity = plan, view, sizes, capacity
 
     def of_others(self, leaver: JobSnapshot) -> float | None:
-        """Seconds by which all others end earlier in sum under the plan.
+        """Returns the seconds by which all other jobs end earlier in sum under the plan.
 
-        None if there are too many jobs, or some would never run.
+        It is None if there are too many jobs, or some would never run.
         """
         if len(self._view.jobs) > MOST_JOBS:
             return None

@@ -31,9 +31,10 @@ Left = Callable[[JobSnapshot, int], float]  # remaining seconds of a job at a si
 
 
 class GroupValues:
-    """Values of one round. sizes: GPUs of each job. weights: what a second of a job's progress is worth, alone.
+    """Values groups of jobs on the same GPUs in one round. sizes: GPUs of each job.
 
-    saved: what it is worth in addition to leave it where it is.
+    weights: what a second of a job's progress is worth, alone. saved: what leaving a job where it is is worth in
+    addition.
     """
 
     def __init__(self, view: View, colocated: ColocatedSpeeds, *, left_s: Left, sizes: Mapping[str, int]) -> None:
@@ -49,7 +50,7 @@ class GroupValues:
             self.saved[job.id] = worth * cost_s / max(min(HORIZON_S, job_left_s + cost_s), cost_s, 1e-9)
 
     def unit(self, jobs: tuple[JobSnapshot, ...], n: int) -> SharingUnit:
-        """They meet where most is saved by it."""
+        """Returns the jobs as a unit on the same n GPUs: those on which leaving jobs where they are saves most."""
         norms = self.norms(jobs, n)
         if norms is None:
             return SharingUnit(jobs, n, float("-inf"))
@@ -61,7 +62,8 @@ class GroupValues:
         return SharingUnit(jobs, n, value + max(saved.values(), default=0.0))
 
     def values(self, jobs: Sequence[JobSnapshot], n: int) -> Floats:
-        """Of each two of them together, as unit() has it, shape (J, J); -inf where they cannot be.
+        """Returns the value of each two of the jobs together, as unit() has it, shape (J, J); -inf where they cannot
+        be.
 
         Like jobs have the same speeds with like ones.
         """
@@ -91,7 +93,10 @@ class GroupValues:
         return np.where(is_one_place_JJ, saved_J[:, None] + saved_J, np.maximum(saved_J[:, None], saved_J))
 
     def norms(self, jobs: Sequence[JobSnapshot], n: int) -> tuple[float, ...] | None:
-        """Unmeasured pairs of jobs with long remaining times are assumed to be good: trying is cheap for them."""
+        """Returns the speeds of the jobs together.
+
+        Unmeasured pairs with long remaining times are assumed to be good: trying is cheap for them.
+        """
         alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
         sds = BOLDNESS if all(self._is_long(job) for job in jobs) else -CAUTION
         return self.colocated.norms(jobs, alone_s=alone_s, sds=sds)
@@ -105,6 +110,6 @@ class GroupValues:
 
 
 def place_of(job: JobSnapshot) -> GangAllocation:
-    """A key that is the same for all jobs on the same GPUs."""
+    """Returns a key that is the same for all jobs on the same GPUs."""
     assert job.allocation is not None
     return GangAllocation(Mode.ALL_REDUCE, job.allocation.n_workers, 0, job.allocation.shares)

@@ -18,18 +18,19 @@ PRICES = 8  # that are tried, each halving what is not known of it
 
 @dataclass(frozen=True)
 class SharingUnit:
-    """Jobs on the same n GPUs. value: of what they do together in a second."""
+    """Holds jobs on the same n GPUs. value: of what they do together in a second."""
 
     jobs: tuple[JobSnapshot, ...]
     n: int
     value: float
 
     def profit(self, price: float) -> float:
+        """Returns what the unit is worth above the price of its GPUs, at least 0."""
         return max(0.0, self.value - price * self.n)
 
 
 class Market:
-    """Single jobs of one kind. value_UU: what each two of them are worth together."""
+    """Finds which single jobs of one kind share GPUs at a price. value_UU: what each two of them are worth together."""
 
     def __init__(self, units: Sequence[SharingUnit], value_UU: Floats) -> None:
         self.units, self.value_UU = units, value_UU
@@ -37,7 +38,7 @@ class Market:
         self.value_U = np.array([unit.value for unit in units])
 
     def pairs(self, price: float) -> list[tuple[int, int]]:
-        """The pairs that gain by sharing, where a GPU costs so much."""
+        """Returns the pairs that gain by sharing, where a GPU costs so much."""
         cost = price * self.n
         alone_U = np.maximum(self.value_U - cost, 0.0)
         gain_UU = np.maximum(self.value_UU - cost, 0.0) - alone_U[:, None] - alone_U
@@ -45,7 +46,7 @@ class Market:
         return best_pairs(np.where(gain_UU > least_UU, gain_UU, 0.0))
 
     def asked(self, price: float) -> int:
-        """GPUs for the jobs that are worth the price."""
+        """Returns GPUs for the jobs that are worth the price."""
         values_U = self.value_U.copy()
         for i, j in self.pairs(price):
             values_U[i], values_U[j] = self.value_UU[i, j], -np.inf
@@ -53,7 +54,7 @@ class Market:
 
 
 def clearing_price(markets: Sequence[Market], n_gpus: int) -> float:
-    """The least price of a GPU at which no more are asked for than there are, nearly."""
+    """Returns the least price of a GPU at which no more are asked for than there are, nearly."""
     low, high = 0.0, max(float(market.value_U.max()) / market.n for market in markets)
     for _ in range(PRICES):
         price = (low + high) / 2
@@ -65,7 +66,7 @@ def clearing_price(markets: Sequence[Market], n_gpus: int) -> float:
 
 
 def price_of_left_out(units: Sequence[SharingUnit], n_gpus: int) -> float:
-    """Value of a GPU to the best of those that get none, if the best are served."""
+    """Returns the value of a GPU to the best of those that get none, if the best are served."""
     left = n_gpus
     for unit in sorted(units, key=most_valuable_first):
         if unit.n > left:
@@ -75,4 +76,5 @@ def price_of_left_out(units: Sequence[SharingUnit], n_gpus: int) -> float:
 
 
 def most_valuable_first(unit: SharingUnit) -> tuple[float, float, str]:
+    """Returns the sort key of units: the largest value per GPU first, then the earliest submission."""
     return -unit.value / unit.n, unit.jobs[0].submitted_at_s, unit.jobs[0].id

@@ -16,8 +16,10 @@ from scheduler.api.arrays import Floats
 
 
 def best_pairs(gain_UU: Floats) -> list[tuple[int, int]]:
-    """Disjoint (i, j) with i < j and a positive gain, ascending. gain_UU: symmetric, shape (U, U); its diagonal is not
-    looked at."""
+    """Returns disjoint (i, j) with i < j and a positive gain, ascending.
+
+    gain_UU: symmetric, shape (U, U); its diagonal is not looked at.
+    """
     n = len(gain_UU)
     gain = np.maximum(gain_UU, 0.0)
     np.fill_diagonal(gain, 0.0)

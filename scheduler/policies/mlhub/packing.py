@@ -38,10 +38,12 @@ MOST_UNITS = 240  # of one kind, for the matching costs their cube
 
 
 class PackingSearch:
-    """One round's groups. hosts: by guest. guests: jobs that share now, and are not the first of those that do.
+    """Searches one round's groups of co-located jobs.
 
-    memory: what applied() left in the proposal's; what was decided stays so while it is carried out, for a market in
-    which those on their way are missing has other prices.
+    hosts: by guest. guests: jobs that share now and are not the first of their group.
+
+    memory: what applied() left in the proposal. A decision stays as it is while it is carried out, because a market
+    that lacks the jobs on their way has other prices.
     """
 
     def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any], is_on: bool = True) -> None:
@@ -64,7 +66,7 @@ class PackingSearch:
         return guests
 
     def join(self, budget: Budget) -> None:
-        """Rearrange what the budget granted to single jobs: groups of jobs, each on the GPUs of one."""
+        """Rearranges what the budget granted to single jobs into groups of jobs, each on the GPUs of one."""
         if not self.is_on:
             return
         if self._is_carried_out():
@@ -108,7 +110,7 @@ class PackingSearch:
         return first, rest
 
     def applied(self, proposal: Proposal) -> Proposal:
-        """The proposal with the guests co-located with their hosts, and why."""
+        """Returns the proposal with the guests co-located with their hosts, and why."""
         if not self.units:
             return proposal
         groups = {job.id: unit for unit in self.units for job in unit.jobs}

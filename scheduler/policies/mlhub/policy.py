@@ -29,14 +29,16 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class Mlhub:
-    """margin: a change is charged (1 + margin) times its restart, for it disturbs others, too. horizon_s: the time in
-    which a change has to pay; about that until the next one. cooldown_s: least time between two changes of a job.
-    last_stretch: a job whose end is nearer than so many restarts is not made smaller. patience_s: a job that waited
-    longer, and more than patience times as long as it still has to train, gets its least size before all others.
-    min_gain: least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
-    itself, for predictions are not exact; where all jobs have one size, only restarts count. prices_places: places are
-    compared by what their links give, and take from others, where there are several racks. shares: jobs may be put on
-    the same GPUs, where nodes allow it.
+    """Shares all GPUs out anew in every round, by marginal gain (policies/toolkit/prices.py), with restarts charged.
+
+    margin: a change is charged (1 + margin) times its restart, since it disturbs other jobs, too. horizon_s: the time
+    in which a change has to pay; about that until the next one. cooldown_s: the least time between two changes of a
+    job. last_stretch: a job whose end is nearer than so many restarts is not made smaller. patience_s: a job that
+    waited longer, and more than patience times as long as it still has to train, gets its least size before all others.
+    min_gain: the least relative gain for which a job is given more workers. stickiness: what holding a size is worth by
+    itself, since predictions are not exact; where all jobs have one size, only restarts count. prices_places: places
+    are compared by what their links give, and take from others, where there are several racks. shares: jobs may be put
+    on the same GPUs, where nodes allow it.
     """
 
     margin: float = 1.0
@@ -54,8 +56,9 @@ class Mlhub:
     adapts_batch_size: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """1. sizes and weights; 2. jobs that stay unchanged; 3. starved jobs; 4. the rest by marginal gain;
+        """Returns the proposal, in five steps.
 
+        1. sizes and weights; 2. jobs that stay unchanged; 3. starved jobs; 4. the rest by marginal gain;
         5. where nodes allow it, those that gain by it share GPUs.
         """
         case = _Case(self, view, budget.n_left(), memory)  # 1
@@ -113,8 +116,11 @@ class _Case:
         return times[n_workers]
 
     def _times(self, job: JobSnapshot) -> dict[int, float]:
-        """Remaining times by size. Sizes that were not measured count as slower by their error, but never by more than
-        finding out costs: a restart there, and one back."""
+        """Remaining times by size.
+
+        Sizes that were not measured count as slower by their error, but never by more than finding out costs: a restart
+        there, and one back.
+        """
         sizes, left, speeds = self.sizes[job.id], steps_left(job), self.view.speeds
         trial_s = 2 * restart_cost_s(job)
         steps = zip(sizes, speeds.best_curve(job, sizes), speeds.curve(job, sizes), strict=True)

@@ -24,10 +24,12 @@ SEAT = 0.5  # the chance that one job of a matrix is laid anew on the emptiest n
 
 @dataclass(frozen=True)
 class SearchLimits:
-    """What a matrix must keep. present_JN: what the jobs hold. free_N: GPUs of each node. least_J, most_J: workers.
+    """Holds what a matrix must satisfy.
 
-    type_N: the node's GPU type, as an index; allowed_JN: may the job lie there. is_exclusive: at most one of the jobs
-    that lie on several nodes may touch a node, so that they do not disturb each other on its network.
+    present_JN: what the jobs hold. free_N: GPUs of each node. least_J, most_J: workers.
+
+    type_N: the node's GPU type, as an index; allowed_JN: whether the job may be there. is_exclusive: at most one of the
+    jobs that are on several nodes may use a node, so that they do not disturb each other on its network.
     """
 
     present_JN: SmallInts  # noqa: N815 (arrays wear their axes)
@@ -49,7 +51,8 @@ def evolve(
     generations: int,
     patience: int,
 ) -> SmallInts:
-    """Matrices (P, J, N) within the limits, the fittest first; never worse than the best seed that is within them.
+    """Returns matrices (P, J, N) within the limits, the fittest first; never worse than the best seed that is within
+    them.
 
     1. the seeds, repaired, and mutants of them fill the population;
     2. parents are chosen by tournament of two, children are crossed row by row, mutated and repaired;
@@ -77,7 +80,7 @@ def evolve(
 
 
 def crossed(parents_PJN: SmallInts, rng: np.random.Generator) -> SmallInts:
-    """Children of neighbours: the rows up to a random point change places."""
+    """Returns children of neighbours: the rows up to a random point change places."""
     n_pairs, n_jobs = len(parents_PJN) // 2, parents_PJN.shape[1]
     pairs = parents_PJN.reshape(n_pairs, 2, n_jobs, -1)
     swaps = np.arange(n_jobs) < rng.integers(n_jobs, size=(n_pairs, 1))
@@ -86,7 +89,9 @@ def crossed(parents_PJN: SmallInts, rng: np.random.Generator) -> SmallInts:
 
 
 def mutated(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generator) -> SmallInts:
-    """Rows reset, rows thinned, free nodes filled by a random job each, and a job laid anew in every other matrix."""
+    """Returns the matrices with rows reset, rows thinned, free nodes filled by a random job each, and a job laid anew
+    in every other matrix.
+    """
     n_states, n_jobs, n_nodes = states_PJN.shape
     states = np.where(rng.random((n_states, n_jobs, 1)) < RESET, limits.present_JN, states_PJN)
     p, j = np.nonzero(rng.random((n_states, n_jobs)) < THIN)
@@ -120,7 +125,7 @@ def _lay_anew(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Genera
 
 
 def repaired(states_PJN: SmallInts, limits: SearchLimits, rng: np.random.Generator) -> SmallInts:
-    """Cut down to the limits; the first in the order of jobs keeps what is contested."""
+    """Returns the matrices cut down to the limits; the first in the order of jobs keeps what is contested."""
     states = np.where(limits.allowed_JN, states_PJN, np.int16(0))
     if limits.type_N.max(initial=0) > 0:
         _keep_one_type(states, limits)

@@ -24,13 +24,14 @@ PlacementRows = dict[str, list[list[Any]]]  # by job: [node, workers]
 
 @dataclass(frozen=True)
 class Pollux:
-    """Needs no lengths: only goodput (speed times statistical efficiency) as measured so far.
+    """Searches for the best allocation by goodput (speed times statistical efficiency) as measured so far; needs no
+    lengths.
 
     Fitness: the power mean, with exponent power, of each job's goodput over that on an equal share of the cluster;
     where a job is moved, times (age - restarts x delay_s) / (age + delay_s) (sec. 4.2.1). A job that was not measured
     yet counts as perfectly scalable, and none gets more than twice the workers that were measured of it.
     avoids_interference: at most one job that lies on several nodes may touch a node. population, generations, patience:
-    of the genetic search, see genetics.py. Deterministic for the snapshot's seed and time.
+    of the genetic search, see genetic_search.py. Deterministic for the snapshot's seed and time.
     Deviations: the speed model is MLHub's; the search ends early when it finds nothing better; cluster size is given.
     """
 
@@ -47,7 +48,9 @@ class Pollux:
     knows_own_job_only: ClassVar[bool] = True
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
-        """One search an instant: later rounds at the same time carry on with what was found."""
+        """Returns the proposal of one search per instant: later rounds at the same time continue with what was
+        found.
+        """
         jobs = sorted(view.jobs, key=lambda job: (job.executed_gpu_s, job.submitted_at_s, job.id))
         restarts, since = _restarts(view, memory)
         elite: list[PlacementRows] = memory.get("elite", [])
@@ -95,7 +98,7 @@ class Pollux:
 
 
 def most_workers(job: JobSnapshot) -> int:
-    """Twice what was measured at most: an estimate reaches so far (sec. 4.1)."""
+    """Returns at most twice the workers that were measured: an estimate reaches so far (sec. 4.1)."""
     measured = max((seen.n_workers for seen in job.observations), default=0)
     return max(job.min_workers, min(job.max_workers, max(1, 2 * measured)))
 

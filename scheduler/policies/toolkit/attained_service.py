@@ -18,7 +18,7 @@ from scheduler.quota.budget import Budget
 
 @dataclass(frozen=True)
 class AttainedService:
-    """The parameters and the rule of discretised 2D-LAS (Gu et al., Tiresias, NSDI '19, sec. 3.2).
+    """Holds the parameters and the rule of discretised 2D-LAS (Gu et al., Tiresias, NSDI '19, sec. 3.2).
 
     limits: GPU-seconds at which a job is demoted to the next queue. promote_after: a waiting job returns to the first
     queue when it has waited this many times the seconds it ran in all; 0 = never. Inside a queue the first served
@@ -42,6 +42,7 @@ class AttainedService:
     name: str = "attained_service"
 
     def queues(self, view: View, memory: Mapping[str, Any]) -> ServiceQueues:
+        """Returns the queues of the round."""
         return ServiceQueues(self, view, memory)
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
@@ -72,7 +73,7 @@ class AttainedService:
 
 
 class ServiceQueues:
-    """Levels and order of all jobs at this moment. Memory: the order inside queues, and what counts as served."""
+    """Holds levels and order of all jobs at this moment. Memory: the order inside queues, and what counts as served."""
 
     def __init__(self, policy: AttainedService, view: View, memory: Mapping[str, Any]) -> None:
         self.policy, self.view = policy, view
@@ -90,15 +91,16 @@ class ServiceQueues:
             self._demote_and_promote()
 
     def served(self, job: JobSnapshot) -> float:
-        """GPU-seconds since the job last was in the first queue by right."""
+        """Returns the GPU-seconds since the job last was in the first queue by right."""
         return max(0.0, job.executed_gpu_s - self.forgiven[job.id])
 
     def order(self) -> Sequence[JobSnapshot]:
+        """Returns all jobs, those that are served next first."""
         place = {job_id: i for i, job_id in enumerate(self.line)}
         return sorted(self.view.jobs, key=lambda job: (-job.priority, self.level[job.id], place[job.id]))
 
     def next_change_s(self, granted: Mapping[str, int]) -> float | None:
-        """When the next served job is demoted, or the next waiting one is promoted."""
+        """Returns when the next served job is demoted, or the next waiting one is promoted."""
         times = []
         for job_id, job in self.jobs.items():
             level = self.level[job_id]
@@ -115,7 +117,10 @@ class ServiceQueues:
         return min(times, default=None)
 
     def memory(self, granted: Mapping[str, int]) -> dict[str, Any]:
-        """What the next round needs. Unless compatible, jobs served for the first time join the line of the served."""
+        """Returns what the next round needs.
+
+        Unless compatible, jobs served for the first time join the line of the served.
+        """
         if not self.policy.compatible and self.policy.order == "served":
             self.line.sort(key=lambda j: 0 if j in granted or self.jobs[j].executed_gpu_s > 0 else 1)
         return {

@@ -19,7 +19,7 @@ __all__ = ["Grant", "Policy", "Proposal", "View", "by_submission", "longest_run_
 
 @dataclass(frozen=True)
 class View:
-    """What a policy decides over: waiting and running jobs that may start, change or stop in this round.
+    """Holds what a policy decides over: waiting and running jobs that may start, change or stop in this round.
 
     settled: the other jobs of the snapshot, on their way in or out or on hold; nothing is to be decided on them.
     pairs: what sharing a GPU gave so far, by families. max_jobs_per_gpu: of the nodes that allow the most.
@@ -44,24 +44,26 @@ class View:
 
 
 class Policy(Protocol):
-    """Decides sizes and order, nothing else: quota is the budget's, nodes are placement's.
+    """Decides on sizes and order, and nothing else: quota is the budget's, nodes are placement's.
 
     What it can do it declares by class attributes (abilities.py), such as is_elastic: ClassVar[bool] = True.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Returns the name of the policy, by which its memory is kept."""
 
-    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal: ...
+    def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:
+        """Returns the grants for this round. memory: what the proposal of the round before left there, or {}."""
 
 
 def n_held(job: JobSnapshot) -> int:
-    """GPUs that the job holds now."""
+    """Returns the number of GPUs that the job holds now."""
     return 0 if job.held is None else job.held.n_workers
 
 
 def longest_run_first(job: JobSnapshot) -> tuple[float, int, float, str]:
-    """The key of the jobs that hold GPUs longest, first: the order in which running jobs are confirmed where not all
-    may stay.
+    """Returns the sort key that puts the jobs that hold GPUs longest first: the order in which running jobs are
+    confirmed where not all may stay.
     """
     return (-float(job.priority), 0, job.allocated_at_s or 0.0, job.id)

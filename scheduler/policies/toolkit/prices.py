@@ -18,24 +18,26 @@ EXPONENT = 0.75  # of the rank; from 0.65 to 0.85 the mean completion time chang
 
 @dataclass(frozen=True)
 class SpeedCurve:
-    """A job's sizes in GPUs, ascending, and its remaining seconds at each."""
+    """Holds a job's sizes in GPUs, ascending, and its remaining seconds at each."""
 
     sizes: Sequence[int]
     left_s: Sequence[float]
 
     @property
     def least_gpu_s(self) -> float:
-        """GPU-seconds at the least size."""
+        """Returns the GPU-seconds at the least size."""
         return self.sizes[0] * self.left_s[0]
 
     def fair_gpu_s(self, share: float) -> float:
-        """Seconds with at most so many GPUs, for each of its least GPUs: what an equal share of the cluster gives."""
+        """Returns the seconds with at most share GPUs, times the least size: what an equal share of the cluster
+        gives.
+        """
         within = [s for n, s in zip(self.sizes, self.left_s, strict=True) if n <= max(share, self.sizes[0])]
         return self.sizes[0] * min(within)
 
 
 def prices(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float]:
-    """Prices of jobs that share n_gpus, in seconds of all together, in the order of the curves.
+    """Returns the prices of jobs that share n_gpus, in seconds of all together, in the order of the curves.
 
     The rank is that of the time at an equal share, the longest first; of equals the first. What a job takes is
     half-way (a geometric mean) between its least GPU-seconds and the time at an equal share: more of the latter alone
@@ -50,10 +52,11 @@ def prices(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float]:
 
 
 def prices_in_line(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float]:
-    """As prices(), for jobs that have one size each, in the order of the curves, last to end first.
+    """Returns the prices of jobs that have one size each, in the order of the curves, from the last to end to the
+    first.
 
-    What is exact for many jobs that are small for the cluster: a GPU-second costs those behind k / n_gpus, and itself.
-    Of few, exact prices are a staircase with steps as wide as the cluster. Jobs on one step are worth the same, and a
-    job that passes another moves the edges for all others: the running jobs would change all the time.
+    They are exact for many jobs that are small for the cluster: a GPU-second delays those behind by k / n_gpus, and
+    itself. For few jobs, exact prices are a staircase with steps as wide as the cluster. Jobs on one step are worth the
+    same, and a job that passes another moves the edges for all others: the running jobs would change all the time.
     """
     return [max(curve.least_gpu_s, 1e-9) * (0.5 + k / max(n_gpus, 1.0)) for k, curve in enumerate(curves)]

@@ -16,7 +16,9 @@ Note = Callable[[JobSnapshot, JobSnapshot], Explanation | None]  # (leaving job,
 
 
 def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
-    """All jobs by their keys, the lowest first. Keys are unique; that of a waiting job depends on its snapshot only.
+    """Returns all jobs by their keys, the lowest first.
+
+    Keys are unique; that of a waiting job depends on its snapshot only.
 
     Waiting jobs whose snapshot is the same object as in the round before keep their keys and their order: in a
     simulation a long queue hardly changes. name: of the order, one for each key.
@@ -35,7 +37,7 @@ def in_order(view: View, *, name: str, key: OrderKey) -> list[JobSnapshot]:
 
 
 def serve_in_order(order: Sequence[JobSnapshot], *, budget: Budget, note: Note) -> Proposal:
-    """Each job at the size it has, or its fixed one, while the budget lasts; running jobs left over have to leave.
+    """Proposes each job at the size it has, or its fixed one, while the budget lasts; other running jobs have to leave.
 
     note: why a running job has to leave for the last waiting one that was served before it; None if that is not why.
     """

@@ -20,7 +20,7 @@ def waterfill(
     value: SizeValue,
     min_gain: float,
 ) -> None:
-    """Grant sizes out of the budget, starting from what each job was granted already.
+    """Grants sizes out of the budget, starting from what each job was granted already.
 
     The best chord first: (value(m) - value(n)) / (m - n) over all larger sizes m of a job of size n, so that a hump in
     the curve is stepped over. A larger size must be worth min_gain (a share) more than the present one.

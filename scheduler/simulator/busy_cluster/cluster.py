@@ -25,7 +25,7 @@ MAX_OBSERVATIONS = 40  # of a family: the newest, as on the live platform
 
 
 class BusyCluster:
-    """The truth between rounds. shares_fairly: its tenants do, above their guarantees.
+    """Holds the truth of a busy cluster between rounds. shares_fairly: its tenants share fairly above their guarantees.
 
     Raises ValueError for less than 8 GPUs or less than one job.
     """
@@ -46,13 +46,13 @@ class BusyCluster:
         self._arrive(are_old=True)
 
     def snapshot(self) -> ClusterSnapshot:
-        """What the scheduler sees now; jobs of a family share its measurements."""
+        """Returns what the scheduler sees now; jobs of a family share its measurements."""
         jobs = tuple(replace(job, observations=self._reports.get(job.family, ())) for job in self._jobs.values())
         self._n_rounds += 1
         return ClusterSnapshot(self.now_s, self.nodes, self.racks, jobs, self.tenants, 0, self._n_rounds)
 
     def carry_out(self, plan: Plan) -> None:
-        """Launches start; preempted and resized jobs stop, and have left by the next round."""
+        """Carries out a plan: launches start; preempted and resized jobs stop, and have left by the next round."""
         for decision in plan.decisions:
             if isinstance(decision, Keep | Wait):
                 continue
@@ -66,7 +66,7 @@ class BusyCluster:
                 self._jobs[job.id] = replace(job, phase=Phase.STOPPING, n_preemptions=job.n_preemptions + 1)
 
     def advance(self, seconds: float) -> None:
-        """Time passes: jobs train, report and end; as many new ones are submitted."""
+        """Lets time pass: jobs train, report and end, and as many new ones are submitted."""
         self.now_s += seconds
         for job in list(self._jobs.values()):
             if job.phase is Phase.STOPPING:

@@ -24,7 +24,9 @@ KINDS = (("v100", 8, 1.0, 0.5), ("a100", 8, 0.45, 0.3), ("t4", 4, 2.2, 0.2))  # 
 
 
 def busy_nodes(n_gpus: int) -> tuple[tuple[NodeSnapshot, ...], tuple[RackSnapshot, ...]]:
-    """Nodes of 8 or 4 GPUs, n_gpus in all, at most 16 a rack; an uplink has a quarter of its NICs' bandwidth."""
+    """Returns the nodes of 8 or 4 GPUs, n_gpus in all, at most 16 a rack; an uplink has a quarter of its NICs'
+    bandwidth.
+    """
     per_rack = max(1, min(16, n_gpus // 32))
     nodes: list[NodeSnapshot] = []
     racks: list[RackSnapshot] = []
@@ -43,7 +45,7 @@ def busy_nodes(n_gpus: int) -> tuple[tuple[NodeSnapshot, ...], tuple[RackSnapsho
 
 
 def busy_tenants(n_gpus: int, n_jobs: int, *, shares_fairly: bool = False) -> tuple[TenantSnapshot, ...]:
-    """Three organisations of four teams each; each limit binds now and then.
+    """Returns three organisations of four teams each; each limit binds now and then.
 
     shares_fairly: an eighth of the GPUs is guaranteed to each organisation, and all others go by turns, by weight and
     by what was used in the last hours, among them and among their teams.
@@ -76,7 +78,7 @@ def busy_tenants(n_gpus: int, n_jobs: int, *, shares_fairly: bool = False) -> tu
 
 @dataclass(frozen=True)
 class BusyFamily:
-    """compute, sync: what the truth is over the prior's, which the profile gives."""
+    """Holds the truth of a family as factors on the prior, which the profile gives: compute and sync."""
 
     name: str
     batch_size: int
@@ -114,7 +116,10 @@ class Mix:
         self._n_drawn = 0
 
     def job(self, *, submitted_at_s: float) -> JobSnapshot:
-        """Half of the jobs are elastic, from a quarter to four times their size; a fifth wants one type of GPU."""
+        """Returns a new job.
+
+        Half of the jobs are elastic, from a quarter to four times their size; a fifth wants one type of GPU.
+        """
         random = self._random
         family = self._families[int(random.integers(len(self._families)))]
         size = int(random.choice(self._sizes, p=self._odds))
@@ -149,7 +154,7 @@ class Mix:
         )
 
     def truth_of(self, job: JobSnapshot, gpu_type: str) -> tuple[float, float]:
-        """Factors on the prior's computation and synchronisation."""
+        """Returns the factors on the prior's computation and synchronisation."""
         family = self._by_name[job.family]
         return family.compute * self._slowness.get(gpu_type, 1.0), family.sync
 

@@ -16,7 +16,7 @@ from scheduler.simulator.traces.trace import Trace, TraceJob
 
 
 class CountingEnvironment(SteadyEnvironment):
-    """A step is about a second of the job at its own size. Elastic jobs speed up as far as they have GPUs, perfectly.
+    """Simulates jobs whose step is about a second at their own size. Elastic jobs speed up perfectly with their GPUs.
 
     knows_durations: the scheduler knows how long jobs are; otherwise only how far they are.
     """

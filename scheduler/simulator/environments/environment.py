@@ -14,21 +14,21 @@ from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 @dataclass(frozen=True)
 class Arrival:
-    """A job as it is submitted: waiting, nothing done, nothing measured."""
+    """Holds a job as it is submitted: waiting, nothing done, nothing measured."""
 
     at_s: float
     job: JobSnapshot
 
 
 class SimulatedGang(NamedTuple):
-    """A job that trains, and where."""
+    """Holds a job that trains, and where."""
 
     job: JobSnapshot
     allocation: GangAllocation
 
 
 class Segment(NamedTuple):
-    """A stretch of training at one speed, to an epoch's end or the job's.
+    """Holds a stretch of training at one speed, to an epoch's end or the job's.
 
     steps: what will have been done at its end; steps_per_s: what is reported in between. is_late: it ends just after
     that time, so that a round at that time does not see it yet.
@@ -42,68 +42,77 @@ class Segment(NamedTuple):
 
 
 class Environment(Protocol):
-    """Truths of a simulated cluster.
-
-    is_coupled: the speed of a job depends on where the others are, so that every change asks for all speeds anew.
-    is_disturbed: every event does, even if it changes nothing. is_learning: what is shown of a job may change while it
-    waits, for others are measured. pairs: what was measured of jobs that shared GPUs.
-    """
+    """Knows the truth of a simulated cluster, which the scheduler does not see."""
 
     @property
-    def nodes(self) -> Sequence[NodeSnapshot]: ...
+    def nodes(self) -> Sequence[NodeSnapshot]:
+        """Returns the nodes that are there now."""
 
     @property
-    def racks(self) -> Sequence[RackSnapshot]: ...
+    def racks(self) -> Sequence[RackSnapshot]:
+        """Returns the racks."""
 
     @property
-    def tenants(self) -> Sequence[TenantSnapshot]: ...
+    def tenants(self) -> Sequence[TenantSnapshot]:
+        """Returns the tenants with their quota."""
 
     @property
-    def arrivals(self) -> Sequence[Arrival]: ...
+    def arrivals(self) -> Sequence[Arrival]:
+        """Returns all jobs as they are submitted, in order of time."""
 
     @property
-    def is_coupled(self) -> bool: ...
+    def is_coupled(self) -> bool:
+        """Returns whether the speed of a job depends on where the others are, so that every change asks for all speeds
+        anew.
+        """
 
     @property
-    def is_disturbed(self) -> bool: ...
+    def is_disturbed(self) -> bool:
+        """Returns whether every event changes all speeds, even one that changes no allocation."""
 
     @property
-    def is_learning(self) -> bool: ...
+    def is_learning(self) -> bool:
+        """Returns whether what is shown of a waiting job may change, because others are measured."""
 
     @property
-    def pairs(self) -> Sequence[PairObservation]: ...
+    def pairs(self) -> Sequence[PairObservation]:
+        """Returns what was measured of jobs that shared GPUs."""
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
-        """The next segment, from the job's true progress. others: all training gangs, this one included."""
+        """Returns the next segment, from the job's true progress. others: all training gangs, this one included."""
         ...
 
     def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
-        """Whether the present segment goes on unchanged, after a change somewhere."""
+        """Returns whether the present segment goes on unchanged, after a change somewhere."""
         ...
 
     def advance(self, job_id: str, segment: Segment, *, elapsed_s: float) -> None:
-        """The job truly went so far on that segment; all of it if elapsed_s is segment.seconds."""
+        """Records that the job truly went so far on that segment; all of it if elapsed_s is segment.seconds."""
         ...
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:
-        """True seconds from launch to the first step."""
+        """Returns the true seconds from launch to the first step."""
         ...
 
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:
-        """True seconds from the order to leave until the GPUs are free."""
+        """Returns the true seconds from the order to leave until the GPUs are free."""
         ...
 
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:
-        """What the job would have reported of its speed; None where the scheduler is to learn nothing."""
+        """Returns what the job would have reported of its speed; None where the scheduler is to learn nothing."""
         ...
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """The job as the scheduler is to see it now: an environment may add what the platform would have learnt."""
+        """Returns the job as the scheduler is to see it now: an environment may add what the platform would have
+        learnt.
+        """
         ...
 
 
 class SteadyEnvironment(ABC):
-    """Base of environments where a job has one speed as long as nothing changes: one segment to the end."""
+    """Serves as the base of environments where a job has one speed as long as nothing changes: one segment to the
+    end.
+    """
 
     is_coupled = False
     is_disturbed = False
@@ -116,7 +125,7 @@ class SteadyEnvironment(ABC):
 
     @abstractmethod
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
-        """True seconds a step, now."""
+        """Returns the true seconds of a step now."""
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
         step_s = self.step_s(gang, others)
@@ -133,7 +142,7 @@ class SteadyEnvironment(ABC):
             self._done[job_id] += elapsed_s * segment.steps_per_s
 
     def rewind(self, job_id: str, *, steps: float) -> None:
-        """So many steps are lost: what was done since a checkpoint."""
+        """Takes so many steps back: what was done since a checkpoint is lost."""
         self._done[job_id] = max(0.0, self._done[job_id] - steps)
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002

@@ -19,16 +19,16 @@ CHECKPOINT_EVERY_S = 600.0
 
 
 class Rewindable(Environment, Protocol):
-    """An environment that can take progress back."""
+    """Declares an environment that can take progress back."""
 
     def rewind(self, job_id: str, *, steps: float) -> None:
-        """So many steps of the job are lost."""
+        """Takes so many steps of the job back."""
         ...
 
 
 @dataclass(frozen=True)
 class NodeChanges:
-    """lost: nodes that went. changed: nodes whose pace is another one."""
+    """Holds the nodes that were lost, and those whose pace changed."""
 
     lost: frozenset[str]
     changed: frozenset[str]
@@ -43,7 +43,7 @@ class _Unsaved:
 
 
 class FailingEnvironment:
-    """checkpoint_every_s: of training; a checkpoint itself takes no time."""
+    """Adds failures of nodes to an environment. checkpoint_every_s: of training; a checkpoint itself takes no time."""
 
     def __init__(
         self, inner: Rewindable, failures: Iterable[Failure], *, checkpoint_every_s: float = CHECKPOINT_EVERY_S
@@ -63,7 +63,7 @@ class FailingEnvironment:
 
     @property
     def nodes(self) -> Sequence[NodeSnapshot]:
-        """Those that are there now."""
+        """Returns the nodes that are there now."""
         return self._nodes
 
     @property
@@ -72,11 +72,11 @@ class FailingEnvironment:
 
     @property
     def next_at_s(self) -> float | None:
-        """When the next failure is; None if there is none any more."""
+        """Returns when the next failure is; None if there is none any more."""
         return None if self._next is None else self._next.at_s
 
     def apply_due(self, now_s: float) -> NodeChanges:
-        """All failures up to now happen."""
+        """Applies all failures up to now, and returns the nodes that they change."""
         lost, changed = set(), set()
         while self._next is not None and self._next.at_s <= now_s:
             node, kind = self._next.node, self._next.kind
@@ -93,13 +93,15 @@ class FailingEnvironment:
         return NodeChanges(frozenset(lost), frozenset(changed))
 
     def lose(self, job_id: str) -> tuple[float, float]:
-        """The job goes back to its last checkpoint: the steps and the seconds of training that are lost."""
+        """Takes the job back to its last checkpoint, and returns the steps and the seconds of training that are
+        lost.
+        """
         unsaved = self._unsaved.pop(job_id, _Unsaved())
         self._inner.rewind(job_id, steps=unsaved.steps)
         return unsaved.steps, unsaved.seconds
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
-        """As slow as the slowest of its nodes."""
+        """Returns the next segment, as slow as the slowest node of the gang."""
         segment = self._inner.segment(gang, others)
         pace = max((self._pace.get(share.node, 1.0) for share in gang.allocation.shares), default=1.0)
         self._segments[gang.job.id] = segment, pace
@@ -133,7 +135,9 @@ class FailingEnvironment:
         return self._inner.stop_s(job, allocation)
 
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
-        """What a slow node adds is the node's, not the job's."""
+        """Returns what the job would have reported without slow nodes: what a slow node adds is the node's, not the
+        job's.
+        """
         return self._inner.observe(gang, self._segments[gang.job.id][0], now_s=now_s)
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:

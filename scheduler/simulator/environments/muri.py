@@ -27,7 +27,7 @@ Restarts = Mapping[tuple[int, str], float]  # seconds by GPUs and model
 
 
 def read_restarts(text: str, *, name: str) -> Restarts:
-    """Rows of num_gpu, model, restart_s. Raises BadInput."""
+    """Returns restart seconds by model and number of GPUs, from rows of num_gpu, model, restart_s. Raises BadInput."""
     return {
         (row.whole("num_gpu", least=1), row.text("model")): row.number("restart_s")
         for row in Rows(text, name=name, columns=("num_gpu", "model", "restart_s"))
@@ -35,7 +35,9 @@ def read_restarts(text: str, *, name: str) -> Restarts:
 
 
 class MuriEnvironment(SteadyEnvironment):
-    """as_published: restarts are charged as their simulator does. knows_lengths: the scheduler knows the iterations.
+    """Simulates jobs by the stages that Muri measured.
+
+    as_published: restarts are charged as their simulator does. knows_lengths: the scheduler knows the iterations.
 
     opportunistic: those that share do so as under AntMan: guaranteed jobs (of priority 1; the trace's 0) keep their
     speed, the others get what is left.
@@ -74,7 +76,7 @@ class MuriEnvironment(SteadyEnvironment):
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
-        """Alone, or in the fullest of the groups that its workers are in."""
+        """Returns the seconds of a step: alone, or in the fullest of the groups that its workers are in."""
         alone_s = self._alone_s[gang.job.id]
         groups = self._groups(gang, others)
         if not self._is_shared:
@@ -109,7 +111,7 @@ class MuriEnvironment(SteadyEnvironment):
         return 0.0 if self._as_published else self._restart_s[job.id]
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Its steps as they were at the last event: charges are not seen before."""
+        """Returns the job with its steps as they were at the last event: charges are not seen before."""
         if not self._as_published:
             return job
         return job.progressed(steps_done=self._done[job.id], executed_gpu_s=job.executed_gpu_s)

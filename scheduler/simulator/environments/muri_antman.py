@@ -9,7 +9,8 @@ from scheduler.models.interference.interleaving import Stages
 
 
 def opportunistic_step_s(own: Stages, host: Stages, *, host_step_s: float) -> float:
-    """Seconds a step of the opportunistic job, whose stages run while the host does not use the same resource.
+    """Returns the seconds of a step of the opportunistic job, whose stages run while the host does not use the same
+    resource.
 
     Counted in whole iterations of the host: each of the own stages needs as many as it fits into what the host leaves
     of them; what of an iteration is left over already serves the next stage.

@@ -50,7 +50,9 @@ class _Spot:
 
 
 class NetworkEnvironment(SteadyEnvironment):
-    """Steps are iterations at the global batch of the size that the user asked for.
+    """Simulates gangs whose synchronisations share links.
+
+    Steps are iterations at the global batch of the requested size.
 
     is_elastic: jobs of traces without limits may be smaller than asked for, at the same global batch; otherwise
     they are rigid. knows_speeds: the preflight is exact, and true step times alone are known. knows_lengths: the
@@ -110,7 +112,9 @@ class NetworkEnvironment(SteadyEnvironment):
         return STOP_S
 
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:
-        """Kept by model and size here; the snapshots carry it. One for each shape and fifth of its links' share."""
+        """Records the speed by model and size, once for each shape and fifth of its links' share; the snapshots carry
+        it.
+        """
         job_id, spot = gang.job.id, self._spot(gang.job.id, gang.allocation)
         owner, layout, share = self._owner[job_id], spot.layout, self._share(spot)
         seen = self._seen.setdefault(owner, {})
@@ -122,7 +126,7 @@ class NetworkEnvironment(SteadyEnvironment):
         return None
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """A waiting job is shown as the same object until something is measured."""
+        """Returns the job as the scheduler sees it: a waiting job is the same object until something is measured."""
         observations = self._observed.get(self._owner[job.id], ())
         if observations is job.observations:
             return job

@@ -30,8 +30,11 @@ OWN_STEP_S = 1.0  # of jobs whose trace tells no iteration time
 
 @dataclass(frozen=True)
 class Steps:
-    """A gang's true steps at one place, whatever its links give it. The last pass overlaps with the synchronisation;
-    the earlier ones do not. overlapping: seconds of a pass to the power of gamma."""
+    """Holds a gang's true steps at one place, whatever its links give it.
+
+    The last pass overlaps with the synchronisation, the earlier ones do not. overlapping: seconds of a pass to the
+    power of gamma.
+    """
 
     earlier_s: float
     overlapping: float
@@ -42,6 +45,7 @@ class Steps:
     noise: float
 
     def step_s(self, wire_s: float) -> float:
+        """Returns the seconds of a step if the synchronisation spends wire_s on the links."""
         sync_s = max(wire_s, self.inside_s) + self.hops_s if self.is_gang else 0.0
         overlapped_s: float = (self.overlapping + sync_s**self.gamma) ** (1 / self.gamma)
         return (self.earlier_s + overlapped_s) * self.noise
@@ -49,7 +53,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class JobTruth:
-    """batch: examples a worker at n_asked workers, and the most that it can hold. pass_s: one pass over them."""
+    """Holds the truth of a job.
+
+    batch: examples per worker at n_asked workers, and the most that it can hold. pass_s: seconds of one pass over them.
+    """
 
     n_asked: int
     batch: int
@@ -62,28 +69,34 @@ class JobTruth:
     seed: int
 
     def passes(self, n_workers: int) -> int:
+        """Returns the passes per step that n workers need for the same global batch."""
         return -(-self.n_asked // n_workers)
 
     def compute_s(self, n_workers: int) -> float:
-        """One pass, of as many as it takes to hold the same global batch on n workers."""
+        """Returns the seconds of one pass, of as many as it takes to hold the same global batch on n workers."""
         examples = self.n_asked / n_workers / self.passes(n_workers)
         return self.pass_s * (self.fixed_part + (1 - self.fixed_part) * examples)
 
     def steps(self, n_workers: int, *, inside_s: float = 0.0, n_messages: int, noise: float = 1.0) -> Steps:
-        """inside_s: wire seconds that it has wherever it lies; noise: the factor of its place."""
+        """Returns the true steps at a place.
+
+        inside_s: wire seconds that it has wherever it is; noise: the factor of its place.
+        """
         compute_s = self.compute_s(n_workers)
         earlier_s = (self.passes(n_workers) - 1) * compute_s
         hops_s = self.hop_s * n_messages
         return Steps(earlier_s, compute_s**self.gamma, hops_s, self.gamma, inside_s, bool(n_messages), noise)
 
     def noise(self, allocation: GangAllocation) -> float:
-        """The factor of this place: the same whenever the job is there."""
+        """Returns the factor of this place: the same whenever the job is there."""
         place = "|".join(f"{s.node}:{len(s.gpus)}" for s in sorted(allocation.shares, key=lambda s: s.node))
         return float(np.exp(_rng(self.seed, place).normal(0.0, PLACE_NOISE)))
 
 
 def truth_of(job: TraceJob, *, seed: int) -> JobTruth:
-    """The measured iteration is exact where the gang is alone on links as fast as those of the measurement."""
+    """Returns the truth of a job: the measured iteration is exact where the gang is alone on links as fast as those of
+    the measurement.
+    """
     family = _rng(seed, job.model or job.id)
     gamma, fixed, hop, start = (float(family.uniform(*bounds)) for bounds in (GAMMA, FIXED_PART, HOP_S, START_S))
     iteration_s = float(job.extra.get("iteration_s") or job.extra.get("step_s") or OWN_STEP_S)
@@ -102,7 +115,10 @@ def truth_of(job: TraceJob, *, seed: int) -> JobTruth:
 
 
 def snapshot_of_submission(job: TraceJob, truth: JobTruth, *, is_elastic: bool, is_exact: bool) -> JobSnapshot:
-    """What the scheduler sees of the job when it is submitted. is_exact: the preflight's measurements are the truth."""
+    """Returns what the scheduler sees of the job when it is submitted.
+
+    is_exact: the preflight's measurements are the truth.
+    """
     iteration_s = float(job.extra.get("iteration_s") or job.extra.get("step_s") or OWN_STEP_S)
     steps = float(job.extra.get("iterations") or job.duration_s / iteration_s)
     noise = 1.0 if is_exact else float(np.exp(_rng(truth.seed, "preflight").normal(0.0, PREFLIGHT_NOISE)))

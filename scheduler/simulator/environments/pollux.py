@@ -33,7 +33,9 @@ class _True:
 
 
 class PolluxEnvironment:
-    """Jobs keep the batch that their users asked for. Steps are real iterations, reported at epoch ends.
+    """Simulates jobs by tables of measured step times, at the batch that was asked for.
+
+    Steps are reported at epoch ends.
 
     knows_table: the scheduler knows the true step times of packed layouts (what Optimus was given).
     interference: the share of its speed that a job on several nodes loses where it meets another such job.
@@ -65,7 +67,7 @@ class PolluxEnvironment:
         )
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
-        """To the end of the epoch, in whole seconds."""
+        """Returns the segment to the end of the epoch, in whole seconds."""
         true = self._true[gang.job.id]
         batch = fixed_batch(true.app, true.batch_size, gang.allocation.n_workers)
         goodput = goodput_of(true.app, placement_of(gang.allocation), batch, true.epoch)
@@ -156,14 +158,14 @@ class _PackedTimes:
 
 
 def placement_of(allocation: GangAllocation) -> tuple[int, ...]:
-    """Workers on each node, in the order of the allocation."""
+    """Returns the workers on each node, in the order of the allocation."""
     return tuple(len(share.gpus) for share in allocation.shares if share.gpus)
 
 
 def fixed_batch(
     app: Application, batch_size: int, n_workers: int, *, always_extra_alone: bool = False
 ) -> tuple[int, int]:
-    """(examples per GPU and pass, extra passes a step) for a global batch on n workers.
+    """Returns (examples per GPU and pass, extra passes per step) for a global batch on n workers.
 
     A lone worker with more than the initial batch makes two passes at least: gradient statistics need two samples.
     always_extra_alone: at any batch, as Optimus predicts it.
@@ -177,7 +179,7 @@ def fixed_batch(
 
 
 def goodput_of(app: Application, placement: tuple[int, ...], batch: tuple[int, int], epoch: int) -> float:
-    """True progress a second, in iterations at the initial batch."""
+    """Returns the true progress per second, in iterations at the initial batch."""
     per_pass, extra = batch
     step_s, sync_s = app.step_and_sync_s(placement, per_pass)
     total_s = step_s + (step_s - sync_s) * extra

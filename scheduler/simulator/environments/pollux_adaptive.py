@@ -39,7 +39,7 @@ NOISE_POINTS = 32  # of a family's noise scale along its jobs' way are kept
 
 
 class AdaptivePolluxEnvironment(PolluxEnvironment):
-    """Steps are iterations at the initial batch, reported as they are made.
+    """Simulates jobs that adapt their batch. Steps are iterations at the initial batch, reported as they are made.
 
     shares_families: a job knows what others of its application measured before; otherwise only what it measured itself.
     """
@@ -66,7 +66,7 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         self.is_learning = True
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
-        """To the end of the epoch, or for a minute: then the agent looks again."""
+        """Returns the segment to the end of the epoch, or for a minute: then the agent looks again."""
         true, job = self._true[gang.job.id], self.snapshot_of(gang.job)
         n_workers, placement = gang.allocation.n_workers, placement_of(gang.allocation)
         if job.max_batch_size is None:
@@ -98,7 +98,7 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
             true.progress += elapsed_s * true.goodput
 
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
-        """Kept by family here; the snapshots carry it."""
+        """Records the speed by family; the snapshots carry it."""
         true, placement = self._true[gang.job.id], placement_of(gang.allocation)
         per_pass, extra = self._batch[gang.job.id]
         owner = gang.job.family if self._shares_families else gang.job.id
@@ -162,7 +162,9 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
 
 
 def preflight(app: Application) -> tuple[float, float]:
-    """What the platform measures before a job first runs: a pass on one GPU at two sizes, as fixed and per example."""
+    """Returns what the platform measures before a job first runs: a pass on one GPU at two sizes, as fixed and per
+    example.
+    """
     small, large = app.min_local_batch, max(app.min_local_batch + 1, app.max_local_batch // 2)
     small_s, large_s = (app.step_and_sync_s((1,), size)[0] for size in (small, large))
     each_s = max(1e-9, (large_s - small_s) / (large - small))

@@ -27,7 +27,9 @@ LARGEST_LOCAL_BATCH = {"yolov3": 8}  # below what was measured
 
 @dataclass(frozen=True)
 class Validation:
-    """At one global batch size, arrays over epochs: progress in iterations at the initial batch, and real ones."""
+    """Holds, at one global batch size, arrays over epochs: progress in iterations at the initial batch, and real
+    ones.
+    """
 
     progress: Floats
     iteration: Floats
@@ -37,7 +39,7 @@ class Validation:
 
 @dataclass
 class Application:
-    """One application's tables. placements: (placement digits) -> rows (local batch, step_s, sync_s)."""
+    """Holds one application's tables. placements: (placement digits) -> rows (local batch, step_s, sync_s)."""
 
     name: str
     validations: dict[int, Validation]
@@ -48,35 +50,41 @@ class Application:
 
     @property
     def init_batch(self) -> int:
+        """Returns the global batch size that the application starts with."""
         return min(self.validations)
 
     @property
     def max_batch(self) -> int:
+        """Returns the largest global batch size that was measured."""
         return max(self.validations)
 
     @cached_property
     def min_local_batch(self) -> int:
+        """Returns the smallest batch of one worker that was measured."""
         return int(min(rows[:, 0].min() for rows in self.placements.values()))
 
     @cached_property
     def max_local_batch(self) -> int:
+        """Returns the largest batch that one worker can hold."""
         measured = int(max(rows[:, 0].max() for rows in self.placements.values()))
         return LARGEST_LOCAL_BATCH.get(self.name, measured)
 
     @cached_property
     def progress_at_E(self) -> Floats:  # noqa: N802 (arrays wear their axes)
-        """Progress at the end of each epoch; [0] is the start. The least over all batch sizes."""
+        """Returns the progress at the end of each epoch, the least over all batch sizes; [0] is the start."""
         ends = np.min([v.progress[: self.n_epochs] for v in self.validations.values()], axis=0)
         return np.concatenate([[0.0], ends])
 
     def iterations(self, batch: int, epoch: int) -> float:
-        """Real iterations at a batch size until the end of the epoch with that index, interpolated between batches."""
+        """Returns real iterations at a batch size until the end of the epoch with that index, interpolated between
+        batches.
+        """
         low, high = self._around(batch)
         a, b = self.validations[low].iteration[epoch], self.validations[high].iteration[epoch]
         return float(_between(batch, low, high, a, b))
 
     def gradients(self, batch: int, epoch: int) -> tuple[float, float]:
-        """Squared norm and variance of the gradient in an epoch, interpolated between batches."""
+        """Returns squared norm and variance of the gradient in an epoch, interpolated between batches."""
         low, high = self._around(batch)
         at_low, at_high = self.validations[low], self.validations[high]
         sqr = _between(batch, low, high, at_low.grad_sqr[epoch], at_high.grad_sqr[epoch])
@@ -84,13 +92,13 @@ class Application:
         return float(sqr), float(var)
 
     def gain(self, batch: int, epoch: int) -> float:
-        """Progress of one iteration at this batch, in iterations at the initial batch."""
+        """Returns progress of one iteration at this batch, in iterations at the initial batch."""
         sqr, var = self.gradients(batch, epoch)
         scale = batch / self.init_batch
         return (var + sqr) / (var / scale + sqr)
 
     def step_and_sync_s(self, placement: tuple[int, ...], local_batch: int) -> tuple[float, float]:
-        """Seconds of an optimiser step and of its synchronisation. placement: workers on each node.
+        """Returns the seconds of an optimiser step and of its synchronisation. placement: workers on each node.
 
         Rotations of a placement are the same. Measured placements: linear between local batches; others: linear between
         (nodes, workers, local batch). Raises ValueError outside of what was measured.
@@ -132,7 +140,7 @@ class Application:
 
 
 def read_applications(texts: Mapping[str, str], *, name: str) -> dict[str, Application]:
-    """Applications from a folder's files, by relative path: traces/<app>/placements.csv and so on.
+    """Returns the applications of a folder's files, by relative path: traces/<app>/placements.csv and so on.
 
     Raises BadInput that names the missing file or column.
     """

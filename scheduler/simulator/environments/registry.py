@@ -29,7 +29,7 @@ from scheduler.simulator.traces.trace import BadInput, Trace
 
 
 class Information(StrEnum):
-    """What the scheduler knows of the length of jobs. DURATIONS: true speeds, too."""
+    """Names what the scheduler knows of the length of jobs. DURATIONS: it knows true speeds, too."""
 
     DURATIONS = "durations"
     DECLARED = "declared"
@@ -38,14 +38,14 @@ class Information(StrEnum):
 
 @dataclass(frozen=True)
 class Data:
-    """A folder of measured profiles: the names of its files, and how to read one."""
+    """Names the files of a folder of measured profiles, and how to read one."""
 
     name: str
     files: Sequence[str]
     read: Callable[[str], str]
 
     def matching(self, pattern: str) -> dict[str, str]:
-        """Texts by name. Raises BadInput if there is none."""
+        """Returns the texts of matching files by name. Raises BadInput if there is none."""
         found = {file: self.read(file) for file in sorted(self.files) if fnmatch(file, pattern)}
         if not found:
             raise BadInput(self.name, None, f"there is no {pattern} in it; give the folder of the profiles")
@@ -54,7 +54,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Setting:
-    """What an environment is made of. policy: its name or module:Class; environments act on its abilities."""
+    """Holds what an environment is made of. policy: its name or module:Class; environments act on its abilities."""
 
     trace: Trace
     cluster: Cluster
@@ -78,9 +78,11 @@ class Setting:
 
     @property
     def abilities(self) -> Abilities:
+        """Returns the abilities of the policy."""
         return abilities_of(load_policy_class(self.policy))
 
     def needed_data(self, environment: str) -> Data:
+        """Returns the folder of measured profiles. Raises BadInput if none was given."""
         if self.data is None:
             raise BadInput(
                 self.trace.name,
@@ -92,7 +94,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class EnvironmentKind:
-    """period_s: the rounds of that environment's authors; None = a round at every event."""
+    """Describes an environment.
+
+    period_s: the rounds of that environment's authors; None means a round at every event.
+    """
 
     make: Callable[[Setting], Environment]
     period_s: float | None = None
@@ -159,7 +164,7 @@ def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
 
 
 def sharing_tables(data: Data) -> SharingTables:
-    """Of the folder. Raises BadInput."""
+    """Returns the tables of the folder's files. Raises BadInput for files that are missing or cannot be used."""
     isolated, *_ = data.matching("*isolated.csv").items()
     return read_sharing(isolated, tuple(data.matching("*colocated_pairs*.csv").items()), name=data.name)
 

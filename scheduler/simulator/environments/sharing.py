@@ -33,7 +33,7 @@ JOBS_PER_GPU = 2
 
 
 class SharingEnvironment(SteadyEnvironment):
-    """GPUs of types of which pairs were measured take two jobs, the others one.
+    """Simulates jobs by measured speeds of pairs: GPUs of types of which pairs were measured take two jobs, others one.
 
     Of a pair that was not measured (or did not fit: the tables have 0 for both) only the one that came first trains;
     the other finds no memory until the first has left, and that is what is reported of the pair. A job type that was
@@ -75,7 +75,7 @@ class SharingEnvironment(SteadyEnvironment):
     # truth
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
-        """Infinite for a job that finds no memory next to the other."""
+        """Returns the seconds of a step; infinite for a job that finds no memory next to the other."""
         norm = min((self._norms(gang, mate)[0] for mate in self._mates(gang, others)), default=1.0)
         return self._alone_s(gang) / norm if norm > 0 else float("inf")
 
@@ -85,7 +85,7 @@ class SharingEnvironment(SteadyEnvironment):
         return super().segment(gang, others)
 
     def goes_on(self, segment: Segment, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> bool:
-        """Its speed is what it was."""
+        """Returns whether its speed is what it was."""
         return segment.is_last and segment.steps_per_s == 1.0 / self.step_s(gang, others)
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
@@ -95,7 +95,7 @@ class SharingEnvironment(SteadyEnvironment):
         return STOP_S
 
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
-        """The job's speeds alone are known from the start; only pairs are new."""
+        """Records speeds of pairs, and returns nothing of the job itself: its speeds alone are known from the start."""
         for mate in self._mates(gang, self._others):
             self._report(gang, mate)
         return None

@@ -16,7 +16,9 @@ BROKEN_COLUMNS = ("job", "tenant", "since_s", "to_s")
 
 @dataclass(frozen=True)
 class BrokenGuarantee:
-    """The job waited from since_s to to_s, while its tenant held less than its guarantee by the job's size or more."""
+    """Holds a stretch in which the job waited while its tenant held less than its guarantee by the job's size or
+    more.
+    """
 
     job: str
     tenant: str
@@ -25,14 +27,14 @@ class BrokenGuarantee:
 
 
 def guarantees_of(tenants: Sequence[TenantSnapshot]) -> dict[str, int]:
-    """GPUs by tenant, of those to whom some are guaranteed."""
+    """Returns the guaranteed GPUs of each tenant that has some."""
     return {tenant.id: tenant.guarantee for tenant in tenants if tenant.guarantee}
 
 
 def broken_guarantees(
     outcome: SimulationOutcome, *, guarantees: Mapping[str, int], grace_s: float = GRACE_S
 ) -> list[BrokenGuarantee]:
-    """Every stretch longer than grace_s in which a job waited within its tenant's guarantee.
+    """Returns every stretch longer than grace_s in which a job waited within its tenant's guarantee.
 
     guarantees: GPUs by tenant. grace_s: what it may take to see the job and to clear lent GPUs. Ordered by time.
     """

@@ -14,7 +14,8 @@ from scheduler.simulator.outcome import SimulationOutcome
 
 @dataclass(frozen=True)
 class Calibration:
-    """Over (job, round) pairs. held_p50, held_p90: shares that ended no later than predicted.
+    """Holds how well predictions held, over (job, round) pairs. held_p50, held_p90: shares that ended no later than
+    predicted.
 
     median_error: of the seconds that were left, relative to what they came to.
     """
@@ -26,7 +27,7 @@ class Calibration:
 
 
 class Calibrator:
-    """Give it to simulate() as on_round, and ask it when the simulation is over."""
+    """Collects predictions: give it to simulate() as on_round, and ask it when the simulation is over."""
 
     def __init__(self) -> None:
         self._predicted: list[tuple[str, float, float, float, bool]] = []
@@ -42,7 +43,10 @@ class Calibrator:
                 )
 
     def result(self, outcome: SimulationOutcome, *, waiting: bool | None = None) -> Calibration:
-        """Of all predictions, or of those made while the job waited (or did not). Raises ValueError for none."""
+        """Returns the calibration of all predictions, or of those made while the job waited (or did not).
+
+        Raises ValueError for none.
+        """
         rows = [
             (now_s, half_s, most_s, ended_s)
             for job_id, now_s, half_s, most_s, was_waiting in self._predicted

@@ -20,7 +20,7 @@ from scheduler.simulator.reports.summary import Curves, curves_of, job_rows, sum
 
 @dataclass(frozen=True)
 class ComparedPolicy:
-    """A policy with its parameters, under the name by which the tables call it."""
+    """Holds a policy with its parameters, under the name by which the tables call it."""
 
     label: str
     policy: str
@@ -29,7 +29,10 @@ class ComparedPolicy:
 
 @dataclass(frozen=True)
 class PolicyRun:
-    """One simulation, judged. figures: as simulate writes them; rows: the jobs; rho: finish-time fairness by job."""
+    """Holds the judgement of one simulation.
+
+    figures: as simulate writes them; rows: the jobs; rho: finish-time fairness by job.
+    """
 
     label: str
     trace: str
@@ -42,7 +45,8 @@ class PolicyRun:
 
 
 def compared_policies(names: str, parameters: Mapping[str, Any]) -> list[ComparedPolicy]:
-    """Of "fifo,las,short=las" and {"short.limits": [600]}: a label may stand before the policy's name.
+    """Returns the policies of "fifo,las,short=las" and {"short.limits": [600]}: a label may stand before the policy's
+    name.
 
     Raises ValueError for a policy or parameter that does not exist, or a label that is there twice.
     """
@@ -64,13 +68,15 @@ def compared_policies(names: str, parameters: Mapping[str, Any]) -> list[Compare
 
 
 def alone_times(kind: EnvironmentKind, setting: Setting, *, period_s: float | None) -> dict[str, float]:
-    """Seconds of every job alone on the cluster, as a policy of fixed sizes runs it: the same for all entries."""
+    """Returns the seconds of every job alone on the cluster, as a policy of fixed sizes runs it: the same for all
+    entries.
+    """
     plain = replace(setting, policy="fifo")
     return alone_s(setting.trace, lambda trace: kind.make(replace(plain, trace=trace)), period_s=period_s)
 
 
 def fairness_of(outcome: SimulationOutcome, setting: Setting, alone: Mapping[str, float]) -> dict[str, float]:
-    """Finish-time fairness by job."""
+    """Returns finish-time fairness by job."""
     asked = {job.id: job.n_gpus for job in setting.trace.jobs}
     return finish_time_fairness(outcome, alone_s=alone, n_asked=asked, n_gpus=setting.cluster.n_gpus)
 
@@ -85,7 +91,7 @@ def play(
     stopwatch: Callable[[], float] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[PolicyRun, SimulationOutcome]:
-    """Simulate it and judge it. Raises ValueError if a job that was submitted did not complete."""
+    """Simulates an entry and judges it. Raises ValueError if a job that was submitted did not complete."""
     environment = kind.make(replace(setting, policy=entry.policy))
     outcome = simulate(
         environment,
@@ -110,7 +116,9 @@ def play(
 
 
 def table(runs: Iterable[PolicyRun]) -> list[dict[str, Any]]:
-    """A row for every entry: means over traces and seeds. sd_s: of the averages; times_best: of the best average.
+    """Returns a row for every entry: means over traces and seeds.
+
+    sd_s: of the averages; times_best: of the best average.
 
     worst_rho: of the job that was treated worst in all.
     """

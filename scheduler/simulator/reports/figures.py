@@ -23,12 +23,12 @@ FORMATS = ("png", "svg")
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is there."""
+    """Returns whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def compared(curves: Mapping[str, Curves]) -> dict[str, bytes]:
-    """The figures of one or several policies, by file name."""
+    """Returns the figures of one or several policies, by file name."""
     files: dict[str, bytes] = {}
     files |= _drawn(
         "jct_cdf", lambda ax: _cumulative(ax, {k: c.jct_s for k, c in curves.items()}, "completion time, s")
@@ -43,8 +43,8 @@ def compared(curves: Mapping[str, Curves]) -> dict[str, bytes]:
 
 
 def gantt(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], name: str = "gantt") -> dict[str, bytes]:
-    """Which job held which GPU when; coloured by tenant, or by job where there is one tenant. Empty for a huge
-    cluster.
+    """Returns a chart of which job held which GPU when, coloured by tenant, or by job where there is one tenant; empty
+    for a huge cluster.
     """
     if sum(node.n_gpus for node in nodes) > MOST_GPUS_DRAWN:
         return {}
@@ -52,12 +52,12 @@ def gantt(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], name: st
 
 
 def averages(rows: Sequence[tuple[str, float, float]]) -> dict[str, bytes]:
-    """Bars of (policy, mean of the average completion times, their standard deviation)."""
+    """Returns bars of (policy, mean of the average completion times, their standard deviation)."""
     return _drawn("avg_jct", lambda ax: _bars(ax, rows))
 
 
 def cumulative(name: str, values: Mapping[str, Sequence[float]], label: str) -> dict[str, bytes]:
-    """The share of jobs up to each value, a line for every name in values."""
+    """Returns a chart of the share of jobs up to each value, with a line for every name in values."""
     return _drawn(name, lambda ax: _cumulative(ax, values, label))
 
 

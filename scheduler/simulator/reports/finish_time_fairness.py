@@ -25,7 +25,7 @@ _APART_S = 1e8  # no job takes longer alone
 
 
 def alone_s(trace: Trace, make: Callable[[Trace], Environment], *, period_s: float | None = None) -> dict[str, float]:
-    """What every job would take with the whole cluster to itself, at the size it asks for, by job.
+    """Returns the seconds that every job would take with the whole cluster to itself, at the size it asks for, by job.
 
     make: the environment of a trace. Played as one simulation in which the jobs come one long after the other.
     """
@@ -37,7 +37,10 @@ def alone_s(trace: Trace, make: Callable[[Trace], Environment], *, period_s: flo
 def finish_time_fairness(
     outcome: SimulationOutcome, *, alone_s: Mapping[str, float], n_asked: Mapping[str, int], n_gpus: int
 ) -> dict[str, float]:
-    """rho by job: 1 = as on its fair share, above 1 = later. n_asked: GPUs that the job asks for; n_gpus: there are."""
+    """Returns rho by job: 1 = as on its fair share, above 1 = later.
+
+    n_asked: GPUs that the job asks for; n_gpus: those of the cluster. Source: Themis (NSDI '20).
+    """
     histories = {job_id: history for job_id, history in outcome.histories.items() if history.ended_at_s is not None}
     since_J = np.array([history.submitted_at_s for history in histories.values()])
     to_J = np.array([history.ended_at_s for history in histories.values()], dtype=float)

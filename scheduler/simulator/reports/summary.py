@@ -17,9 +17,9 @@ from scheduler.simulator.outcome import JobHistory, SimulationOutcome
 
 
 def summary(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot]) -> dict[str, Any]:
-    """The figures of one simulation; seconds, but for decision_ms. JSON values only.
+    """Returns the figures of one simulation as JSON values; times are in seconds, but decision_ms in milliseconds.
 
-    utilisation: GPU-seconds in which somebody held a GPU, of those there were; n_per_gpu: how many held it then.
+    utilisation: GPU-seconds in which a GPU was held, of those there were; n_per_gpu: how many jobs held it then.
     Raises ValueError if a job that was submitted did not complete.
     """
     unfinished = [job_id for job_id, history in outcome.histories.items() if history.jct_s is None]
@@ -55,7 +55,7 @@ def summary(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot]) -> dic
 
 
 def job_rows(outcome: SimulationOutcome, *, rho: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
-    """A row for every job, in the order of submission. waited_s: without GPUs; gpu_s: held, starts included.
+    """Returns a row for every job, in the order of submission. waited_s: without GPUs; gpu_s: held, starts included.
 
     rho: finish-time fairness by job, where it was worked out.
     """
@@ -82,7 +82,7 @@ def job_rows(outcome: SimulationOutcome, *, rho: Mapping[str, float] | None = No
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]], *, names: Sequence[str] = ()) -> str:
-    """The rows as CSV under these names, else the first row's; None is an empty cell."""
+    """Returns the rows as CSV under these names, else the first row's; None is an empty cell."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names) or (list(rows[0]) if rows else []), lineterminator="\n")
     writer.writeheader()
@@ -91,7 +91,7 @@ def csv_of(rows: Sequence[Mapping[str, Any]], *, names: Sequence[str] = ()) -> s
 
 
 def markdown_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as a Markdown table under the first row's names; large numbers without decimals."""
+    """Returns the rows as a Markdown table under the first row's names; large numbers without decimals."""
     names = list(rows[0]) if rows else []
     lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
     lines += [f"| {' | '.join(_words(row.get(name)) for name in names)} |" for row in rows]
@@ -99,7 +99,7 @@ def markdown_of(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def busy_intervals(outcome: SimulationOutcome) -> tuple[Floats, Floats]:
-    """(since_I, to_I): for every GPU the stretches in which somebody held it, once where several share it."""
+    """Returns (since_I, to_I): the stretches in which each GPU was held, once where several jobs share it."""
     numbers: dict[tuple[str, int], int] = {}
     found = []
     for history in outcome.histories.values():
@@ -119,7 +119,9 @@ def busy_intervals(outcome: SimulationOutcome) -> tuple[Floats, Floats]:
 def utilisation_curve(
     outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], n_bins: int = 200
 ) -> tuple[Floats, Floats]:
-    """(at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the end."""
+    """Returns (at_B, share_B): the share of GPUs held, averaged over equal stretches from the first submission to the
+    end.
+    """
     began_s = min(history.submitted_at_s for history in outcome.histories.values())
     edges = np.linspace(began_s, max(_last_end_s(outcome), began_s + 1e-9), n_bins + 1)
     since_I, to_I = busy_intervals(outcome)
@@ -129,7 +131,7 @@ def utilisation_curve(
 
 
 def jobs_curve(outcome: SimulationOutcome, *, n_bins: int = 200) -> tuple[Floats, Floats]:
-    """(at_B, n_jobs_B): jobs submitted and not ended, averaged over equal stretches."""
+    """Returns (at_B, n_jobs_B): jobs submitted and not ended, averaged over equal stretches."""
     histories = list(outcome.histories.values())
     since_J = np.array([history.submitted_at_s for history in histories])
     to_J = np.array([_end_of(history, outcome) for history in histories])
@@ -139,7 +141,7 @@ def jobs_curve(outcome: SimulationOutcome, *, n_bins: int = 200) -> tuple[Floats
 
 @dataclass(frozen=True)
 class Curves:
-    """What the figures of one policy are drawn from. utilisation, jobs: (at_B in seconds, value_B)."""
+    """Holds what the figures of one policy are drawn from. utilisation, jobs: (at_B in seconds, value_B)."""
 
     jct_s: Sequence[float]
     rho: Sequence[float]
@@ -148,6 +150,7 @@ class Curves:
 
 
 def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], rho: Mapping[str, float]) -> Curves:
+    """Returns what the figures of one policy are drawn from."""
     return Curves(
         [history.jct_s for history in outcome.histories.values() if history.jct_s is not None],
         list(rho.values()),
@@ -157,14 +160,14 @@ def curves_of(outcome: SimulationOutcome, *, nodes: Sequence[NodeSnapshot], rho:
 
 
 def curve_rows(curves: Curves) -> list[dict[str, float]]:
-    """The curves over time as rows: seconds, share of GPUs held, jobs in the cluster."""
+    """Returns the curves over time as rows: seconds, share of GPUs held, jobs in the cluster."""
     at_B, share_B = curves.utilisation
     found = zip(at_B.tolist(), share_B.tolist(), curves.jobs[1].tolist(), strict=True)
     return [{"at_s": at_s, "utilisation": share, "jobs": n} for at_s, share, n in found]
 
 
 def job_seconds(at_T: Floats, since_I: Floats, to_I: Floats) -> Floats:
-    """For each instant the seconds of all the intervals that lie before it."""
+    """Returns, for each instant, the seconds of all the intervals before it."""
     return _passed(at_T, np.sort(since_I)) - _passed(at_T, np.sort(to_I))
 
 

@@ -22,7 +22,9 @@ _BYTES = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 
 @dataclass(frozen=True)
 class Cluster:
-    """tenants: with their quota; empty where every tenant may use everything. name: of its file, for errors."""
+    """Holds a cluster. tenants: with their quota; empty where every tenant may use everything. name: of its file, for
+    errors.
+    """
 
     nodes: tuple[NodeSnapshot, ...]
     racks: tuple[RackSnapshot, ...]
@@ -31,6 +33,7 @@ class Cluster:
 
     @property
     def n_gpus(self) -> int:
+        """Returns the number of GPUs on all nodes."""
         return sum(node.n_gpus for node in self.nodes)
 
 
@@ -46,7 +49,7 @@ def uniform_cluster(
     uplink_bps: float = float("inf"),
     name: str = "the cluster",
 ) -> Cluster:
-    """Alike nodes in equal racks, filled one after the other."""
+    """Returns a cluster of alike nodes in equal racks, filled one after the other."""
     per_rack = -(-n_nodes // n_racks)
     nodes = tuple(
         NodeSnapshot(f"n{i}", f"r{i // per_rack}", gpu_type, n_gpus, cpus, memory_bytes, nic_bps)
@@ -56,7 +59,10 @@ def uniform_cluster(
 
 
 def read_nxgy(text: str, *, name: str) -> Cluster:
-    """A row: switches, nodes a switch, and GPUs, CPUs and GB of memory a node."""
+    """Returns the cluster of one row: switches, nodes per switch, and GPUs, CPUs and GB of memory per node.
+
+    Raises BadInput.
+    """
     rows = list(Rows(text, name=name, columns=NXGY_COLUMNS))
     if not rows:
         raise BadInput(name, 2, f"there is no row below the header {','.join(NXGY_COLUMNS)}")
@@ -78,7 +84,8 @@ def read_nxgy(text: str, *, name: str) -> Cluster:
 
 
 def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
-    """MLHub's cluster file: {racks: [{name, uplink, nodes: [{name, gpu_type, slots, cpus, memory, nic}]}]}.
+    """Returns the cluster of MLHub's cluster file, {racks: [{name, uplink, nodes: [{name, gpu_type, slots, cpus,
+    memory, nic}]}]}.
 
     count: n on a node makes n of them, numbered. Tenants with their quota may stand under tenants. Raises BadInput that
     names the rack, node or tenant and what is wrong.
@@ -110,7 +117,7 @@ def cluster_from_mapping(value: Any, *, name: str) -> Cluster:
 
 
 def cluster_to_mapping(cluster: Cluster) -> dict[str, Any]:
-    """What cluster_from_mapping reads, without the tenants; alike nodes of a rack are listed one by one."""
+    """Returns what cluster_from_mapping() reads, without the tenants; alike nodes of a rack are listed one by one."""
     return {
         "racks": [
             {

@@ -31,7 +31,7 @@ MURI_COLUMNS = (
 
 
 def read_trace(text: str, *, name: str) -> Trace:
-    """The trace of a file's text. Raises BadInput, naming the file and the row."""
+    """Returns the trace of a file's text. Raises BadInput, naming the file and the row."""
     if text.lstrip().startswith(("{", "[")):
         return _read_mlhub_json(text, name)
     lines = text.strip().splitlines()
@@ -54,7 +54,7 @@ def read_trace(text: str, *, name: str) -> Trace:
 
 
 def trace_to_csv(trace: Trace) -> str:
-    """The trace in MLHub's own format."""
+    """Returns the trace in MLHub's own format."""
     names = (*MLHUB_COLUMNS, "tenant", "model", "priority", "min_gpus", "max_gpus", *MLHUB_EXTRAS)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -22,12 +22,12 @@ GAVEL_CELLS = (
 
 
 def is_gavel(first_line: str) -> bool:
-    """No other format has tabs."""
+    """Returns whether the text is such a trace: no other format has tabs."""
     return "\t" in first_line
 
 
 def read_gavel(text: str, *, name: str) -> Trace:
-    """Every job of the trace, of one GPU or several; ids are their numbers, from 0, as Gavel has them.
+    """Returns every job of the trace, of one GPU or several; ids are their numbers, from 0, as Gavel has them.
 
     model: the job type. duration_s is 0: the environment determines how long the steps take. A weight of 2 is a
     priority of 1, of 4 one of 2, and so on. extra: total_steps, and slo_s where there is one.

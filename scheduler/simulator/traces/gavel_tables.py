@@ -24,7 +24,9 @@ Sized = tuple[str, int]  # a job type, and its GPUs
 
 @dataclass(frozen=True)
 class SharingTables:
-    """rates: steps/s by (type of GPU, job type, GPUs, is on several servers), those above 0 only.
+    """Holds measured speeds.
+
+    rates: steps/s by (type of GPU, job type, GPUs, is on several servers), those above 0 only.
 
     norms: speeds together, relative to alone, by (type of GPU, one, other), in both orders; (0, 0): they do not
     fit, or were not measured, which the tables do not distinguish. name: of the folder, for errors.
@@ -35,36 +37,45 @@ class SharingTables:
     norms: Mapping[tuple[str, Sized, Sized], tuple[float, float]]
 
     def rate(self, job: Sized, *, gpu_type: str, is_spread: bool) -> float | None:
-        """Steps/s alone; where only the other way to lie was measured, as in that one. None: it does not run there."""
+        """Returns steps/s alone, from the other kind of placement where only that was measured; None: it does not run
+        there.
+        """
         ways = ((gpu_type, *job, way) for way in (is_spread, not is_spread))
         return next((self.rates[way] for way in ways if way in self.rates), None)
 
     def together(self, one: Sized, other: Sized, *, gpu_type: str) -> tuple[float, float]:
-        """Speeds of two on the very same GPUs; (0, 0) for those that cannot be there together, as far as is known."""
+        """Returns the speeds of two on the same GPUs; (0, 0) for those that cannot be there together, as far as is
+        known.
+        """
         return self.norms.get((gpu_type, one, other), NOT_TOGETHER)
 
     @cached_property
     def job_types(self) -> tuple[str, ...]:
+        """Returns the job types that were measured."""
         return tuple(sorted({job_type for _, job_type, _, _ in self.rates}))
 
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
+        """Returns the types of GPU that were measured."""
         return tuple(sorted({gpu_type for gpu_type, _, _, _ in self.rates}))
 
     @cached_property
     def sharers(self) -> frozenset[tuple[str, Sized]]:
-        """The job types that were measured in pairs, with the GPU type."""
+        """Returns the job types that were measured in pairs, with the GPU type."""
         return frozenset((gpu_type, one) for (gpu_type, one, _), norms in self.norms.items() if min(norms) > 0)
 
     def sizes(self, job_type: str, gpu_type: str = "") -> tuple[int, ...]:
-        """Numbers of GPUs on which it was measured, on that type (none given: on any)."""
+        """Returns the numbers of GPUs on which the job type was measured, on that type (none given: on any)."""
         wanted = {n for t, known, n, _ in self.rates if known == job_type and gpu_type in ("", t)}
         return tuple(sorted(wanted))
 
 
 @lru_cache(maxsize=4)
 def read_sharing(isolated: tuple[str, str], pairs: tuple[tuple[str, str], ...], *, name: str) -> SharingTables:
-    """isolated, pairs: names of files and their texts. Raises BadInput."""
+    """Returns the tables.
+
+    isolated, pairs: names of files and their texts. Raises BadInput for rows that cannot be used.
+    """
     norms: dict[tuple[str, Sized, Sized], tuple[float, float]] = {}
     for file, text in pairs:
         for row in Rows(text, name=file, columns=PAIR_COLUMNS):

@@ -9,7 +9,7 @@ POLLUX_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 
 
 def read_pollux(text: str, *, name: str) -> Trace:
-    """A workload of Pollux' artifact. duration_s is 0: the environment determines how long a job takes."""
+    """Returns a workload of Pollux' artifact. duration_s is 0: the environment determines how long a job takes."""
     jobs = []
     for row in Rows(text, name=name, columns=POLLUX_COLUMNS):
         job = TraceJob(

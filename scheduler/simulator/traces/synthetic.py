@@ -32,9 +32,9 @@ MOST_OF_CLUSTER = 4  # no job asks for more than a fourth of the cluster
 
 @dataclass(frozen=True)
 class Family:
-    """Jobs of one kind. median_s: half are shorter; is_elastic: trains on fewer or more GPUs, too; sizes: the only
-    numbers of GPUs that it may ask for, 1 among them (none given: any).
+    """Describes jobs of one kind. median_s: half are shorter; is_elastic: they train on fewer or more GPUs, too.
 
+    sizes: the only numbers of GPUs that a job may ask for, 1 among them (none given: any).
     step_s: of one step at the size that is asked for; parameters_bytes: of one gradient, here of networks that are
     used for such work: ResNet-18, VGG-16, BERT-base, DeepSpeech2, NCF, in float32.
     """
@@ -48,7 +48,7 @@ class Family:
     sizes: tuple[int, ...] = ()
 
     def size(self, wished: int) -> int:
-        """The largest that is not larger than wished."""
+        """Returns the largest size that is not larger than the given one."""
         return max((n for n in self.sizes if n <= wished), default=1) if self.sizes else wished
 
 
@@ -63,7 +63,10 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class DayTenant:
-    """share: of the submissions. peak_h: the hour in which it submits most. weight, guarantee: GPUs, for its quota."""
+    """Describes a tenant.
+
+    share: of the submissions. peak_h: the hour in which it submits most. weight, guarantee: GPUs, for its quota.
+    """
 
     name: str
     share: float = 1.0
@@ -83,7 +86,7 @@ def made_up_day(
     families: Sequence[Family] = FAMILIES,
     sizes: Mapping[int, float] = SIZES,
 ) -> Trace:
-    """A trace of n_jobs jobs. load: GPU-seconds asked for, of those that n_gpus GPUs have in these hours.
+    """Returns a trace of n_jobs jobs. load: GPU-seconds asked for, of those that n_gpus GPUs have in these hours.
 
     sizes: shares of the submissions by number of GPUs. Raises ValueError for numbers from which no day can be made.
     """
@@ -114,13 +117,13 @@ def made_up_day(
 
 
 def measured_families(tables: SharingTables, *, gpu_type: str = STANDARD_TYPE) -> tuple[Family, ...]:
-    """A family for every job type that was measured on that GPU, all alike often and long."""
+    """Returns a family for every job type that was measured on that GPU, all alike often and long."""
     there = (job_type for job_type in tables.job_types if 1 in tables.sizes(job_type, gpu_type))
     return tuple(Family(one, 1.0, MEASURED_MEDIAN_S, False, 0.0, 0, tables.sizes(one, gpu_type)) for one in there)
 
 
 def quota_of(tenants: Sequence[DayTenant]) -> list[dict[str, Any]]:
-    """The tenants as a cluster file names them; a tenant without a guarantee has none there."""
+    """Returns the tenants as a cluster file names them; a tenant without a guarantee has none there."""
     return [{"name": t.name, "weight": t.weight} | ({"guarantee": t.guarantee} if t.guarantee else {}) for t in tenants]
 
 

@@ -18,7 +18,10 @@ _DEFAULTS = {f.name: f.default for f in fields(TenantSnapshot)}
 
 
 def tenants_from_list(value: Any, *, name: str, n_gpus: int) -> tuple[TenantSnapshot, ...]:
-    """[{name, parent, weight, max_gpus, ...}]. Raises BadInput that names the tenant and what is wrong with it."""
+    """Returns the tenants of [{name, parent, weight, max_gpus, ...}].
+
+    Raises BadInput that names the tenant and what is wrong with it.
+    """
     if not isinstance(value, list) or not all(isinstance(one, Mapping) and one.get("name") for one in value):
         raise BadInput(name, None, "expected a list under tenants:, each with a name")
     found: dict[str, TenantSnapshot] = {}
@@ -43,7 +46,7 @@ def tenants_from_list(value: Any, *, name: str, n_gpus: int) -> tuple[TenantSnap
 
 
 def tenants_of(trace: Trace, known: Sequence[TenantSnapshot], *, cluster: str) -> tuple[TenantSnapshot, ...]:
-    """The cluster's tenants; where it names none, one without limits for every tenant of the trace.
+    """Returns the cluster's tenants; where it names none, one without limits for every tenant of the trace.
 
     Raises BadInput for a job of a tenant that is not there, or of one that may never use so many GPUs.
     """

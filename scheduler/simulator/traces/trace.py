@@ -13,7 +13,7 @@ MOST = 1e15  # of anything: thirty million years in seconds; sums of squares sta
 
 
 class BadInput(ValueError):  # noqa: N818 (the name states what is wrong)
-    """A trace, cluster or data file that cannot be used; one line with file, row and remedy."""
+    """Refuses a trace, cluster or data file that cannot be used, in one line with file, row and remedy."""
 
     def __init__(self, name: str, row: int | None, problem: str) -> None:
         super().__init__(f"{name}{f', row {row}' if row is not None else ''}: {problem}")
@@ -26,7 +26,9 @@ class BadInput(ValueError):  # noqa: N818 (the name states what is wrong)
 
 @dataclass(frozen=True)
 class TraceJob:
-    """duration_s: at n_gpus, alone. min_gpus below n_gpus or max_gpus above: elastic. extra: the format's own.
+    """Describes a job of a trace.
+
+    duration_s: at n_gpus, alone. min_gpus below n_gpus or max_gpus above: elastic. extra: the format's own.
 
     row: where it is in its file, for errors.
     """
@@ -46,7 +48,7 @@ class TraceJob:
 
 @dataclass(frozen=True)
 class Trace:
-    """format: which reader understood it."""
+    """Holds the jobs of a trace. format: which reader understood it."""
 
     name: str
     format: str
@@ -54,7 +56,10 @@ class Trace:
 
 
 class Rows:
-    """The rows of a CSV with a header, with good errors. Row numbers count from 1 for the header, as editors do."""
+    """Reads the rows of a CSV with a header, with good errors.
+
+    Row numbers count from 1 for the header, as editors do.
+    """
 
     def __init__(self, text: str, *, name: str, columns: tuple[str, ...]) -> None:
         self.name = name
@@ -80,23 +85,25 @@ class Rows:
 
 @dataclass(frozen=True)
 class Row:
-    """One row's cells by column."""
+    """Holds one row's cells by column."""
 
     name: str
     number_in_file: int
     cells: Mapping[str, Any]
 
     def text(self, column: str) -> str:
+        """Returns the cell without spaces around it; "" where the row has none."""
         return str(self.cells.get(column) or "").strip()
 
     def whole(self, column: str, *, least: int = 0) -> int:
-        """Raises BadInput for what is not a whole number, or below the least."""
+        """Returns the cell as a whole number. Raises BadInput for any other, or one below the least."""
         value = self.number(column, least=least)
         if value != int(value):
             raise BadInput(self.name, self.number_in_file, f"{column} is {self.text(column)!r}; it must be whole")
         return int(value)
 
     def number(self, column: str, *, least: float = 0.0) -> float:
+        """Returns the cell as a finite number. Raises BadInput for any other, or one below the least."""
         try:
             value = float(self.text(column))
         except ValueError:
@@ -112,7 +119,7 @@ class Row:
 
 
 def unique_jobs(name: str, jobs: list[tuple[int, TraceJob]]) -> tuple[TraceJob, ...]:
-    """The jobs, given with their rows. Raises BadInput for an id that is there twice, or for none at all."""
+    """Returns the jobs, given with their rows. Raises BadInput for an id that is there twice, or for none at all."""
     seen: dict[str, int] = {}
     for row, job in jobs:
         if job.id in seen:

@@ -87,6 +87,22 @@ assert hvd.remove_process_set(more) and not hvd.remove_process_set(hvd.global_pr
 hvd.shutdown()
 """
 
+LATE = """
+import time
+import torch
+import horovod.torch as hvd
+
+hvd.init()
+late = hvd.rank() == 2
+if late:
+    time.sleep(1)  # rank 0, whose process holds the workers' store, has nothing more to do by then
+pair = hvd.add_process_set([1, 2])
+if pair.included():
+    assert hvd.allreduce(torch.tensor([float(hvd.rank())]), process_set=pair).item() == 1.5
+if LEAVES:
+    hvd.shutdown()
+"""
+
 SPARSE = """
 import torch
 import horovod.torch as hvd
@@ -202,6 +218,13 @@ def _alone() -> list[list[float]]:
 def test_two_sets_of_two_workers_speak_among_themselves(tmp_path: Path) -> None:
     found = gang(tmp_path, SETS)
     found.start(n_workers=4)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+
+
+@pytest.mark.parametrize("is_explicit", [True, False])
+def test_the_worker_that_holds_the_store_leaves_last(is_explicit: bool, tmp_path: Path) -> None:
+    found = gang(tmp_path, LATE.replace("LEAVES", str(is_explicit)))
+    found.start(n_workers=3)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 

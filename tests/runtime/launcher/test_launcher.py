@@ -18,7 +18,13 @@ from typing import Any
 
 import pytest
 
-from mlhub.runtime.launcher.ingest_api import IngestApi
+from mlhub.runtime.launcher.ingest_api import (
+    MAX_RETRY_AFTER_S,
+    IngestApi,
+    IngestUnavailableError,
+    RefusedError,
+    StorageQuotaError,
+)
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
@@ -28,7 +34,10 @@ from tests.runtime.scripts.test_script import gang as script_gang
 
 @dataclass
 class Ingest:
-    """An ingest API in memory. is_away: 503. is_fenced: 410. forget(n): as if only the first n lines had come."""
+    """An ingest API in memory. is_away: 503. is_fenced: 410. forget(n): as if only the first n lines had come.
+
+    refusals: 429 with these values of Retry-After, one a request.
+    """
 
     url: str = ""
     streams: dict[str, list[Any]] = field(default_factory=dict)
@@ -36,6 +45,8 @@ class Ingest:
     is_away: bool = False
     is_fenced: bool = False
     n_requests: int = 0
+    refusals: list[str] = field(default_factory=list)
+    problem: dict[str, str] | None = None  # the answer 422 to every artifact
     drop_answers: int = 0  # that many batches are stored and their answer lost
 
     def forget(self, stream: str, n: int) -> None:
@@ -65,7 +76,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
-        if not self._is_refused():
+        if self.ingest.problem is not None:
+            self._answer(422, self.ingest.problem)
+        elif not self._is_refused():
             self.ingest.artifacts[self.path.rpartition("/")[2]] = content
             self._answer(201, {})
 
@@ -73,11 +86,16 @@ class Handler(BaseHTTPRequestHandler):
         if self.ingest.is_away or self.ingest.is_fenced:
             self._answer(503 if self.ingest.is_away else 410, {})
             return True
+        if self.ingest.refusals:
+            self._answer(429, {}, retry_after=self.ingest.refusals.pop(0))
+            return True
         return False
 
-    def _answer(self, status: int, content: dict[str, Any]) -> None:
+    def _answer(self, status: int, content: dict[str, Any], *, retry_after: str = "") -> None:
         body = json.dumps(content).encode()
         self.send_response(status)
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -137,6 +155,36 @@ def test_what_was_reported_while_the_api_was_away_arrives_when_it_is_back(ingest
     ingest.is_away = False
     assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams == {"log": ["first", "second"], "reports": [{"type": "phase"}]}
+
+
+def test_a_pod_that_reports_too_fast_waits_and_loses_nothing(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.refusals = ["0", "1"]
+    ship = Ship(ingest, tmp_path)
+    ship.say(*(f"line {i}" for i in range(1500)))
+    assert ship.shipper.drain(timeout_s=20)
+    assert ingest.streams["log"] == [f"line {i}" for i in range(1500)]
+    assert ingest.refusals == []
+
+
+def test_an_artifact_over_the_storage_quota_is_told_from_other_refusals(ingest: Ingest, tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    file.write_bytes(b"weights")
+    api = IngestApi(ingest.url, "attempt", "token")
+    ingest.problem = {"code": "quota_exceeded", "detail": "A may store 10 bytes."}
+    with pytest.raises(StorageQuotaError, match="A may store 10 bytes"):
+        api.put_artifact(file.name, file, sha256="0" * 64)
+    ingest.problem = {"code": "hash_mismatch", "detail": "Other bytes."}
+    with pytest.raises(RefusedError, match="hash_mismatch") as refused:
+        api.put_artifact(file.name, file, sha256="0" * 64)
+    assert not isinstance(refused.value, StorageQuotaError)
+
+
+@pytest.mark.parametrize(("asked", "waited_s"), [("7", 7.0), ("86400", MAX_RETRY_AFTER_S), ("soon", 0.0)])
+def test_a_refusal_says_how_long_to_wait_within_bounds(ingest: Ingest, asked: str, waited_s: float) -> None:
+    ingest.refusals = [asked]
+    with pytest.raises(IngestUnavailableError) as refused:
+        IngestApi(ingest.url, "attempt", "token").send_lines(role="worker", index=0, stream="log", first=0, lines=["a"])
+    assert refused.value.retry_after_s == waited_s
 
 
 def test_an_api_that_lost_lines_gets_them_again(ingest: Ingest, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from torch import nn
 from mlhub.runtime.checkpoints.optimizer_state import merge, total_residual
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
 from mlhub.runtime.errors import PeerLostError
+from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, plan_shards
 from mlhub.runtime.ps.server.aggregator import AggregatorShard, leaf_plan
@@ -131,9 +132,10 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
     def act(worker, client, weights, gradient):
         for step in range(4):
             gradient[:] = gradients[step, worker]
-            assert client.exchange(flags=worker == 3, value=0.5) == (1, 0.5 * N_WORKERS)
-        assert client.total([1.0, worker]) == [N_WORKERS, sum(range(N_WORKERS))]
-        assert client.total([2.0]) == [2.0 * N_WORKERS]
+            agreed = client.exchange(report=StepAgreement(stop=worker == 3, value=0.5))
+            assert agreed == StepAgreement(stop=True, value=0.5 * N_WORKERS)
+        assert client.coordination.total([1.0, worker]) == [N_WORKERS, sum(range(N_WORKERS))]
+        assert client.coordination.total([2.0]) == [2.0 * N_WORKERS]
         return weights
 
     tree = TreeGang(n_elements)
@@ -144,9 +146,9 @@ def test_a_tree_makes_the_weights_of_flat_bsp_and_its_roots_receive_a_gradient_a
     assert not flat.errors
     assert all(torch.equal(found[0], weights) for weights in found)
     torch.testing.assert_close(found[0], expected[0], rtol=0, atol=1e-6)
-    received = [server._shard.bytes_pushed for server in tree.servers[:N_ROOTS]]
+    received = [server.shard.bytes_pushed for server in tree.servers[:N_ROOTS]]
     assert sum(received) == 4 * N_LEAVES * n_elements * 4
-    assert flat.servers[0]._shard.bytes_pushed == 4 * N_WORKERS * n_elements * 4
+    assert flat.servers[0].shard.bytes_pushed == 4 * N_WORKERS * n_elements * 4
 
 
 @pytest.mark.parametrize("n_elements", [11, CHUNK_ELEMENTS + 17])
@@ -161,11 +163,11 @@ def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
             gradient[:] = gradients[step, worker]
             client.exchange()
         client.send_residuals()
-        client.total([0.0])
+        client.coordination.total([0.0])
         if worker == 0:
             client.take_snapshot()
             client.write_snapshot(tmp_path)
-        client.total([0.0])
+        client.coordination.total([0.0])
         return weights
 
     tree = TreeGang(n_elements, compression="top_k", density=0.2)
@@ -177,7 +179,7 @@ def test_a_tree_of_compressed_pushes_loses_nothing_and_checkpoints_the_residual(
     residual = total_residual(merge({**files[0], **files[1]}))["w"]
     assert residual.count_nonzero() > 0
     torch.testing.assert_close(residual - weights[0], gradients.sum((0, 1)), rtol=0, atol=1e-4)
-    received = sum(server._shard.bytes_pushed for server in tree.servers[:N_ROOTS])
+    received = sum(server.shard.bytes_pushed for server in tree.servers[:N_ROOTS])
     assert received < 4 * N_LEAVES * n_elements * 4 * 0.5
 
 
@@ -193,7 +195,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
         thread.start()
     for thread in threads:
         thread.join(20)
-    threading.Timer(0.1, clients[3]._links[0].connections.training.close).start()
+    threading.Timer(0.1, clients[3].close, kwargs={"leaves": False}).start()
     ended: list[int] = []
 
     def exchange(worker: int) -> None:
@@ -217,7 +219,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
 
 @pytest.mark.dist
 def test_processes_in_a_tree_train_and_resume_in_another_shape(tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=20, batch_size=10, strategy={"name": "rudra-adv", "leaves": 2})
+    training = TrainingSpec(epochs=8, batch_size=10, strategy={"name": "rudra-adv", "leaves": 2})
     tree = processes.Gang(tmp_path, processes.write_blobs(tmp_path / "blobs.npz", n=400), training=training)
     tree.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=4)
     tree.wait_for_step(20)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlhub.runtime.ps import rules
-from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue
+from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue, Outstanding
 from mlhub.runtime.ps.leases import BatchLease, LeasedWork, Leases
-from mlhub.runtime.ps.rules import Outstanding, Push
+from mlhub.runtime.ps.rules import Push
 from tests.runtime.shards import Gang
 
 
@@ -87,8 +87,8 @@ def test_two_workers_lose_no_push() -> None:
         for _ in range(50):
             pipeline.push(gradient, weight=1.0)
         pipeline.drain()
-        client.idle()
-        client.total([0.0])
+        client.coordination.idle()
+        client.coordination.total([0.0])
         client.pull()
         return weights
 
@@ -96,7 +96,7 @@ def test_two_workers_lose_no_push() -> None:
     assert not gang.errors
     assert torch.equal(found[0], found[1])
     assert found[0].tolist() == [-100.0] * 10
-    assert gang.servers[0]._shard.rule.n_pushes == 100
+    assert gang.servers[0].shard.rule.n_pushes == 100
 
 
 def test_what_was_under_way_when_a_worker_died_is_done_by_others() -> None:

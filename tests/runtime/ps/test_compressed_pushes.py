@@ -46,8 +46,8 @@ def test_what_the_servers_applied_and_what_workers_owe_is_all_that_was_computed(
         for step in range(4):
             gradient[:] = gradients[worker, step]
             client.exchange()
-        client.idle()
-        client.total([0.0])
+        client.coordination.idle()
+        client.coordination.total([0.0])
         client.pull()
         return weights, client._feedback.residual
 
@@ -64,11 +64,11 @@ def test_the_residual_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
         gradient[:] = torch.arange(11.0) * (worker + 1)
         client.exchange()
         client.send_residuals()
-        client.total([0.0])
+        client.coordination.total([0.0])
         if worker == 0:
             client.take_snapshot()
             client.write_snapshot(tmp_path)
-        client.total([0.0])
+        client.coordination.total([0.0])
         return client._feedback.residual
 
     residuals = gang.each(act)

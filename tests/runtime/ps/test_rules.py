@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlhub.runtime.ps import rules
-from mlhub.runtime.ps.rules import Outstanding, Push, Rule
+from mlhub.runtime.ps.client.bounded_delay import Outstanding
+from mlhub.runtime.ps.rules import Push, Rule
 from mlhub.runtime.ps.server.staleness import SCALES, compensate_adaptively, dynsgd, gupta, zhang
 from tests.runtime.virtual_gang import Delay, VirtualGang, pull_to, targets
 

@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from mlhub.runtime.errors import PeerLostError
+from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.leases import Backoff, BatchLease, WaitAtBarrier
-from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.frames import FrameError
 from mlhub.runtime.ps.wire.handshake import StrangerError
+from mlhub.runtime.ps.wire.messages import ChallengeReply, PushRequest
+from mlhub.runtime.ps.wire.transfer import receive, send
 from tests.runtime.shards import SECRET, Gang
 
 SIZES = [10, 2 * CHUNK_ELEMENTS + 17]
@@ -30,10 +32,10 @@ def test_bsp_gives_all_workers_the_same_weights_of_the_summed_gradients(n_elemen
     def act(worker, client, weights, gradient):
         for step in range(4):
             gradient[:] = (worker + 1) * (step + 1)
-            flags, value = client.exchange(flags=worker == 1, value=0.5)
-            assert (flags, value) == (1, 1.5)
+            agreed = client.exchange(report=StepAgreement(stop=worker == 1, value=0.5))
+            assert agreed == StepAgreement(stop=True, value=1.5)
             assert torch.equal(weights, torch.full_like(weights, -6.0 * sum(range(1, step + 2))))
-        assert client.total([1.0, worker]) == [3.0, 3.0]
+        assert client.coordination.total([1.0, worker]) == [3.0, 3.0]
         return weights
 
     found = gang.each(act)
@@ -55,7 +57,7 @@ def test_a_gang_on_one_machine_needs_no_tcp_and_trains_the_same(tcp_only: bool) 
             gradient[:] = gradients[step, worker]
             client.exchange()
         return weights, {
-            line.family for link in client._links for line in (link.connections.training, link.connections.weights)
+            line.family for link in client.links for line in (link.connections.training, link.connections.weights)
         }
 
     for weights, families in gang.each(act):
@@ -86,8 +88,8 @@ def test_every_push_counts_once_in_every_piece(strategy: dict, n_elements: int) 
         for _ in range(5):
             gradient[:] = -1.0 if strategy["name"] == "adag" else 1.0
             client.exchange()
-        client.idle()
-        client.total([0.0])
+        client.coordination.idle()
+        client.coordination.total([0.0])
         client.pull()
         return weights
 
@@ -131,14 +133,16 @@ def test_a_worker_that_dies_half_way_through_a_push_hurts_no_other_and_may_come_
     gang = Gang({"name": "asp"}, n_workers=2, n_elements=n)
     first, weights, gradient = gang.client(0)
     second, _, _ = gang.client(1)
-    frames.send_bytes(second._links[0].connections.training, Header(Operation.PUSH, n * 4, sender=1).pack())
-    frames.send_bytes(second._links[0].connections.training, bytes(CHUNK_ELEMENTS * 4 + 100))
-    second._links[0].connections.training.close()
+    push = PushRequest(
+        stop=False, checkpoint=False, version=0, value=0.0, weight=1.0, number=1, n_bytes=n * 4,
+    )  # fmt: skip
+    send(second.links[0].connections.training, push, memoryview(bytes(CHUNK_ELEMENTS * 4 + 100)))
+    second.close(leaves=False)
     gradient[:] = 1.0
     for _ in range(2):
         first.exchange()
     assert torch.equal(weights, torch.full_like(weights, -2.0))
-    until(lambda: 1 not in gang.servers[0]._present)
+    until(lambda: 1 not in gang.servers[0].workers.connected)
     again, theirs, _ = gang.client(1)
     assert torch.equal(theirs, weights)
     again.close()
@@ -151,7 +155,7 @@ def test_under_ssp_the_others_do_not_wait_for_the_dead() -> None:
     second, _, _ = gang.client(1)
     gradient[:] = 1.0
     first.exchange()
-    late = threading.Timer(0.2, second._links[0].connections.training.close)
+    late = threading.Timer(0.2, second.close, kwargs={"leaves": False})
     late.start()
     for _ in range(4):
         first.exchange()
@@ -163,7 +167,7 @@ def test_the_death_of_a_worker_under_bsp_ends_everybodys_wait() -> None:
     gang = Gang({"name": "bsp"}, n_workers=2)
     first, _, _ = gang.client(0)
     second, _, _ = gang.client(1)
-    threading.Timer(0.1, second._links[0].connections.training.close).start()
+    threading.Timer(0.1, second.close, kwargs={"leaves": False}).start()
     with pytest.raises(PeerLostError):
         first.exchange()
     until(lambda: bool(gang.errors))
@@ -177,12 +181,12 @@ def test_leased_batches_are_all_trained_on_and_all_workers_meet() -> None:
     def act(worker, client, weights, gradient):
         done, meetings = [], []
         while not meetings or meetings[-1].step < 20:
-            order = client.ask(flags=0)
+            order = client.coordination.lease(stop=False, checkpoint=False, n_under_way=0)
             if isinstance(order, Backoff):
-                order = client.wait_at_barrier()
+                order = client.coordination.wait_at_barrier()
             if isinstance(order, WaitAtBarrier):
                 meetings.append(order)
-                assert client.total([1.0]) == [3.0]
+                assert client.coordination.total([1.0]) == [3.0]
                 continue
             gradient[:] = 1.0
             client.exchange()
@@ -232,7 +236,7 @@ def test_strangers_are_refused() -> None:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: shard\r\nX-Padding: so that a whole header arrives\r\n\r\n")
         connection.settimeout(5)
         with pytest.raises(FrameError, match="refused"):
-            frames.receive_header(connection, Operation.CHALLENGE)
+            receive(connection, ChallengeReply)
     client, _, _ = gang.client(0)
     client.close()
 

@@ -83,17 +83,22 @@ def test_no_push_counts_twice_and_only_those_since_the_last_copy_are_lost(
 
 
 class Reborn:
-    """An assembly that dies and comes back from its journal, now and then just when it was about to answer."""
+    """A coordination that dies and is restored from its log, at times just when it was about to answer."""
 
     def __init__(self, work: BatchLease, n_workers: int, folder: Path, *, seed: int) -> None:
         self.work, self.n_workers, self.path, self.dice = work, n_workers, folder / "journal", random.Random(seed)
-        self.now = self._born()
-        self.now.keep(WriteAheadLog(self.path))
+        self._alive = self._born()
+        self.now.record_in(WriteAheadLog(self.path))
 
-    def _born(self) -> WorkerCoordination:
-        assembly = WorkerCoordination(self.n_workers, ShardCondition())
+    @property
+    def now(self) -> WorkerCoordination:
+        return self._alive[0]
+
+    def _born(self) -> tuple[WorkerCoordination, ShardCondition]:
+        waiting = ShardCondition()
+        assembly = WorkerCoordination(self.n_workers, waiting)
         assembly.leases = Leases(self.work, self.n_workers)
-        return assembly
+        return assembly, waiting
 
     def say(self, act: Callable[[WorkerCoordination], Any]) -> Any:
         while True:
@@ -103,19 +108,20 @@ class Reborn:
             except PeerLostError:
                 continue
             if self.dice.random() < 0.1:
-                self._die(assembly)
+                self.die(assembly)
             if assembly is self.now:
                 return answer
 
-    def _die(self, assembly: WorkerCoordination) -> None:
-        with assembly._waiting.changed:
-            if assembly is not self.now:
+    def die(self, assembly: WorkerCoordination) -> None:
+        now, waiting = self._alive
+        with waiting.changed:
+            if assembly is not now or assembly is not self.now:
                 return
             successor = self._born()
-            successor.restore(WriteAheadLog(self.path))
-            successor.keep(WriteAheadLog(self.path))
-            self.now = successor
-            assembly._waiting.fail("died")
+            successor[0].restore(WriteAheadLog(self.path))
+            successor[0].record_in(WriteAheadLog(self.path))
+            self._alive = successor
+            waiting.fail("died")
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 2))
@@ -132,7 +138,7 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
             own = torch.tensor([worker + 1.0]).double().numpy().tobytes()
             while met < work.steps:
                 about = {"stop": False, "checkpoint": False, "n_under_way": 0}
-                order = server.say(partial(WorkerCoordination.ask, worker=worker, number=numbers.next(), **about))
+                order = server.say(partial(WorkerCoordination.lease, worker=worker, number=numbers.next(), **about))
                 if isinstance(order, Backoff):
                     order = server.say(
                         partial(WorkerCoordination.wait_at_barrier, worker=worker, number=numbers.next())
@@ -161,13 +167,13 @@ def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: 
     server = Reborn(BatchLease(steps=12, steps_per_epoch=6), 1, tmp_path, seed=0)
     server.now.wait_at_barrier(0, 1)
     for number in range(2, 7):
-        server.now.ask(0, number, stop=False, checkpoint=False, n_under_way=0)
+        server.now.lease(0, number, stop=False, checkpoint=False, n_under_way=0)
     assert len((tmp_path / "journal").read_bytes().splitlines()) <= 4
     with (tmp_path / "journal").open("ab") as file:
-        file.write(b'["ask",0,')  # death in the middle of a line
+        file.write(b'["lease",0,')  # death in the middle of a line
     before = server.now
-    server._die(before)
-    assert server.now._state() == before._state()
+    server.die(before)
+    assert server.now.state() == before.state()
 
 
 def test_another_life_of_a_worker_repeats_nothing() -> None:
@@ -224,11 +230,11 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
         client.pull()
         for _ in range(n_pushes):
             client.exchange()
-        client.idle()
-        client.total([0.0])
+        client.coordination.idle()
+        client.coordination.total([0.0])
         client.pull()
         ends[worker] = weights
-        client.total([0.0])
+        client.coordination.total([0.0])
         client.close()
 
     threads = [threading.Thread(target=push, args=(worker,), daemon=True) for worker in range(2)]
@@ -278,6 +284,6 @@ def test_pushes_that_are_used_out_of_turn_all_count() -> None:
     chunk.apply([(0, 1.0, torch.ones(4), second)], version=2)
     chunk.apply([(0, 1.0, torch.ones(4), first)], version=1)
     assert chunk.weights.tolist() == [-2.0] * 4
-    chunk.take_up(chunk.keep(), version=2)
+    chunk.restore_copy(chunk.copy(), version=2)
     chunk.apply([(0, 1.0, torch.ones(4), second)], version=3)
     assert chunk.weights.tolist() == [-2.0] * 4

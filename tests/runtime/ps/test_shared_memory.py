@@ -6,16 +6,21 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
+from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.wire import frames, shared_memory
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.declaration import HEADER_BYTES
+from mlhub.runtime.ps.wire.frames import FrameError
+from mlhub.runtime.ps.wire.messages import SharedPushRequest, ShareMemoryRequest
 from mlhub.runtime.ps.wire.shared_memory import SharedBuffer
+from mlhub.runtime.ps.wire.transfer import call
 from tests.runtime.shards import Gang
 
 SEVERAL_CHUNKS = 2 * CHUNK_ELEMENTS + 100
@@ -88,7 +93,7 @@ def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
         gradient.fill_(2.0)
         sent.clear()
         client.exchange()
-        assert sum(sent) == 2 * frames.HEADER_BYTES, "a header there, and one back"
+        assert sum(sent) == 2 * HEADER_BYTES, "a header there, and one back"
         return weights.clone()
 
     (weights,) = gang.each(act)
@@ -96,37 +101,34 @@ def test_a_gradient_crosses_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(weights, torch.full((SEVERAL_CHUNKS,), -2.0))
 
 
-def offered(content: dict[str, int], n_bytes: int, *, is_sealed: bool) -> FrameError:
+def offered(offer: ShareMemoryRequest, n_bytes: int, *, is_sealed: bool) -> FrameError:
     """What a server answers to memory of so many bytes, offered as that."""
     ours, theirs = socket.socketpair()
     file = SharedBuffer(n_bytes // 8)._file if is_sealed else os.memfd_create("a stranger's")
     if not is_sealed:
         os.ftruncate(file, n_bytes)
     with ours, theirs:
-        frames.send_json(ours, Operation.SHARE, content)
         socket.send_fds(ours, [b"\0"], [file])
-        header = frames.receive_header(theirs, Operation.SHARE)
         with pytest.raises(FrameError) as refused:
-            shared_memory.take(theirs, header)
+            shared_memory.map_shared(theirs, offer)
     os.close(file)
     return refused.value
 
 
 def test_memory_that_may_shrink_or_is_shorter_than_declared_is_refused() -> None:
-    honest = {"n_elements": 10, "begin": 0, "end": 10}
+    honest = ShareMemoryRequest(n_elements=10, begin=0, end=10)
     assert "change its length" in str(offered(honest, 80, is_sealed=False))
     assert "not as long as declared" in str(offered(honest, 72, is_sealed=True))
-    assert "not as long as declared" in str(offered(honest | {"end": 11}, 80, is_sealed=True))
+    assert "not as long as declared" in str(offered(replace(honest, end=11), 80, is_sealed=True))
 
 
 def test_a_push_in_memory_that_was_not_shared_ends_the_connection() -> None:
     gang = Gang({"name": "asp"}, n_workers=1, tcp_only=True)
 
     def act(_: int, client: Client, *__: torch.Tensor) -> None:
-        header = Header(Operation.PUSH, 40, flags=frames.SHARED)
-        frames.send_bytes(client._links[0].connections.training, header.pack())
-        with pytest.raises(Exception, match=r"closed|broke|shared"):
-            frames.receive_header(client._links[0].connections.training, Operation.WEIGHTS)
+        push = SharedPushRequest(stop=False, checkpoint=False, version=0, value=0.0, weight=1.0, number=1)
+        with pytest.raises(PeerLostError, match=r"closed|broke"):
+            call(client.links[0].connections.training, push)
 
     gang.each(act)
     assert any("gone" in str(error) or "shared" in str(error) for error in gang.errors)

@@ -15,7 +15,7 @@ import torch
 
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
-from mlhub.runtime.ps.wire import frames
+from mlhub.runtime.ps.wire.declaration import MAGIC
 from mlhub.runtime.ps.wire.handshake import StrangerError
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DataPlane, SyncMode, TrainingSpec
@@ -35,8 +35,8 @@ def test_over_tls_every_push_counts_once(strategy: dict) -> None:
         for _ in range(4):
             client.exchange()
         client.push()
-        client.idle()
-        client.total([0.0])
+        client.coordination.idle()
+        client.coordination.total([0.0])
         client.pull()
         return weights
 
@@ -78,7 +78,7 @@ def test_what_passes_on_the_wire_can_be_read_only_in_the_clear(is_encrypted: boo
         [f"127.0.0.1:{tap.port}"], torch.zeros(10), torch.zeros(10), index=1, attempt="a", secret=SECRET,
         start_timeout_s=5, is_encrypted=is_encrypted,
     )  # fmt: skip
-    assert (frames.MAGIC in tap.seen) is not is_encrypted
+    assert (MAGIC in tap.seen) is not is_encrypted
     assert len(tap.seen) > 100
     client.close()
     starter.close()
@@ -106,7 +106,7 @@ def test_strangers_do_not_pass_the_door() -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=5) as raw:
         assert answer_to(anonymous.wrap_socket(raw), b"hello") == b""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
-        assert frames.MAGIC not in answer_to(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
+        assert MAGIC not in answer_to(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
     client, _, _ = gang.client(0)
     client.close()
 

@@ -8,11 +8,16 @@ Writes one JSON object: what each attack printed, what became of the victims, an
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import json
 import os
+import socket
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,12 +30,35 @@ from tests.backends.specs import gang
 from tests.runtime.sandbox.attacks.attack import PRELUDE, Attack
 from tests.runtime.sandbox.attacks.calls import CALLS
 from tests.runtime.sandbox.attacks.files import FILES
+from tests.runtime.sandbox.attacks.network import NETWORK
 from tests.runtime.sandbox.attacks.processes import PROCESSES
 from tests.runtime.sandbox.world import NAMESPACES, World, _marked, isolation_of, world
 
 POD = """
 import json, os, subprocess, sys, tempfile
+import socket, time, urllib.request
 attacks, bait, prelude = json.loads(sys.argv[1])
+
+def ask(address):
+    return urllib.request.urlopen(address, timeout=10).read().decode()
+
+def meet_neighbour():  # the pods of a gang connect to each other
+    me, (mine, its) = int(os.environ["RANK"]), bait["meeting"][:: 1 if os.environ["RANK"] == "0" else -1]
+    with socket.create_server(("127.0.0.1", mine)) as server:
+        for _ in range(1200):
+            try:
+                with socket.create_connection(("127.0.0.1", its), 1) as there:
+                    there.sendall(b"from %d" % me)
+                break
+            except OSError:
+                time.sleep(0.1)
+        server.settimeout(30)
+        with server.accept()[0] as came:
+            return came.makefile().read()
+
+if os.environ["RANK"] == "1":
+    meet_neighbour()
+    sys.exit(0)
 bait["token"] = "".join(map(chr, bait["token"]))
 for name, code in attacks.items():
     with tempfile.TemporaryFile("w+") as output:
@@ -39,6 +67,7 @@ for name, code in attacks.items():
         output.seek(0)
         print(json.dumps({"name": name, "code": done.returncode, "output": output.read()[-2000:]}), flush=True)
 own = {
+    "pages": [ask(os.environ["MLHUB_API_URL"]) for _ in range(3)], "neighbour": meet_neighbour(),
     "uid": os.getuid(), "processes": [n for n in os.listdir("/proc") if n.isdigit()], "environment": dict(os.environ),
     "token": open(os.environ["MLHUB_TOKEN_FILE"]).read(), "shares_cache": os.listdir(os.environ["MLHUB_CACHE_DIR"]),
 }
@@ -50,13 +79,38 @@ PERMITTED = {"runs a program from memory"}  # gangs hand memory to each other by
 
 
 def attacks() -> list[Attack]:
-    kept = [a for a in (*FILES, *PROCESSES, *CALLS) if a.aims_at != "supervisor"]
+    kept = [a for a in (*FILES, *PROCESSES, *CALLS, *NETWORK) if a.aims_at != "supervisor"]
     return [a for a in kept if a.name not in PERMITTED]
 
 
 def run(here: World, folder: Path) -> dict[str, object]:
-    mark = f"mark-{os.getpid()}"
-    bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "abstract": ""}
+    with ingest_api() as address:
+        return _attacked(here, folder, mark=f"mark-{os.getpid()}", api_url=address)
+
+
+@contextlib.contextmanager
+def ingest_api() -> Iterator[str]:
+    """A server that answers every request, on a host that has a name."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"ingest")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+
+
+def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str, object]:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other_one:
+        meeting = [one.getsockname()[1], other_one.getsockname()[1]]
+    bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "meeting": meeting}
     argument = json.dumps([{a.name: a.code for a in attacks()}, bait, PRELUDE])
     checkpoints = folder / "checkpoints" / "job"
     other = folder / "home" / "cache" / "another-project"
@@ -74,7 +128,11 @@ def run(here: World, folder: Path) -> dict[str, object]:
         enclose=enclose,
     )
     spec = replace(
-        gang("done"), checkpoint_uri=checkpoints.as_uri(), labels={"project_id": "a-project"}, token="own token"
+        gang("done", workers=2),
+        checkpoint_uri=checkpoints.as_uri(),
+        labels={"project_id": "a-project"},
+        token="own token",
+        api_url=api_url,
     )
     backend.launch(spec)
     until = time.monotonic() + 90

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from mlhub.runtime.sandbox import capabilities as found
-from mlhub.runtime.sandbox import users
 from mlhub.runtime.sandbox.capabilities import Capabilities, Protection, capabilities, report_of
-from mlhub.runtime.sandbox.isolation import Isolation, candidates
+from mlhub.runtime.sandbox.isolation import Isolation, candidates, fresh_uid, uid_of
 from mlhub.storage import inspection
 from mlhub.tenants.models import Organisation
 
@@ -83,7 +82,7 @@ def test_work_of_several_organisations_is_refused_where_they_are_not_isolated(
 
 
 def test_user_ids_are_no_one_s_and_a_tenant_s_is_always_the_same() -> None:
-    made = {users.fresh_uid() for _ in range(9)}
+    made = {fresh_uid() for _ in range(9)}
     assert made == {None} or (len(made) > 1 and all(uid and uid > 50_000 for uid in made))
-    assert users.uid_of("a") == users.uid_of("a")
-    assert users.uid_of("a") is None or users.uid_of("a") != users.uid_of("b")
+    assert uid_of("a") == uid_of("a")
+    assert uid_of("a") is None or uid_of("a") != uid_of("b")

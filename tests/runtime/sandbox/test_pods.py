@@ -21,7 +21,17 @@ USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 # what Landlock does not govern, and programs that train need too often to be refused it
 NOT_CONTAINED = {
     NAMESPACES: set(),
-    LANDLOCK: {"watches the platform's folder", "changes the mode of another's file", "gives a file to root"},
+    LANDLOCK: {
+        "watches the platform's folder",
+        "changes the mode of another's file",
+        "gives a file to root",
+        "connects to the database",
+        "connects to an abstract socket",
+        "sends a datagram",
+        "reaches the internet",
+        "asks the cloud's metadata server",
+        "connects to the broker's socket",
+    },
 }
 
 
@@ -59,6 +69,14 @@ def test_a_pod_has_its_own_files_and_keeps_what_it_writes(user: str) -> None:
     assert not {"MLHUB_SECRET_KEY", "DATABASE_URL", "REDIS_URL"} & set(own["environment"])
     assert any(path.startswith("checkpoints/") for path in findings(user)["kept"])
     assert any(path.endswith("work/kept") for path in findings(user)["kept"])
+
+
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
+@pytest.mark.parametrize("user", USERS)
+def test_a_pod_reaches_the_ingest_api_by_its_name_and_the_other_pods_of_its_gang(user: str, mode: str) -> None:
+    own = findings(user, mode)["lines"][-1]["own"]
+    assert own["pages"] == ["ingest"] * 3
+    assert own["neighbour"] == "from 1"
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shown while an upload is inspected.
+// Shown while an upload is inspected, or waits for that.
 import { Alert, Loader } from "@mantine/core";
 
-export function InspectingAlert({ title, children }: { title: string; children: string }) {
+import type { DatasetVersion } from "@/api/types";
+import { number } from "@/lib/quantities";
+
+interface Props {
+  /** While it is under way. */
+  title: string;
+  children: string;
+  queue: DatasetVersion["queue"];
+}
+
+export function InspectingAlert({ title, children, queue }: Props) {
+  const isWaiting = queue !== null && !queue.is_running;
   return (
-    <Alert role="status" icon={<Loader size={16} />} title={title}>
-      {children} This page follows by itself.
+    <Alert role="status" icon={<Loader size={16} />} title={isWaiting ? "Waiting for inspection" : title}>
+      {isWaiting ? waitingFor(queue.n_before) : children} This page follows by itself.
     </Alert>
   );
+}
+
+/** In numbers of the own organisation alone: others' are not shown. */
+function waitingFor(nBefore: number): string {
+  if (nBefore === 0) return "It is the next one of your organisation, and waits for a free worker.";
+  return `${number(nBefore)} before it: uploads and dry runs of your organisation. Organisations take turns.`;
 }

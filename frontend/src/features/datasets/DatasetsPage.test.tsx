@@ -27,6 +27,22 @@ function csv(): File {
 }
 
 describe("Uploading a dataset", () => {
+  it.each([
+    [{ is_running: false, n_before: 3 }, "Waiting for inspection", /3 before it: uploads and dry runs of your org/],
+    [{ is_running: false, n_before: 0 }, "Waiting for inspection", /the next one of your organisation/],
+    [{ is_running: true, n_before: 0 }, "MLHub is reading the file", /checks every example/],
+  ])("says how many come first: %o", async (queue, title, words) => {
+    const version = datasetVersion({ ...INSPECTING, queue });
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: version })),
+      answers("/api/v1/datasets/{id}/versions", page([version])),
+      answers("/api/v1/dataset-versions/{id}", version),
+    );
+    renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByText(title)).toBeVisible();
+    expect(screen.getByText(words)).toBeVisible();
+  });
+
   it("shows the refusal with its remedy as soon as inspection is over", async () => {
     let version: DatasetVersion = INSPECTING;
     server.use(

@@ -37,7 +37,7 @@ function Found({ version }: { version: DatasetVersion }) {
         <VersionStateBadge state={version.state} />
       </Group>
       {version.state === "inspecting" && (
-        <InspectingAlert title="MLHub is reading the file">
+        <InspectingAlert title="MLHub is reading the file" queue={version.queue}>
           It checks every example, so that a job does not fail on one later.
         </InspectingAlert>
       )}

@@ -94,3 +94,18 @@ describe("Uploading a model", () => {
     expect(screen.queryByRole("link", { name: "Train it" })).not.toBeInTheDocument();
   });
 });
+
+describe("Code with a hyperparameter that is now a resource", () => {
+  it("is ready, with a hint", async () => {
+    const hint = "memory_gib is now resources.memory_gib: as a hyperparameter it reaches the model's code only.";
+    serveModel();
+    server.use(
+      http.get("/api/v1/model-versions/:id", () =>
+        HttpResponse.json<ModelVersion>(modelVersion({ contract: { hints: [hint] } })),
+      ),
+    );
+    renderPage(`/models/${model().id}`);
+    expect(await screen.findByText(hint)).toBeVisible();
+    expect(screen.queryByText(/refused/i)).not.toBeInTheDocument();
+  });
+});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One version of a model: its state or refusal; if trained, its lineage, metrics and downloads.
-import { Badge, Group, Paper, Stack, Title } from "@mantine/core";
+import { Alert, Badge, Group, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { ModelVersion } from "@/api/types";
@@ -41,11 +41,16 @@ function Found({ version }: { version: ModelVersion }) {
         {!isTrained && <VersionStateBadge state={version.state} />}
       </Group>
       {version.state === "inspecting" && (
-        <InspectingAlert title="MLHub is checking the code">
+        <InspectingAlert title="MLHub is checking the code" queue={version.queue}>
           It imports the code in a sandbox and looks for what training needs.
         </InspectingAlert>
       )}
       {version.error && <RejectionAlert error={version.error} />}
+      {hintsOf(version).map((hint) => (
+        <Alert key={hint} color="yellow" title="A hyperparameter has the name of a resource">
+          {hint}
+        </Alert>
+      ))}
       <Paper withBorder p="md">
         <Stack gap="md">
           {metrics.length > 0 && <Facts facts={metrics} />}
@@ -55,6 +60,11 @@ function Found({ version }: { version: ModelVersion }) {
       </Paper>
     </Stack>
   );
+}
+
+/** What validation noticed that is no error. */
+function hintsOf({ contract: { hints } }: ModelVersion): string[] {
+  return Array.isArray(hints) ? hints.map(String) : [];
 }
 
 function Downloads({ version }: { version: ModelVersion }) {

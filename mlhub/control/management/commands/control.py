@@ -14,6 +14,7 @@ from mlhub.control.deciders import SubprocessDecider
 from mlhub.control.loop import Loop
 from mlhub.control.models import Round
 from mlhub.control.shadow import Shadow
+from mlhub.core.secret_key import require_secret_key
 
 SHADOW_NICENESS = 10
 
@@ -25,6 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--once", action="store_true", help="make one round and leave")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        require_secret_key()
         try:
             loop = Loop(
                 configured_backend(),

@@ -83,6 +83,7 @@ __all__ = [
     "get_process_set_ids_and_ranks", "global_process_set", "gloo_built", "gloo_enabled", "grouped_allgather",
     "grouped_allgather_async", "grouped_allreduce", "grouped_allreduce_", "grouped_allreduce_async",
     "grouped_allreduce_async_", "grouped_reducescatter", "init", "is_homogeneous", "is_initialized", "join",
+    "leave",
     "local_rank", "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "poll", "rank",
     "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "shutdown", "size",
     "sparse_allreduce_async", "stand_in", "start_timeline", "stop_timeline", "synchronize",
@@ -125,3 +126,9 @@ def stand_in() -> None:
     package.__path__ = []
     package.torch = here  # type: ignore[attr-defined]
     sys.modules |= {"horovod": package, "horovod.torch": here, "horovod.torch.elastic": elastic}
+
+
+def leave() -> None:
+    """At the end of a script that did not call shutdown() itself."""
+    if is_initialized() and global_process_set.process_set_id is not None:
+        shutdown()

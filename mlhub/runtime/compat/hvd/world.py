@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 
 import torch
 import torch.distributed as dist
+
+LEAVE_S = 60.0  # how long the host of the store waits for the other workers to leave
+POLL_S = 0.02
 
 _is_alone = False
 
@@ -21,10 +26,28 @@ def begin() -> None:
 
 
 def end() -> None:
+    """Leaves the process group. Rank 0 leaves last: the store that the others use lives in its process."""
     global _is_alone
     _is_alone = False
     if dist.is_initialized():
+        _leave_in_order()
         dist.destroy_process_group()
+
+
+def _leave_in_order() -> None:
+    """Counts this worker as gone; rank 0 then waits until all are, for at most LEAVE_S."""
+    store, until = dist.distributed_c10d._get_default_store(), time.monotonic() + LEAVE_S
+    try:
+        n_left = store.add("hvd/left", 1)
+        while dist.get_rank() == 0 and n_left < dist.get_world_size():
+            if time.monotonic() > until:
+                missing = dist.get_world_size() - n_left
+                print(f"hvd.shutdown(): {missing} workers did not leave within {LEAVE_S:.0f} s.", file=sys.stderr)
+                return
+            time.sleep(POLL_S)
+            n_left = store.add("hvd/left", 0)
+    except RuntimeError as error:  # the host of the store was lost: there is nothing left to wait for
+        print(f"hvd.shutdown(): the workers' store is gone ({error}).".split("\n")[0], file=sys.stderr)
 
 
 def is_initialized() -> bool:

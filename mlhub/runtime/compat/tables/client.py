@@ -16,12 +16,13 @@ from torch import Tensor
 from mlhub.runtime.compat.tables import calls
 from mlhub.runtime.errors import GangTimeoutError, PeerLostError
 from mlhub.runtime.ps.client.rows import row_bounds
-from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
-from mlhub.runtime.ps.wire.handshake import Purpose, StrangerError, greet
+from mlhub.runtime.ps.wire.handshake import StrangerError, greet
+from mlhub.runtime.ps.wire.messages import LeaveRequest, Purpose, TableErrorReply, TableRequest
 from mlhub.runtime.ps.wire.sockets import call, tune
 from mlhub.runtime.ps.wire.tls import context_for
 from mlhub.runtime.ps.wire.tls_socket import TlsSocket
+from mlhub.runtime.ps.wire.transfer import receive_reply
+from mlhub.runtime.ps.wire.transfer import send as send_message
 
 RETRY_S = 0.1
 
@@ -52,20 +53,19 @@ class Line:
         Raises PeerLostError, and ValueError with the server's words when it refuses.
         """
         for server, (request, tensors) in questions.items():
-            calls.send(self._connections[server], Operation.CALL, request, tensors)
-        out, refused = {}, None
+            calls.send(self._connections[server], TableRequest, request, tensors)
+        out: dict[int, tuple[Any, list[Tensor]]] = {}
+        refusal: TableErrorReply | None = None
         for server in questions:
-            try:
-                _, reply, tensors = calls.receive(
-                    self._connections[server], Operation.REPLY, into=None if into is None else into[server]
-                )
-                out[server] = reply, tensors
-            except FrameError as error:
-                refused = refused or str(error)
-        if refused is not None and refused.startswith(calls.LOST):
-            raise PeerLostError(refused.removeprefix(calls.LOST))
-        if refused is not None:
-            raise ValueError(refused)
+            connection = self._connections[server]
+            reply = receive_reply(connection, TableRequest)
+            if isinstance(reply, TableErrorReply):
+                refusal = refusal or reply
+                continue
+            tensors = calls.receive_tensors(connection, reply, into=None if into is None else into[server])
+            out[server] = reply.fields, tensors
+        if refusal is not None:
+            raise (PeerLostError if refusal.is_peer_lost else ValueError)(refusal.reason)
         return out
 
     def ask_all(self, request: dict[str, Any]) -> list[tuple[Any, list[Tensor]]]:
@@ -79,10 +79,10 @@ class Line:
         return out
 
     def close(self) -> None:
-        """Sends BYE to every server and closes the connections."""
+        """Leaves every server and closes the connections."""
         for connection in self._connections:
             with suppress(PeerLostError, OSError):
-                frames.send(connection, Header(Operation.BYE, 0, sender=self.index))
+                send_message(connection, LeaveRequest())
             connection.close()
 
     def _connect(self, address: str, *, until: float) -> socket.socket:

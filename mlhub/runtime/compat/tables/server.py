@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of tables, for scripts: a thread a connection, until all workers have sent BYE."""
+"""A server of tables, for scripts: a thread a connection, until all workers have left."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ from mlhub.runtime.compression.codecs import codec_for
 from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.waiting import ShardCondition
-from mlhub.runtime.ps.wire.frames import FrameError, Operation
-from mlhub.runtime.ps.wire.handshake import TIMEOUT_S, Purpose, StrangerError, admit
+from mlhub.runtime.ps.wire.declaration import requests_for
+from mlhub.runtime.ps.wire.frames import FrameError
+from mlhub.runtime.ps.wire.handshake import TIMEOUT_S, StrangerError, admit
+from mlhub.runtime.ps.wire.messages import Purpose, TableReply, TableRequest
 from mlhub.runtime.ps.wire.sockets import accept, is_near, listen, listen_near, tune
 from mlhub.runtime.ps.wire.tls import context_for
 from mlhub.runtime.ps.wire.tls_socket import TlsSocket
+from mlhub.runtime.ps.wire.transfer import receive
 
 POLL_S = 0.2
 Reply = tuple[dict[str, Any], list[Tensor]]
@@ -46,14 +49,14 @@ class TableServer:
         self._tls = context_for(secret, is_server=True) if is_encrypted else None
         self._tables: dict[str, TablePart] = {}
         self._waiting = ShardCondition()
-        self._assembly = WorkerCoordination(n_workers, self._waiting)
+        self._coordination = WorkerCoordination(n_workers, self._waiting)
         self._listener = listen(address)
         near = listen_near(self.port) if is_near(address[0]) else None
         self._listeners = [self._listener] if near is None else [self._listener, near]
         self._open: Counter[int] = Counter()  # connections by worker
         self._lost: dict[int, str] = {}
         self._came: set[int] = set()
-        self._is_asked_to_stop = self._has_goodbye = False
+        self._is_asked_to_stop = self._has_left = False
 
     @property
     def port(self) -> int:
@@ -64,8 +67,8 @@ class TableServer:
         self._is_asked_to_stop = True
 
     def serve(self) -> None:
-        """Returns when all workers have left, or no worker is left that could ask. Raises PeerLostError when none of
-        them sent BYE."""
+        """Returns when all workers have left, or no worker is here that could ask. Raises PeerLostError when all of
+        them were lost."""
         try:
             while not self._is_over():
                 callers, _, _ = select.select(self._listeners, (), (), POLL_S)
@@ -80,7 +83,7 @@ class TableServer:
         with self._waiting.changed:
             if any(self._open.values()):
                 return False
-            if len(self._came) == self.n_workers and not self._has_goodbye:
+            if len(self._came) == self.n_workers and not self._has_left:
                 raise PeerLostError("All workers are gone.")
             return len(self._came) == self.n_workers or self._is_asked_to_stop
 
@@ -101,23 +104,24 @@ class TableServer:
         with self._waiting.changed:
             self._open[worker] += 1
             self._came.add(worker)
-        reason = self._converse(connection, worker)
+        reason = self._answer_requests(connection, worker)
         connection.close()
         self._leave(worker, reason)
 
-    def _converse(self, connection: socket.socket, worker: int) -> str | None:
-        """Until it ends; returns why, unless by a goodbye."""
+    def _answer_requests(self, connection: socket.socket, worker: int) -> str | None:
+        """Answers requests until the connection ends. Returns why it is lost, or None when the worker left."""
         try:
             while True:
-                operation, request, tensors = calls.receive(connection, Operation.CALL, Operation.BYE)
-                if operation is Operation.BYE:
-                    return None
+                request = receive(connection, *requests_for(Purpose.TABLES))
+                if not isinstance(request, TableRequest):
+                    return None  # it left
+                tensors = calls.receive_tensors(connection, request)
                 try:
-                    reply, answer = self._answer(worker, request, tensors)
+                    reply, answer = self._answer(worker, request.fields, tensors)
                 except (ValueError, KeyError, TypeError, IndexError, RuntimeError, PeerLostError) as error:
                     calls.refuse(connection, error)
                 else:
-                    calls.send(connection, Operation.REPLY, reply, answer)
+                    calls.send(connection, TableReply, reply, answer)
         except (PeerLostError, FrameError, OSError, ValueError, KeyError, TypeError) as error:
             return f"Worker {worker} is gone: {error}"
 
@@ -130,10 +134,10 @@ class TableServer:
                 self._lost[worker] = reason
             if not self._open[worker]:
                 lost = self._lost.get(worker)
-                self._has_goodbye |= lost is None
+                self._has_left |= lost is None
                 for part in self._tables.values():
                     part.leave(worker, lost)
-                self._assembly.leave(worker)
+                self._coordination.leave(worker)
             self._waiting.changed.notify_all()
 
     # What workers ask for ----------------------------------------------------------------------------------------
@@ -142,7 +146,7 @@ class TableServer:
         verb = str(request["verb"])
         if verb == "total":
             packed = struct.pack(f"{tensors[0].numel()}d", *tensors[0].double().tolist())
-            summed = self._assembly.total(worker, packed)
+            summed = self._coordination.total(worker, packed)
             return {}, [torch.tensor(struct.unpack(f"{len(summed) // 8}d", summed), dtype=torch.float64)]
         with self._waiting.changed:
             if verb == "create":

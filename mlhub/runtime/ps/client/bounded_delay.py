@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.rules import Outstanding
 
 
 @dataclass(frozen=True)
@@ -20,6 +19,35 @@ class _ExchangeBuffers:
 
     gradient: Tensor
     weights: Tensor
+
+
+@dataclass
+class Outstanding:
+    """Bounded delay of one worker: how many of its own exchanges may be under way when it starts another.
+
+    max_delay 0: one after the other. Source: Li et al., OSDI '14, sec. 3.4.
+    """
+
+    max_delay: int
+    n_started: int = 0
+    _finished: set[int] = field(default_factory=set)
+    _all_before: int = 0  # every exchange below this one is finished
+
+    def may_start(self) -> bool:
+        return self.n_started - self._all_before <= self.max_delay
+
+    def start(self) -> int:
+        """The number of the exchange. Raises ValueError when it may not start yet."""
+        if not self.may_start():
+            raise ValueError(f"exchange {self.n_started} may not start: {self._all_before} are finished")
+        self.n_started += 1
+        return self.n_started - 1
+
+    def finish(self, exchange: int) -> None:
+        self._finished.add(exchange)
+        while self._all_before in self._finished:
+            self._finished.remove(self._all_before)
+            self._all_before += 1
 
 
 class BoundedDelayQueue:

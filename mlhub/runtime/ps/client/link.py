@@ -13,19 +13,19 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from mlhub.runtime.errors import GangTimeoutError, PeerLostError
-from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import Header, Operation
-from mlhub.runtime.ps.wire.handshake import NoWayBackError, Purpose, StrangerError, greet
+from mlhub.runtime.ps.wire.handshake import NoWayBackError, StrangerError, greet
+from mlhub.runtime.ps.wire.messages import Purpose, ReturnRequest
 from mlhub.runtime.ps.wire.sockets import call, tune
 from mlhub.runtime.ps.wire.tls_socket import TlsSocket
+from mlhub.runtime.ps.wire.transfer import call as call_server
 
 RETRY_S, MAX_RETRY_S = 0.05, 2.0
-LOOK_S = 0.5
+MONITOR_S = 0.5
 HANG_UP = select.POLLHUP | select.POLLERR | select.POLLRDHUP
 
 
 class LinkCaller:
-    """How a worker calls servers: with what it proves who it is."""
+    """How a worker calls servers: with what it proves its identity."""
 
     def __init__(self, *, index: int, attempt: str, secret: bytes, tls: ssl.SSLContext | None) -> None:
         self.index = index
@@ -131,7 +131,11 @@ class Link:
         self._incarnation: int | None = None
         self.connections = self._connect(until, n_returns=0)
 
-    def come_back(self, broken_connections: ServerConnections, broken: PeerLostError) -> None:
+    def record(self, *, version: int, clock: int) -> None:
+        """Records what the server reported last."""
+        self.version, self.clock = version, clock
+
+    def reconnect(self, broken_connections: ServerConnections, broken: PeerLostError) -> None:
         """Returns once the server of these connections has restarted. Raises PeerLostError when it does not."""
         if self.returns_within_s is None:
             raise broken
@@ -161,7 +165,7 @@ class Link:
                     self._address, purpose, until=until, known_incarnation=known
                 )
                 if purpose.is_training and known is not None:
-                    self._say_where(found[purpose])
+                    self._report_state(found[purpose])
                 if purpose.is_training and self._share is not None:
                     is_shared = self._share(found[purpose])
         except BaseException:
@@ -175,11 +179,8 @@ class Link:
             training, weights, orders, found.get(Purpose.SNAPSHOTS, training), is_shared, n_returns
         )
 
-    def _say_where(self, training: socket.socket) -> None:
-        flags, sender = frames.IS_IDLE * self.is_idle, self._caller.index
-        where = Header(Operation.RETURN, 0, flags=flags, sender=sender, step=self.version, number=self.clock)
-        frames.send(training, where)
-        frames.receive_header(training, Operation.OK)
+    def _report_state(self, training: socket.socket) -> None:
+        call_server(training, ReturnRequest(self.is_idle, self.version, self.clock))
 
 
 class ConnectionMonitor(threading.Thread):
@@ -190,12 +191,12 @@ class ConnectionMonitor(threading.Thread):
         self._links, self._is_ending = links, threading.Event()
 
     def run(self) -> None:
-        while not self._is_ending.wait(LOOK_S):
+        while not self._is_ending.wait(MONITOR_S):
             for link in self._links:
                 connections = link.connections
                 if connections.is_broken():
                     with suppress(PeerLostError):  # the next request reports it
-                        link.come_back(connections, PeerLostError("A parameter server hung up."))
+                        link.reconnect(connections, PeerLostError("A parameter server hung up."))
 
     def end(self) -> None:
         self._is_ending.set()

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows over the wire. ids: int64, in the machine's order; values: float32.
-
-worker: ROWS_PULL {ids} -> server: ROWS_PULL {values}        worker: ROWS_PUSH {ids, values} -> server: OK
-The header's step names the table, its weight is the number of ids.
-"""
+"""A worker's side of embedding tables: it pulls and pushes the rows that a step touches."""
 
 from __future__ import annotations
 
@@ -15,12 +11,13 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import Header, Operation
+from mlhub.runtime.ps.wire.declaration import HEADER_BYTES
+from mlhub.runtime.ps.wire.messages import RowPullRequest, RowPushRequest
 from mlhub.runtime.ps.wire.request_numbers import RequestNumbers
 from mlhub.runtime.ps.wire.tensors import packed, receive_tensor
+from mlhub.runtime.ps.wire.transfer import receive_reply, send
 
 OnShards = Callable[[Collection[int], Callable[[int, socket.socket], None]], object]
-PULLS, PUSHES = Operation.ROWS_PULL, Operation.ROWS_PUSH
 
 
 class RowClient:
@@ -41,16 +38,19 @@ class RowClient:
 
         def one(shard: int, connection: socket.socket) -> None:
             own, begin, _ = parts[shard]
-            self._send(connection, PULLS, own - begin)
-            values = torch.empty(own.numel(), into.shape[1])
-            frames.receive_header(connection, PULLS)
+            n_ids = own.numel()
+            send(connection, RowPullRequest(self._table, n_ids, 8 * n_ids), packed(own - begin))
+            values = torch.empty(n_ids, into.shape[1])
+            reply = receive_reply(connection, RowPullRequest)
+            if reply.n_bytes != values.nbytes:
+                raise frames.FrameError(f"{reply.n_bytes} bytes of rows, not {values.nbytes}.")
             receive_tensor(connection, values)
             rows[own] = values
 
         self._on_shards(parts, one)
         n_rows = sum(own.numel() for own, _, _ in parts.values())
-        self.bytes_sent += frames.HEADER_BYTES * len(parts) + 8 * n_rows
-        self.bytes_received += frames.HEADER_BYTES * len(parts) + 4 * n_rows * into.shape[1]
+        self.bytes_sent += HEADER_BYTES * len(parts) + 8 * n_rows
+        self.bytes_received += HEADER_BYTES * len(parts) + 4 * n_rows * into.shape[1]
 
     def push(self, ids: Tensor, gradient: Tensor) -> None:
         """ids: sorted, each once. gradient: shape (k, width)."""
@@ -58,27 +58,15 @@ class RowClient:
 
         def one(shard: int, connection: socket.socket) -> None:
             own, begin, at = parts[shard]
-            self._send(connection, PUSHES, own - begin, gradient[at : at + own.numel()], number=number)
-            frames.receive_header(connection, Operation.OK)
+            ids, values = own - begin, gradient[at : at + own.numel()]
+            request = RowPushRequest(self._table, ids.numel(), number, ids.nbytes + values.nbytes)
+            send(connection, request, packed(ids))
+            frames.send_together(connection, b"", packed(values))
+            receive_reply(connection, RowPushRequest)
 
         self._on_shards(parts, one)
         n_rows = sum(own.numel() for own, _, _ in parts.values())
-        self.bytes_sent += frames.HEADER_BYTES * len(parts) + n_rows * (8 + 4 * gradient.shape[1])
-
-    def _send(
-        self,
-        connection: socket.socket,
-        operation: Operation,
-        ids: Tensor,
-        values: Tensor | None = None,
-        number: int = 0,
-    ) -> None:
-        extra = 0 if values is None else values.nbytes
-        n_ids = float(ids.numel())
-        header = Header(operation, ids.nbytes + extra, step=self._table, weight=n_ids, number=number)
-        frames.send(connection, header, packed(ids))
-        if values is not None:
-            frames.send_together(connection, b"", packed(values))
+        self.bytes_sent += HEADER_BYTES * len(parts) + n_rows * (8 + 4 * gradient.shape[1])
 
     def _parts(self, ids: Tensor) -> dict[int, tuple[Tensor, int, int]]:
         """By shard that holds some: its ids, its first row, and where its ids begin."""

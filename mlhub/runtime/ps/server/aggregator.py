@@ -15,14 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mlhub.runtime.compression.codecs import codec_for
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ParameterSegment, ShardPlan, push_bytes
+from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ParameterSegment, ShardPlan
 from mlhub.runtime.ps.rules import SendReply, bulk_synchronous
 from mlhub.runtime.ps.server.chunks import Chunk
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.inflight import PendingVersion
 from mlhub.runtime.ps.server.shard import Shard
+from mlhub.runtime.ps.server.update_pipeline import UpdatePipeline
 from mlhub.runtime.ps.server.updates import Gather
 from mlhub.runtime.ps.server.waiting import ShardCondition
 
@@ -51,6 +51,28 @@ class Branch(WorkerCoordination):
             return self._above[1]
 
 
+class AggregatorPipeline(UpdatePipeline):
+    """All chunks of a version wait for the last; then the sum of the pushes goes on to the roots.
+
+    pass_on: called once the sum is complete; returns when the roots have replied.
+    """
+
+    def __init__(self, waiting: ShardCondition, pass_on: Callable[[], None]) -> None:
+        super().__init__(waiting)
+        self._pass_on = pass_on
+
+    def _conclude_chunk(self, pending: PendingVersion, index: int) -> None:  # noqa: ARG002 (all wait for the last)
+        with self._changed:
+            pending.n_to_apply -= 1
+            if pending.n_to_apply:
+                return
+        self._pass_on()
+        with self._changed:
+            for chunk in self.chunks:
+                chunk.mark(pending.version)
+            self._conclude_version(pending)
+
+
 class AggregatorShard(Shard):
     """Synchronous: a version is a push of each worker, a push to the roots, and their reply."""
 
@@ -58,7 +80,8 @@ class AggregatorShard(Shard):
         super().__init__(n_workers)
         self._connect = connect
         self._client: Client | None = None
-        self.assembly = Branch(n_workers, self.waiting, self._sum_above)
+        self.coordination = Branch(n_workers, self.waiting, self._sum_above)
+        self.pipeline = AggregatorPipeline(self.waiting, self._exchange_above)
 
     def start(self, plan: ShardPlan, weights: Tensor, tables: Sequence[Tensor] = ()) -> None:  # noqa: ARG002
         """Its first worker's. Returns once worker 0 has started the roots. Raises PeerLostError, GangTimeoutError."""
@@ -66,17 +89,12 @@ class AggregatorShard(Shard):
         client = self._connect(weights, gradient)
         client.pull()
         with self._changed:
-            self._client, self.plan, self.weights = client, plan, weights
-            self.codec = codec_for(plan.strategy)
-            self.push_bytes = push_bytes(plan.size, self.codec)
+            self._client = client
+            chunks = []
             for begin in range(0, plan.size, CHUNK_ELEMENTS):
                 end = min(begin + CHUNK_ELEMENTS, plan.size)
-                self.chunks.append(Chunk(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
-            self.rule = bulk_synchronous(self.n_workers)
-            for worker in range(self.n_workers):
-                self.rule.join(worker)
-            self._is_started = True
-            self._changed.notify_all()
+                chunks.append(Chunk(plan, weights, begin=begin, end=end, update=Gather(gradient[begin:end])))
+            self._begin(plan, weights, chunks, bulk_synchronous(self.n_workers))
 
     def reply_for(self, worker: int, *, wait: bool) -> SendReply | None:
         """Returns the reply once the roots have answered: what they report is part of it."""
@@ -90,30 +108,23 @@ class AggregatorShard(Shard):
                 self.waiting.wait(is_there)
             return self._replies[worker] if is_there() else None
 
+    def close(self) -> None:
+        """Leaves the roots, unless something failed: then the broken connection shows it."""
+        if self._client is not None:
+            self._client.close(leaves=self.failure is None)
+
     def _sum_above(self, values: Sequence[float]) -> list[float]:
         assert self._client is not None
         residuals, self.snapshots.residuals = self.snapshots.residuals, {}
         if residuals:
             self._client.send_residuals(torch.stack(list(residuals.values())).sum(0))
-        return self._client.total(values)
+        return self._client.coordination.total(values)
 
-    def close(self) -> None:
-        """Sends BYE to the roots, unless something failed: then the broken connection shows it."""
-        if self._client is not None:
-            self._client.close(says_goodbye=self.failure is None)
-
-    def _conclude_chunk(self, pending: PendingVersion, index: int) -> None:  # noqa: ARG002 (all chunks wait for the last)
-        with self._changed:
-            pending.n_to_apply -= 1
-            if pending.n_to_apply:
-                return
+    def _exchange_above(self) -> None:
         assert self._client is not None
-        control = self._client.exchange(flags=self.agreed, value=self.value)
+        agreement = self._client.exchange(report=self.agreement)
         with self._changed:
-            self.agreed, self.value = control
-            for chunk in self.chunks:
-                chunk.mark(pending.version)
-            self._is_made(pending)
+            self.agreement = agreement
 
 
 def leaf_plan(n_elements: int, *, n_workers: int, strategy: Mapping[str, Any]) -> ShardPlan:

@@ -23,7 +23,7 @@ from mlhub.runtime.ps.wire.request_numbers import was_received
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step
 
 
-class StoredPush(NamedTuple):
+class ChunkCopy(NamedTuple):
     """tensors: weights and state, by name. used: by worker, the number of its last push that is in them."""
 
     tensors: Mapping[str, Tensor]
@@ -77,8 +77,8 @@ class Chunk:
         """Whether that push was applied before the server died and is repeated. Within one incarnation none is."""
         return was_received(number, self._used_before.get(worker, 0))
 
-    def keep(self) -> StoredPush:
-        """A copy of all there is, between two steps."""
+    def copy(self) -> ChunkCopy:
+        """Returns a copy of weights and optimiser's state, between two steps."""
         with self.lock:
             tensors = {"weights": self.weights.clone()}
             for index, place in enumerate(self._places):
@@ -86,12 +86,12 @@ class Chunk:
                     tensors[f"{index}/{key}"] = torch.as_tensor(value).detach().clone()
             if self._mean_square is not None:
                 tensors["mean square"] = self._mean_square.clone()
-            return StoredPush(tensors, dict(self._used))
+            return ChunkCopy(tensors, dict(self._used))
 
-    def take_up(self, kept: StoredPush, *, version: int) -> None:
-        """Goes on from what was kept. version: of the shard, when it began to be kept."""
+    def restore_copy(self, copy: ChunkCopy, *, version: int) -> None:
+        """Continues from a copy. version: of the shard, when it began to be copied."""
         with self.lock:
-            for name, value in kept.tensors.items():
+            for name, value in copy.tensors.items():
                 if name == "weights":
                     self.weights.copy_(value)
                 elif name == "mean square":
@@ -99,10 +99,10 @@ class Chunk:
                 else:
                     index, _, key = name.partition("/")
                     self._optimizer.state[self._places[int(index)].tensor][key] = value
-            self._used, self._used_before, self.newest = dict(kept.used), kept.used, version
+            self._used, self._used_before, self.newest = dict(copy.used), copy.used, version
 
     def repeat(self, worker: int, number: int, values: Tensor) -> None:
-        """A push that has_used(): what is answered with it."""
+        """Computes what is answered to a push that has_used()."""
         if isinstance(self._update, Elastic) and self.has_used(worker, number):
             with self.lock:
                 self._update.repeat(values)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One connection to a shard after the handshake: what a worker asks for, and what it is sent."""
+"""One connection to a shard after the handshake: a method for each request that a worker may send on it."""
 
 from __future__ import annotations
 
-import json
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,240 +11,163 @@ import torch
 
 from mlhub.runtime.ps.layout import ShardPlan
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, WaitAtBarrier
-from mlhub.runtime.ps.rules import SendReply
-from mlhub.runtime.ps.server.inflight import InflightPush
-from mlhub.runtime.ps.server.rows import serve_rows
+from mlhub.runtime.ps.server.push_stream import PushStream
+from mlhub.runtime.ps.server.rows import pull_rows, push_rows
 from mlhub.runtime.ps.server.shard import Shard
 from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
-from mlhub.runtime.ps.wire.shared_memory import SharedStretch, take
+from mlhub.runtime.ps.wire.declaration import requests_for
+from mlhub.runtime.ps.wire.dispatch import handlers_of
+from mlhub.runtime.ps.wire.frames import FrameError
+from mlhub.runtime.ps.wire.messages import (
+    BackoffReply,
+    BarrierReply,
+    BarrierRequest,
+    DoneReply,
+    IdleRequest,
+    InitialValues,
+    LeaseReply,
+    LeaseRequest,
+    LeaveRequest,
+    PullRequest,
+    Purpose,
+    PushAcceptedReply,
+    PushOnlyRequest,
+    PushRequest,
+    ResidualRequest,
+    ReturnRequest,
+    RowPullRequest,
+    RowPushRequest,
+    SharedPushRequest,
+    ShareMemoryRequest,
+    SnapshotRequest,
+    StartRequest,
+    SumReply,
+    SumRequest,
+    WriteSnapshotRequest,
+)
+from mlhub.runtime.ps.wire.shared_memory import SharedStretch, map_shared
 from mlhub.runtime.ps.wire.sockets import bytes_of
-
-REQUESTS = (
-    Operation.START, Operation.PULL, Operation.PUSH, Operation.IDLE, Operation.LEASE, Operation.WAIT_AT_BARRIER,
-    Operation.TOTAL, Operation.RESIDUAL, Operation.ROWS_PULL, Operation.ROWS_PUSH, Operation.SHARE, Operation.RETURN,
-    Operation.BYE,
-)  # fmt: skip
-N_AHEAD = 8  # chunks that may wait for other workers' while more are received
+from mlhub.runtime.ps.wire.transfer import receive, send
 
 
 class ServerConnection:
-    """Serves one worker. line: where weights are sent, if not where they are asked for. on_return: when it came back.
-
-    Its methods return at a goodbye, and raise PeerLostError, FrameError, and whatever nonsense in a frame leads to.
+    """Serves one worker. weights_connection: where weights are sent, if not where they are asked for.
+    snapshot_file: the name of this shard's part of a checkpoint. on_return: called when the worker has reconnected.
     """
 
     def __init__(
-        self, shard: Shard, connection: socket.socket, worker: int, *, line: socket.socket | None = None,
-        on_return: Callable[[], object] = lambda: None,
+        self, shard: Shard, connection: socket.socket, worker: int, *, snapshot_file: str,
+        weights_connection: socket.socket | None = None, on_return: Callable[[], object] = lambda: None,
     ) -> None:  # fmt: skip
         self._shard, self._connection, self._worker = shard, connection, worker
-        self._line = connection if line is None else line
-        self._lent: SharedStretch | None = None
-        self._on_return = on_return
+        self._pushes = PushStream(shard, connection, weights_connection or connection, worker)
+        self._snapshot_file, self._on_return = snapshot_file, on_return
+        self._shared: SharedStretch | None = None
 
-    def train(self) -> None:
-        shard, connection, worker = self._shard, self._connection, self._worker
+    def serve(self, purpose: Purpose) -> None:
+        """Answers requests until the worker leaves.
+
+        Raises PeerLostError, FrameError, and whatever error the values of a request lead to.
+        """
+        accepted = requests_for(purpose)
         while True:
-            header = frames.receive_header(connection, *REQUESTS)
-            match header.operation:
-                case Operation.PUSH:
-                    self._exchange(header)
-                case Operation.BYE:
-                    return
-                case Operation.SHARE:
-                    self._lent = take(connection, header)
-                case Operation.START:
-                    self._start(header)
-                case Operation.PULL:
-                    shard.wait_started()
-                    reply = shard.pull(worker)
-                    self._send(reply, None, head=self._head(reply))
-                case Operation.RETURN:
-                    is_idle = bool(header.flags & frames.IS_IDLE)
-                    shard.come_back(worker, clock=header.number, is_idle=is_idle, version=header.step)
-                    self._on_return()
-                    frames.send(connection, Header(Operation.OK, 0))
-                case Operation.IDLE:
-                    shard.idle(worker)
-                    frames.send(connection, Header(Operation.OK, 0))
-                case Operation.LEASE:
-                    stop = bool(header.flags & frames.STOP or shard.stop_flag)
-                    checkpoint = bool(header.flags & frames.CHECKPOINT)
-                    n = int(header.value)
-                    self._order(
-                        shard.assembly.ask(worker, header.number, stop=stop, checkpoint=checkpoint, n_under_way=n)
-                    )
-                case Operation.WAIT_AT_BARRIER:
-                    self._order(shard.assembly.wait_at_barrier(worker, header.number))
-                case Operation.ROWS_PULL | Operation.ROWS_PUSH:
-                    serve_rows(connection, header, shard.tables, worker=worker, factor=shard.rate_factor())
-                case Operation.RESIDUAL:
-                    shard.snapshots.residuals[worker] = self._receive_vector(header, size=shard.weights.numel())
-                    frames.send(connection, Header(Operation.OK, 0))
-                case _:
-                    values = frames.receive_bytes(connection, header.length)
-                    summed = shard.assembly.total(worker, values, header.number)
-                    frames.send(connection, Header(Operation.TOTAL, len(summed)), summed)
+            request = receive(self._connection, *accepted)
+            if isinstance(request, LeaveRequest):
+                return
+            reply = HANDLERS[type(request)](self, request)
+            if reply is not None:
+                send(self._connection, reply)
 
-    def keep_snapshots(self, file_name: str) -> None:
-        """Rank 0's second connection: copy the optimiser's state at once, write it while training goes on."""
-        shard, connection = self._shard, self._connection
-        while True:
-            header = frames.receive_header(
-                connection, Operation.START, Operation.SNAPSHOT, Operation.WRITE, Operation.BYE
-            )
-            match header.operation:
-                case Operation.BYE:
-                    return
-                case Operation.START:
-                    self._start(header)
-                    continue
-                case Operation.SNAPSHOT:
-                    shard.take_snapshot()
-                case _:
-                    folder = Path(json.loads(frames.receive_bytes(connection, header.length))["folder"])
-                    shard.snapshots.write(folder / file_name)
-            frames.send(connection, Header(Operation.OK, 0))
+    # Weights and gradients -----------------------------------------------------------------------------------------
 
-    def _start(self, header: Header) -> None:
-        plan = ShardPlan.from_json(json.loads(frames.receive_bytes(self._connection, header.length)))
-        weights = self._receive_weights(plan.size)
-        tables = [self._receive_weights(t.n_rows * t.width).view(t.n_rows, t.width) for t in plan.tables]
+    def _start(self, request: StartRequest) -> DoneReply:
+        plan = ShardPlan.from_json(request.plan)
+        weights = self._receive_initial(plan.size)
+        tables = [self._receive_initial(t.n_rows * t.width).view(t.n_rows, t.width) for t in plan.tables]
         self._shard.start(plan, weights, tables)
-        self._shard.keep()
-        frames.send(self._connection, Header(Operation.OK, 0))
+        self._shard.begin_observing()
+        return DoneReply()
 
-    def _receive_weights(self, size: int) -> torch.Tensor:
-        return self._receive_vector(frames.receive_header(self._connection, Operation.WEIGHTS), size=size)
+    def _pull(self, request: PullRequest) -> None:  # noqa: ARG002 (it has no fields)
+        self._shard.wait_started()
+        self._pushes.send_weights(self._shard.join(self._worker))
 
-    def _receive_vector(self, header: Header, *, size: int) -> torch.Tensor:
+    def _push(self, request: PushRequest) -> None:
+        self._pushes.exchange(request)
+
+    def _push_only(self, request: PushOnlyRequest) -> PushAcceptedReply:
+        return self._pushes.receive_only(request)
+
+    def _push_shared(self, request: SharedPushRequest) -> None:
+        self._pushes.exchange_shared(request, self._shared)
+
+    def _share_memory(self, request: ShareMemoryRequest) -> DoneReply:
+        self._shared = map_shared(self._connection, request)
+        return DoneReply()
+
+    def _record_residual(self, request: ResidualRequest) -> DoneReply:
+        size = self._shard.weights.numel()
+        self._shard.snapshots.residuals[self._worker] = self._receive_vector(request.n_bytes, size=size)
+        return DoneReply()
+
+    def _pull_rows(self, request: RowPullRequest) -> None:
+        pull_rows(self._connection, request, self._shard.tables)
+
+    def _push_rows(self, request: RowPushRequest) -> DoneReply:
+        factor = self._shard.rate_factor()
+        push_rows(self._connection, request, self._shard.tables, worker=self._worker, factor=factor)
+        return DoneReply()
+
+    # What workers do together --------------------------------------------------------------------------------------
+
+    def _lease(self, request: LeaseRequest) -> LeaseReply | BackoffReply:
+        order = self._shard.coordination.lease(
+            self._worker,
+            request.number,
+            stop=request.stop or self._shard.is_asked_to_stop,
+            checkpoint=request.checkpoint,
+            n_under_way=request.n_under_way,
+        )
+        return BackoffReply() if isinstance(order, Backoff) else LeaseReply(order.step, order.part)
+
+    def _wait_at_barrier(self, request: BarrierRequest) -> LeaseReply | BarrierReply:
+        order: LeasedWork | WaitAtBarrier = self._shard.coordination.wait_at_barrier(self._worker, request.number)
+        if isinstance(order, LeasedWork):
+            return LeaseReply(order.step, order.part)
+        return BarrierReply(order.stop, order.checkpoint, order.step, order.members)
+
+    def _idle(self, request: IdleRequest) -> DoneReply:  # noqa: ARG002 (it has no fields)
+        self._shard.idle(self._worker)
+        return DoneReply()
+
+    def _return(self, request: ReturnRequest) -> DoneReply:
+        self._shard.readmit(self._worker, clock=request.clock, is_idle=request.is_idle, version=request.version)
+        self._on_return()
+        return DoneReply()
+
+    def _sum(self, request: SumRequest) -> SumReply:
+        return SumReply(self._shard.coordination.total(self._worker, request.values, request.number))
+
+    # Checkpoints ---------------------------------------------------------------------------------------------------
+
+    def _take_snapshot(self, request: SnapshotRequest) -> DoneReply:  # noqa: ARG002 (it has no fields)
+        self._shard.take_snapshot()
+        return DoneReply()
+
+    def _write_snapshot(self, request: WriteSnapshotRequest) -> DoneReply:
+        self._shard.snapshots.write(Path(request.folder) / self._snapshot_file)
+        return DoneReply()
+
+    def _receive_initial(self, size: int) -> torch.Tensor:
+        return self._receive_vector(receive(self._connection, InitialValues).n_bytes, size=size)
+
+    def _receive_vector(self, n_bytes: int, *, size: int) -> torch.Tensor:
         vector = torch.empty(size)
-        if header.length != vector.nbytes:
-            raise FrameError(f"{header.length} bytes for a shard of {vector.nbytes}.")
+        if n_bytes != vector.nbytes:
+            raise FrameError(f"{n_bytes} bytes for a shard of {vector.nbytes}.")
         frames.receive_into(self._connection, bytes_of(vector))
         return vector
 
-    def _exchange(self, header: Header) -> None:
-        """Receive, apply and reply chunk by chunk.
 
-        A worker that is ahead of those whose pushes go into the same version is received from no faster than it can
-        be answered: what waits for the others then waits in the worker, not here.
-        """
-        shard, worker = self._shard, self._worker
-        if header.length != shard.push_bytes:
-            raise FrameError(f"{header.length} bytes pushed to a shard that takes {shard.push_bytes}.")
-        if header.flags & frames.SHARED:
-            self._use(header)
-            return
-        is_quiet = bool(header.flags & frames.WITHOUT_REPLY)
-        inflight = shard.announce(worker, header)
-        reply: SendReply | None = None
-        head, n_sent = b"", 0  # head: goes out with the first chunk
-        for index in range(len(shard.chunks)):
-            self._receive_piece(shard.buffer(inflight, index))
-            shard.arrived(inflight, index)
-            if is_quiet:
-                continue
-            if reply is None:
-                reply = shard.reply_for(worker, wait=False)
-                head = self._head(reply) if reply is not None else b""
-            while reply is not None and n_sent <= index:
-                if not shard.ready(reply, inflight, n_sent, wait=index - n_sent >= N_AHEAD):
-                    break
-                self._send_piece(inflight, n_sent, head=head)
-                head, n_sent = b"", n_sent + 1
-        if reply is None:
-            reply = shard.reply_for(worker, wait=True)
-            assert reply is not None
-            head = self._head(reply)
-        if is_quiet:
-            frames.send(self._connection, Header(Operation.OK, 0, step=reply.version, number=shard.clock(worker)))
-        else:
-            self._send(reply, inflight, head=head, n_sent=n_sent)
-
-    def _use(self, header: Header) -> None:
-        """What is in the worker's own memory, and goes back there. The reply's header reports that it is complete."""
-        shard, worker, shared = self._shard, self._worker, self._lent
-        if shared is None or shared.weights.numel() != shard.weights.numel() or shard.codec is not None:
-            raise FrameError("A push in memory that is not shared, or not for this shard.")
-        began, waited_s = time.perf_counter(), 0.0
-        inflight = shard.announce(worker, header)
-        inflight.is_shared = not shard.must_copy_pushes
-        reply: SendReply | None = None
-        n_answered = 0
-        for index, chunk in enumerate(shard.chunks):
-            values = shared.gradient[chunk.begin : chunk.end]
-            if inflight.is_shared:
-                inflight.buffers[index] = values
-            else:
-                shard.buffer(inflight, index).copy_(values)
-            shard.arrived(inflight, index)
-            reply = reply or shard.reply_for(worker, wait=False)
-            while reply is not None and n_answered <= index and shard.ready(reply, inflight, n_answered, wait=False):
-                self._write_piece(inflight, n_answered, shared.weights)
-                n_answered += 1
-        reply = reply or shard.reply_for(worker, wait=True)
-        assert reply is not None
-        for index in range(n_answered, len(shard.chunks)):
-            shard.ready(reply, inflight, index, wait=True)
-            waited_s = waited_s or time.perf_counter() - began
-            self._write_piece(inflight, index, shared.weights)
-        if inflight.is_shared:
-            shard.detach_shared_memory(inflight)
-        frames.send_bytes(self._line, self._head(reply, waited_s=waited_s))
-
-    def _write_piece(self, inflight: InflightPush, index: int, weights: torch.Tensor) -> None:
-        chunk = self._shard.chunks[index]
-        weights[chunk.begin : chunk.end].copy_(self._shard.reply(self._worker, inflight, index))
-        if chunk.returns_pushes:
-            self._shard.release_buffer(inflight, index)
-
-    def _receive_piece(self, buffer: torch.Tensor) -> None:
-        codec = self._shard.codec
-        if codec is None:
-            frames.receive_into(self._connection, bytes_of(buffer))
-            return
-        payload = torch.empty(codec.n_bytes(buffer.numel()), dtype=torch.uint8)
-        frames.receive_into(self._connection, bytes_of(payload))
-        buffer.copy_(codec.decode(payload, n=buffer.numel()))
-
-    def _send(self, reply: SendReply, inflight: InflightPush | None, *, head: bytes, n_sent: int = 0) -> None:
-        """What is left of the weights, waiting for each chunk."""
-        for index in range(n_sent, len(self._shard.chunks)):
-            self._shard.ready(reply, inflight, index, wait=True)
-            self._send_piece(inflight, index, head=head)
-            head = b""
-        if head:  # a shard that holds nothing
-            frames.send_bytes(self._line, head)
-
-    def _head(self, reply: SendReply, *, waited_s: float = 0.0) -> bytes:
-        shard = self._shard
-        n_bytes, value, clock = shard.weights.nbytes, shard.value, shard.clock(self._worker)
-        return Header(
-            Operation.WEIGHTS,
-            n_bytes,
-            flags=shard.agreed,
-            step=reply.version,
-            value=value,
-            weight=waited_s,
-            number=clock,
-        ).pack()
-
-    def _send_piece(self, inflight: InflightPush | None, index: int, *, head: bytes) -> None:
-        frames.send_together(self._line, head, bytes_of(self._shard.reply(self._worker, inflight, index)))
-        if inflight is not None and self._shard.chunks[index].returns_pushes:
-            self._shard.release_buffer(inflight, index)
-
-    def _order(self, order: LeasedWork | Backoff | WaitAtBarrier) -> None:
-        """GRANT: step and, as value, the part. BARRIER: step, flags, and the members as JSON."""
-        if isinstance(order, LeasedWork):
-            frames.send(self._connection, Header(Operation.GRANT, 0, step=order.step, value=float(order.part)))
-        elif isinstance(order, Backoff):
-            frames.send(self._connection, Header(Operation.BACKOFF, 0))
-        else:
-            content = json.dumps(order.members).encode()
-            flags = frames.STOP * order.stop | frames.CHECKPOINT * order.checkpoint
-            frames.send(
-                self._connection, Header(Operation.BARRIER, len(content), flags=flags, step=order.step), content
-            )
+PURPOSES = (Purpose.TRAINING, Purpose.PUSHES_ONLY, Purpose.ORDERS, Purpose.SNAPSHOTS)
+HANDLERS = handlers_of(ServerConnection, PURPOSES, besides=(LeaveRequest,))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shard's workers do together: batches are handed out among them, they meet, and they sum numbers.
+"""What a shard's workers do together: they lease batches, wait at barriers, and sum numbers.
 
 All of it follows from the requests and their order. So that a server may die and go on, each request is written down
 (write_ahead_log.py) before it is answered; a worker that received no reply sends it again, under the same number.
@@ -22,45 +22,45 @@ Order = LeasedWork | Backoff | WaitAtBarrier
 class WorkerCoordination:
     """Shared by the connections' threads. leases: when workers go at their own pace.
 
-    gone: those who left, and whether with a goodbye.
+    left: by worker that is not here any more, whether it left and was not lost.
     """
 
     def __init__(self, n_workers: int, waiting: ShardCondition) -> None:
         self.leases: Leases | None = None
-        self.gone: dict[int, bool] = {}
+        self.left: dict[int, bool] = {}
         self._waiting = waiting
         self._last_requests: dict[int, int] = {}  # by worker: the number of its last request
         self._orders: dict[int, Order] = {}  # by worker: the reply to its last request for work, once there is one
         self._participants = set(range(n_workers))
         self._totals = PendingSum()
-        self._brought: dict[int, int] = {}  # by worker: to which sum it has given its part last
-        self._journal: WriteAheadLog | None = None
+        self._contributed: dict[int, int] = {}  # by worker: to which sum it has given its part last
+        self._log: WriteAheadLog | None = None
 
     @property
     def n_totals(self) -> int:
         """Sums made so far."""
         return self._totals.generation
 
-    def keep(self, journal: WriteAheadLog) -> None:
-        """Records every request in the journal from here on."""
+    def record_in(self, log: WriteAheadLog) -> None:
+        """Records every request in the log from here on."""
         with self._waiting.changed:
-            self._journal = journal
-            journal.begin(self._state())
+            self._log = log
+            log.begin(self.state())
 
-    def restore(self, journal: WriteAheadLog) -> None:
-        """Restores the state of the journal's last line. Raises OSError."""
-        lines = journal.read()
+    def restore(self, log: WriteAheadLog) -> None:
+        """Restores the state after the log's last line. Raises OSError."""
+        lines = log.read()
         with self._waiting.changed:
             self._restore(next(lines))
             for kind, *fields in lines:
                 self._CARRY_OUT[kind](self, *fields)
 
-    def ask(
+    def lease(
         self, worker: int, number: int = 0, *, stop: bool, checkpoint: bool, n_under_way: int
     ) -> LeasedWork | Backoff:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._record("ask", worker, number, stop, checkpoint, n_under_way)
+                self._record("lease", worker, number, stop, checkpoint, n_under_way)
             order = self._orders[worker]
             assert not isinstance(order, WaitAtBarrier)
             return order
@@ -68,33 +68,33 @@ class WorkerCoordination:
     def wait_at_barrier(self, worker: int, number: int = 0) -> LeasedWork | WaitAtBarrier:
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
-                self._record("attend", worker, number)
+                self._record("barrier", worker, number)
             self._waiting.wait(lambda: worker in self._orders)
             order = self._orders[worker]
             assert not isinstance(order, Backoff)
             return order
 
     def total(self, worker: int, values: bytes, number: int = 0) -> bytes:
-        """Sums float64 vectors over all who take part, in the order of ranks."""
+        """Sums float64 vectors over all participants, in the order of ranks."""
         with self._waiting.changed:
             if not self._is_repeated(worker, number):
                 self._record("total", worker, number, struct.unpack(f"{len(values) // 8}d", values))
-            generation = self._brought[worker]
+            generation = self._contributed[worker]
             self._waiting.wait(lambda: self._totals.generation > generation)
             return struct.pack(f"{len(self._totals.reply)}d", *self._totals.reply)
 
-    def come(self, worker: int) -> None:
-        """One who had left is here again, or its successor. With the lock held."""
-        if worker in self.gone:
-            self._record("come", worker)
+    def rejoin(self, worker: int) -> None:
+        """A worker that had left is here again, or its successor. With the lock held."""
+        if worker in self.left:
+            self._record("rejoin", worker)
 
     def leave(self, worker: int, *, is_expected: bool = False) -> None:
         """With the lock held: no worker waits for this one any more."""
         self._record("leave", worker, is_expected)
 
-    # Requests, carried out; once more when they are read in a journal -------------------------------------------------
+    # Requests, carried out; once more when they are read in a log -----------------------------------------------------
 
-    def _ask(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
+    def _lease(self, worker: int, number: int, stop: bool, checkpoint: bool, n_under_way: int) -> None:
         assert self.leases is not None
         self._last_requests[worker] = number
         self._orders[worker] = self.leases.ask(worker, stop=stop, checkpoint=checkpoint, n_under_way=n_under_way)
@@ -106,53 +106,51 @@ class WorkerCoordination:
         self._publish(self.leases.wait_at_barrier(worker))
 
     def _total(self, worker: int, number: int, values: tuple[float, ...]) -> None:
-        self._last_requests[worker], self._brought[worker] = number, self._totals.generation
+        self._last_requests[worker], self._contributed[worker] = number, self._totals.generation
         self._totals.rows[worker] = values
         self._conclude_total()
 
-    def _come(self, worker: int) -> None:
-        self.gone.pop(worker, None)
+    def _rejoin(self, worker: int) -> None:
+        self.left.pop(worker, None)
 
     def _leave(self, worker: int, is_expected: bool) -> None:
-        self.gone[worker] = is_expected
+        self.left[worker] = is_expected
         self._participants.discard(worker)
         if self.leases is not None:
             self._publish(self.leases.leave(worker))
         self._conclude_total()
 
     _CARRY_OUT: Mapping[str, Callable[..., None]] = {
-        "ask": _ask, "attend": _wait_at_barrier, "total": _total, "come": _come, "leave": _leave,
+        "lease": _lease, "barrier": _wait_at_barrier, "total": _total, "rejoin": _rejoin, "leave": _leave,
     }  # fmt: skip
 
     def _is_repeated(self, worker: int, number: int) -> bool:
         return number != 0 and self._last_requests.get(worker) == number
 
     def _record(self, kind: str, *fields: Any) -> None:
-        if self._journal is not None:
-            self._journal.append([kind, *fields])
+        if self._log is not None:
+            self._log.append([kind, *fields])
         self._CARRY_OUT[kind](self, *fields)
-        if self._journal is not None and self._journal.is_long:
-            self._journal.begin(self._state())
+        if self._log is not None and self._log.is_long:
+            self._log.begin(self.state())
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Returns the state as JSON takes it, with which a log begins."""
         return {
             "leases": None if self.leases is None else self.leases.state(),
-            "gone": list(self.gone.items()),
-            "heard": list(self._last_requests.items()),
+            "left": list(self.left.items()),
+            "last_requests": list(self._last_requests.items()),
             "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
             "participants": sorted(self._participants),
             "totals": [list(self._totals.rows.items()), self._totals.generation, self._totals.reply],
-            "brought": list(self._brought.items()),
+            "contributed": list(self._contributed.items()),
         }
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         if self.leases is not None:
             self.leases.restore(state["leases"])
-        self.gone, self._last_requests, self._brought = (
-            dict(state["gone"]),
-            dict(state["heard"]),
-            dict(state["brought"]),
-        )
+        self.left, self._last_requests = dict(state["left"]), dict(state["last_requests"])
+        self._contributed = dict(state["contributed"])
         self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
         self._participants = set(state["participants"])
         rows, generation, reply = state["totals"]
@@ -176,18 +174,18 @@ class WorkerCoordination:
 def _order_to_json(order: Order) -> list[Any]:
     match order:
         case LeasedWork(step, part):
-            return ["grant", step, part]
+            return ["lease", step, part]
         case WaitAtBarrier(step, stop, checkpoint, members):
-            return ["meet", step, stop, checkpoint, members]
+            return ["barrier", step, stop, checkpoint, members]
         case _:
-            return ["hold"]
+            return ["backoff"]
 
 
 def _order_from_json(raw: list[Any]) -> Order:
     match raw:
-        case ["grant", step, part]:
+        case ["lease", step, part]:
             return LeasedWork(step, part)
-        case ["meet", step, stop, checkpoint, members]:
+        case ["barrier", step, stop, checkpoint, members]:
             return WaitAtBarrier(step, stop, checkpoint, tuple(members))
         case _:
             return Backoff()

@@ -7,30 +7,45 @@ import socket
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable
-from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.frames import FrameError
+from mlhub.runtime.ps.wire.messages import RowPullRequest, RowPushRequest, RowsReply
 from mlhub.runtime.ps.wire.tensors import packed, receive_tensor
+from mlhub.runtime.ps.wire.transfer import send
 
 
-def serve_rows(
-    connection: socket.socket, header: Header, tables: Sequence[EmbeddingTable], *, worker: int, factor: float
+def pull_rows(connection: socket.socket, request: RowPullRequest, tables: Sequence[EmbeddingTable]) -> None:
+    """Answers with the rows. Raises FrameError, ValueError, PeerLostError."""
+    table = _table(request, tables, n_bytes_a_row=8)
+    values = table.pull(_receive_ids(connection, request.n_ids))
+    send(connection, RowsReply(values.nbytes), packed(values))
+
+
+def push_rows(
+    connection: socket.socket, request: RowPushRequest, tables: Sequence[EmbeddingTable], *, worker: int, factor: float
 ) -> None:
-    """One request. Raises FrameError, ValueError, PeerLostError."""
-    if header.step >= len(tables):
-        raise FrameError(f"There is no table {header.step}.")
-    table, k = tables[header.step], int(header.weight)
-    n_bytes = 8 * k + (4 * k * table.plan.width if header.operation is Operation.ROWS_PUSH else 0)
-    if header.length != n_bytes or not 0 <= k <= table.plan.n_rows:
-        raise FrameError(f"{header.length} bytes for {k} of {table.plan.n_rows} rows.")
-    ids = torch.empty(k, dtype=torch.int64)
+    """Applies the gradients. factor: of the learning rate. Raises FrameError, ValueError, PeerLostError."""
+    width = tables[request.table].plan.width if request.table < len(tables) else 0
+    table = _table(request, tables, n_bytes_a_row=8 + 4 * width)
+    ids, gradient = _receive_ids(connection, request.n_ids), torch.empty(request.n_ids, width)
+    receive_tensor(connection, gradient)
+    table.push(ids, gradient, factor=factor, worker=worker, number=request.number)
+
+
+def _table(
+    request: RowPullRequest | RowPushRequest, tables: Sequence[EmbeddingTable], *, n_bytes_a_row: int
+) -> EmbeddingTable:
+    if request.table >= len(tables):
+        raise FrameError(f"There is no table {request.table}.")
+    table = tables[request.table]
+    if request.n_bytes != n_bytes_a_row * request.n_ids or request.n_ids > table.plan.n_rows:
+        raise FrameError(f"{request.n_bytes} bytes for {request.n_ids} of {table.plan.n_rows} rows.")
+    return table
+
+
+def _receive_ids(connection: socket.socket, n_ids: int) -> Tensor:
+    ids = torch.empty(n_ids, dtype=torch.int64)
     receive_tensor(connection, ids)
-    if header.operation is Operation.ROWS_PUSH:
-        gradient = torch.empty(k, table.plan.width)
-        receive_tensor(connection, gradient)
-        table.push(ids, gradient, factor=factor, worker=worker, number=header.number)
-        frames.send(connection, Header(Operation.OK, 0))
-        return
-    values = table.pull(ids)
-    frames.send(connection, Header(Operation.ROWS_PULL, values.nbytes), packed(values))
+    return ids

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server must not forget when it dies: a file that grows by a line before anybody is answered.
+"""What a server must not forget when it dies: a file that grows by a line before each answer.
 
 A line that the kernel has taken survives the death of the process, if not of its machine, where the whole gang starts
 anew. The first line is the state that the others go on from.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes between workers and parameter servers: frames, handshake, sockets, TLS, shared memory."""
+"""Between workers and parameter servers: messages and their bytes, handshake, sockets, TLS, shared memory."""

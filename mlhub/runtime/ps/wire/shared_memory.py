@@ -2,8 +2,9 @@
 """Memory that a worker and the servers on its machine share, so that the kernel copies neither gradients nor weights.
 
 The worker's vectors lie in a nameless file in memory, which it hands to servers over their unix socket once both ends
-have proved to hold the gang's secret. A push is then a header: the server reads the gradient where the worker computed
-it, and writes the new weights where the worker uses them. Between a push and its answer the memory is the server's.
+have proved to hold the gang's secret. A push is then a header alone: the server reads the gradient where the worker
+computed it, and writes the new weights where the worker uses them. Between a push and its answer the memory is the
+server's.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.errors import PeerLostError
-from mlhub.runtime.ps.wire import frames
-from mlhub.runtime.ps.wire.frames import FrameError, Header, Operation
+from mlhub.runtime.ps.wire.frames import FrameError
+from mlhub.runtime.ps.wire.messages import ShareMemoryRequest
+from mlhub.runtime.ps.wire.transfer import receive_reply, send
 
 _FLOAT_BYTES = 4
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW if sys.platform == "linux" else 0
@@ -49,15 +51,14 @@ class SharedBuffer:
             os.close(self._file)
             raise
 
-    def offer(self, connection: socket.socket, *, begin: int, end: int, sender: int) -> None:
+    def offer(self, connection: socket.socket, *, begin: int, end: int) -> None:
         """Hands over the stretch of a server's shard. connection: a unix socket. Raises PeerLostError, FrameError."""
-        content = {"n_elements": self.weights.numel(), "begin": begin, "end": end}
-        frames.send_json(connection, Operation.SHARE, content, sender=sender)
+        send(connection, ShareMemoryRequest(self.weights.numel(), begin, end))
         try:
             socket.send_fds(connection, [b"\0"], [self._file])
         except OSError as error:
             raise PeerLostError(f"The connection to a peer broke: {error}") from error
-        frames.receive_header(connection, Operation.OK)
+        receive_reply(connection, ShareMemoryRequest)
 
     def close(self) -> None:
         """The vectors live on for as long as a reference to them exists."""
@@ -72,10 +73,9 @@ def shared_or_none(n_elements: int) -> SharedBuffer | None:
     return None
 
 
-def take(connection: socket.socket, header: Header) -> SharedStretch:
-    """What a worker offers. Raises PeerLostError, FrameError for a file that is not as declared."""
-    offer = frames.receive_json_of(connection, header)
-    n_elements, begin, end = (int(offer[key]) for key in ("n_elements", "begin", "end"))
+def map_shared(connection: socket.socket, offer: ShareMemoryRequest) -> SharedStretch:
+    """Maps the memory that a worker offers. Raises PeerLostError, FrameError for a file that is not as declared."""
+    n_elements, begin, end = offer.n_elements, offer.begin, offer.end
     try:
         _, files, _, _ = socket.recv_fds(connection, 1, 1)
     except OSError as error:
@@ -89,7 +89,6 @@ def take(connection: socket.socket, header: Header) -> SharedStretch:
     finally:
         for file in files:
             os.close(file)
-    frames.send(connection, Header(Operation.OK, 0))
     return SharedStretch(gradient[begin:end], weights[begin:end])
 
 

@@ -12,7 +12,6 @@ from torch import nn
 from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, WaitAtBarrier
-from mlhub.runtime.ps.wire.frames import CHECKPOINT, STOP
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
 from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit.server_worker import ServerWorker
@@ -38,11 +37,12 @@ class Asynchronous(ServerWorker):
 
     def next(self, flags: ControlFlags) -> Batch | Barrier:
         self.plan.heartbeat.record("sync")
-        bits = STOP * flags.stop | CHECKPOINT * flags.checkpoint
-        work: LeasedWork | Backoff | WaitAtBarrier = self.client.ask(flags=bits, n_under_way=self.n_in_flight)
+        work: LeasedWork | Backoff | WaitAtBarrier = self.client.coordination.lease(
+            stop=flags.stop, checkpoint=flags.checkpoint, n_under_way=self.n_in_flight
+        )
         if isinstance(work, Backoff):
             self.flush()
-            work = self.client.wait_at_barrier()
+            work = self.client.coordination.wait_at_barrier()
         if isinstance(work, LeasedWork):
             self.current = work.step
             return Batch(work.step, work.part, self.parts)

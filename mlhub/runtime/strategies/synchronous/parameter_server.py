@@ -10,7 +10,7 @@ from torch import nn
 
 from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.pod import Pod
-from mlhub.runtime.ps.wire.frames import CHECKPOINT, STOP
+from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
 from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, LockstepStrategy, Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit.server_worker import ServerWorker
@@ -38,7 +38,6 @@ class ParameterServer(ServerWorker, LockstepStrategy):
         # servers add up gradients, each of which is weighted by its worker's examples
         loss, _ = self.compute_gradient(losses, n=n)
         began = time.perf_counter()
-        flags = STOP * self.flags.stop | CHECKPOINT * self.flags.checkpoint
-        agreed, mean = self.client.exchange(flags=flags, value=loss)
-        self.finish_step(ControlFlags(bool(agreed & STOP), bool(agreed & CHECKPOINT)))
-        return self.exchange_result(mean, began)
+        agreed = self.client.exchange(report=StepAgreement(self.flags.stop, self.flags.checkpoint, loss))
+        self.finish_step(ControlFlags(agreed.stop, agreed.checkpoint))
+        return self.exchange_result(agreed.value, began)

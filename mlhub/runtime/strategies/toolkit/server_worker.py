@@ -170,7 +170,7 @@ class ServerWorker(SingleModel):
     def exchange_result(self, loss: float | None, began: float, *, pushes: int = 1, pulls: int = 1) -> StepResult:
         """Ends a step. began: when its exchange began. pushes, pulls: how many whole vectors it sent and received."""
         sent, received = float(self.client.bytes_pushed), float(self.client.bytes_pulled)
-        sync_s, wait_s = time.perf_counter() - began, self.client.take_waited_s()
+        sync_s, wait_s = time.perf_counter() - began, self.client.pop_waited_s()
         noise = self.local_noise.pop_sample()
         return StepResult(loss, sync_s, sent * pushes, received * pulls, wait_s=min(wait_s, sync_s), noise=noise)
 
@@ -180,11 +180,11 @@ class ServerWorker(SingleModel):
             self.carried_residual.clear()
         if self.feedback is not None and barrier.saves:
             self.client.send_residuals()
-            self.client.total([0.0])  # every worker has sent it before the snapshot is taken
+            self.client.coordination.total([0.0])  # every worker has sent it before the snapshot is taken
 
     def sum_over_workers(self, values: Sequence[float]) -> list[float]:
         self.plan.heartbeat.record("sync")
-        return self.client.total(values)
+        return self.client.coordination.total(values)
 
     def average_buffers(self, model: nn.Module) -> None:
         flat_parameters.average_buffers(model, self.sum_over_workers, self.n_members)

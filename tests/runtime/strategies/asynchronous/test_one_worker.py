@@ -65,7 +65,7 @@ def train(strategy: dict[str, Any], *, n_steps: int, tmp_path: Path, optimizer: 
         loss = 0.5 * (model.at - points[order.step]).square().sum()
         found.results.append(worker.step(iter([(loss, 1.0)]), n=1))  # type: ignore[arg-type]
         found.trail.append(model.at.detach().clone())
-    shard = servers.servers[0]._shard
+    shard = servers.servers[0].shard
     found.held, found.n_pushes = shard.weights.clone(), shard.rule.n_pushes
     worker.close()
     return found

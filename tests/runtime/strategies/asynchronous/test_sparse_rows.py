@@ -16,7 +16,7 @@ from mlhub.runtime.checkpoints.optimizer_state import merge
 from mlhub.runtime.errors import BadInputError, PeerLostError
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable, EmbeddingTablePlan
 from mlhub.runtime.ps.layout import ShardPlan
-from mlhub.runtime.ps.wire.frames import HEADER_BYTES
+from mlhub.runtime.ps.wire.declaration import HEADER_BYTES
 from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec

@@ -19,7 +19,7 @@ function point(step: number, value: number, attempt_number = 1): Point {
 }
 
 function line(seq: number, text: string, index = 0): LogLine {
-  return { seq, attempt_number: 1, role: "worker", index, number: seq, text };
+  return { seq, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
 }
 
 function event(id: number, kind: string): Event {
@@ -192,6 +192,19 @@ it("asks before it cancels", async () => {
   expect(screen.queryByRole("button", { name: "Pause" })).not.toBeInTheDocument();
 });
 
+it("shows the resources and limits that were asked for, and hints about hyperparameters of their names", async () => {
+  const hint = "n_servers is now resources.n_servers: as a hyperparameter it reaches the model's code only.";
+  stored(jobDetail({ resources: { cpus: 2, memory_gib: 4 }, limits: { stall_s: 900 }, hints: [hint] }));
+  renderPage(ADDRESS);
+  const configuration = within(await screen.findByRole("region", { name: "Configuration" }));
+  const valueOf = (label: string) => configuration.getByText(label).nextElementSibling;
+  expect(valueOf("CPUs per worker")).toHaveTextContent(/^2$/);
+  expect(valueOf("Memory per worker")).toHaveTextContent("4 GiB");
+  expect(valueOf("Stall limit")).toHaveTextContent("15 min 00 s");
+  expect(configuration.queryByText("Parameter servers")).not.toBeInTheDocument();
+  expect(configuration.getByRole("note")).toHaveTextContent(hint);
+});
+
 it("goes to the clone", async () => {
   stored(jobDetail({ state: "succeeded" }));
   const clone = "00000000-0000-7000-8000-0000000000ff";
@@ -246,6 +259,22 @@ it("shows the lines of one pod when asked to", async () => {
   const log = within(screen.getByRole("log", { name: "Log" }));
   expect(log.getByText("from one", { exact: false })).toBeInTheDocument();
   expect(log.queryByText("from zero", { exact: false })).not.toBeInTheDocument();
+});
+
+it("says what was dropped, by which limit, and marks where lines are missing", async () => {
+  const dropped: JobDetail["dropped"] = [
+    { limit: "log_rate", part: "log", n: 40, sentence: "40 lines were dropped." },
+    { limit: "metrics_per_job", part: "metrics", n: 7, sentence: "7 points were dropped." },
+  ];
+  const mark = { ...line(2, "[40 lines were dropped here]"), n_dropped: 40 };
+  stored(jobDetail({ dropped }), { lines: [line(1, "before"), mark, line(42, "after")] });
+  renderPage(ADDRESS);
+  const log = within(await screen.findByRole("log", { name: "Log" }));
+  expect(within(screen.getByRole("status", { name: "Lines are missing" })).getByText("40 lines were dropped.")).toBeVisible();
+  expect(within(screen.getByRole("status", { name: "Points are missing" })).getByText("7 points were dropped.")).toBeVisible();
+  const classOf = (text: string) => log.getByText(text, { exact: false }).className;
+  expect(classOf("before")).toBe(classOf("after"));
+  expect(classOf("[40 lines")).not.toBe(classOf("after"));
 });
 
 it("shows those who may only look no buttons", async () => {
@@ -341,4 +370,13 @@ it("gives the predictions of a job that is done, and says what was asked", async
   expect(screen.getByText(/predictions.parquet, 2/)).toBeInTheDocument();
   expect(screen.getByText("held-out examples")).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
+});
+
+it("says which of its lines were removed, and after how long", async () => {
+  const removed = { kind: "logs", before: "2026-03-02T12:00:00Z", kept_days: 90, n_removed: 7, at: "2026-05-31T12:00:00Z" } as const;
+  stored(jobDetail({ state: "succeeded", finished_at: "2026-03-01T09:00:00Z", removed_parts: [removed] }));
+  renderPage(ADDRESS);
+  const notes = await screen.findAllByRole("note");
+  expect(notes).toHaveLength(1);
+  expect(notes[0]).toHaveTextContent(/^Lines of attempts that ended before .*2026.* were removed after 90 days\.$/);
 });

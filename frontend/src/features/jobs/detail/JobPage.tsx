@@ -13,7 +13,9 @@ import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
 
+import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
+import { RemovedNote } from "./RemovedNote";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
 import { DecisionTable } from "./decisions/DecisionTable";
 import { EventTable } from "./events/EventTable";
@@ -95,6 +97,8 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
     <Stack gap="md">
       {hasMetrics && (
         <SectionCard title="Metrics">
+          <DroppedAlert dropped={job.dropped} part="metrics" />
+          <RemovedNote job={job} kinds={["metrics"]} />
           <QueryResult of={curves} label="Loading the metrics">
             {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
           </QueryResult>
@@ -108,11 +112,14 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
         <DecisionTable id={job.id} />
       </SectionCard>
       <SectionCard title="Log">
+        <DroppedAlert dropped={job.dropped} part="log" />
+        <RemovedNote job={job} kinds={["logs"]} />
         <QueryResult of={log} label="Loading the log">
           {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
         </QueryResult>
       </SectionCard>
       <SectionCard title="Events">
+        <RemovedNote job={job} kinds={["events", "audit"]} />
         <QueryResult of={events} label="Loading the events">
           {(known) => <EventTable events={known} />}
         </QueryResult>

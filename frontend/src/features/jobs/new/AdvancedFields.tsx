@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The new job's advanced settings; all may stay empty.
-import { NativeSelect, NumberInput, SimpleGrid, Stack, TextInput, Textarea } from "@mantine/core";
+import { NativeSelect, NumberInput, SimpleGrid, Stack, Text, TextInput, Textarea } from "@mantine/core";
 
 import type { Mode } from "@/api/types";
 import { MODES } from "@/domain/mode";
 
+import { ResourceFields } from "./ResourceFields";
 import { StrategyFields } from "./StrategyFields";
-import { type Draft, type Errors } from "./draft";
+import { type Draft, type Errors, hintsOf } from "./draft";
 
 const MODE_CHOICES = Object.entries(MODES).map(([value, label]) => ({
   value,
@@ -69,6 +70,12 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         onChange={(event) => onChange({ hyperparameters: event.currentTarget.value })}
         error={errors.hyperparameters}
       />
+      {hintsOf(draft).map((hint) => (
+        <Text key={hint} size="sm" c="dimmed" role="note">
+          {hint}
+        </Text>
+      ))}
+      <ResourceFields draft={draft} errors={errors} onChange={onChange} />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
           label="Target metric"

@@ -136,6 +136,55 @@ it("does not send hyperparameters that are no JSON object", async () => {
   await expect.poll(() => sent[0]?.body.hyperparameters).toEqual({ lr: 0.1 });
 });
 
+it("asks for resources and limits in their units, and leaves out what is empty", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  await user.type(await screen.findByRole("textbox", { name: "Memory per worker (GiB)" }), "2.5");
+  await user.type(screen.getByRole("textbox", { name: "Parameter servers" }), "3");
+  await user.type(screen.getByRole("textbox", { name: "Stall limit (seconds)" }), "900");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.map(({ body: { resources, limits } }) => ({ resources, limits }))).toEqual([
+    { resources: { memory_gib: 2.5, n_servers: 3 }, limits: { stall_s: 900 } },
+  ]);
+});
+
+it("refuses a resource out of bounds at its field, and shows there what the API says of one", async () => {
+  const remedy = "Give at most 64.";
+  const sent = submissions(() =>
+    problem(422, {
+      code: "invalid_input",
+      title: "Invalid input",
+      detail: "No node has 80 CPUs.",
+      errors: [{ field: "resources.cpus", message: "No node has 80 CPUs.", remedy }],
+    }),
+  );
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  const memory = await screen.findByRole("textbox", { name: "Memory per worker (GiB)" });
+  await user.type(memory, "0.1");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(memory).toHaveAccessibleDescription(/From 0.5 to 4,096 GiB./);
+  expect(sent).toEqual([]);
+  await user.clear(memory);
+  const cpus = screen.getByRole("textbox", { name: "CPUs per worker" });
+  await user.type(cpus, "80");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.length).toBe(1);
+  expect(await screen.findByText("No node has 80 CPUs. Give at most 64.")).toBeVisible();
+  expect(cpus).toBeInvalid();
+});
+
+it("says where a former hyperparameter has gone, and sends it all the same", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  await user.type(await screen.findByRole("textbox", { name: /Hyperparameters/ }), '{{"memory_gib": 4}');
+  expect(screen.getByRole("note")).toHaveTextContent(/^memory_gib is now resources.memory_gib \(Memory per worker, below\)/);
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.map(({ body }) => body.hyperparameters)).toEqual([{ memory_gib: 4 }]);
+});
+
 it("names a strategy that the platform knows, says what it does, and sends its parameters", async () => {
   const sent = submissions(created);
   const { user } = renderPage(preselected);

@@ -3,8 +3,10 @@
 import type { FieldError } from "@/api/client";
 import { isRecord } from "@/api/client";
 import type { JobSubmit, Mode } from "@/api/types";
+import { nameOf, type PodSetting, POD_SETTINGS, podSettingOf, podSettings } from "@/domain/podSetting";
+import { number } from "@/lib/quantities";
 
-export interface Draft {
+export interface Draft extends Record<PodSetting, number | string> {
   dataset: string;
   model: string;
   epochs: number | string;
@@ -42,6 +44,11 @@ export function emptyDraft(dataset: string, model: string): Draft {
     target_value: "",
     seed: "",
     priority: "",
+    cpus: "",
+    memory_gib: "",
+    n_servers: "",
+    server_memory_gib: "",
+    stall_s: "",
   };
 }
 
@@ -73,6 +80,13 @@ export function check(draft: Draft): Errors {
   if (draft.target_value !== "" && draft.target_metric.trim() === "") {
     errors.target_metric = "Name the metric that should reach this value.";
   }
+  for (const name of podSettings) {
+    const { min, max, unit } = POD_SETTINGS[name];
+    const value = whole(draft[name]);
+    if (value !== undefined && !(value >= min && value <= max)) {
+      errors[name] = `From ${number(min)} to ${number(max)} ${unit}.`;
+    }
+  }
   return errors;
 }
 
@@ -92,7 +106,23 @@ export function requestOf(draft: Draft): JobSubmit {
     const value = whole(draft[field]);
     if (value !== undefined) request[field] = value;
   }
+  for (const name of podSettings) {
+    const value = whole(draft[name]);
+    const { group } = POD_SETTINGS[name];
+    if (value !== undefined) request[group] = { ...request[group], [name]: value };
+  }
   return request;
+}
+
+/** What to say of hyperparameters that have the name of a resource or limit: they are the model's own. */
+export function hintsOf(draft: Draft): string[] {
+  const given = parsed(draft.hyperparameters) ?? {};
+  return podSettings.flatMap((name) => {
+    const { group, formerName } = POD_SETTINGS[name];
+    if (formerName === null || !(formerName in given)) return [];
+    const field = `${group}.${name} (${nameOf(name)}, below)`;
+    return [`${formerName} is now ${field}: as a hyperparameter it reaches the model's code only.`];
+  });
 }
 
 /** The API names what it found in its own words: versions, nested hyperparameters. */
@@ -100,6 +130,8 @@ export function fieldOf(error: FieldError): Field | null {
   const name = error.field.split(".")[0] ?? "";
   if (name === "dataset_version") return "dataset";
   if (name === "model_version") return "model";
+  const setting = podSettingOf(error.field);
+  if (setting !== null) return setting;
   if (error.field.startsWith("strategy.") && error.field !== "strategy.name") return "parameters";
   return name in emptyDraft("", "") ? (name as Field) : null;
 }
@@ -110,7 +142,7 @@ export function errorsAt(found: readonly FieldError[]): Errors {
   for (const error of found) {
     const field = fieldOf(error);
     if (field === null) continue;
-    const part = error.field.includes(".") ? `${error.field.slice(error.field.indexOf(".") + 1)}: ` : "";
+    const part = error.field.includes(".") && podSettingOf(error.field) === null ? `${error.field.slice(error.field.indexOf(".") + 1)}: ` : "";
     const words = [part + error.message, error.remedy].filter(Boolean).join(" ");
     errors[field] = errors[field] === undefined ? words : `${errors[field]} ${words}`;
   }

@@ -57,7 +57,7 @@ export function LogView({ lines, isCut, isLive }: LogViewProps) {
       >
         {isCut && <div className={classes.note}>… earlier lines are not shown</div>}
         {shown.map((line) => (
-          <div key={line.seq} className={classes.line}>
+          <div key={line.seq} className={line.n_dropped > 0 ? classes.gap : classes.line}>
             <span className={classes.pod}>{podOf(line)}</span> {line.text}
           </div>
         ))}

@@ -13,6 +13,7 @@ const line = (seq: number): LogLine => ({
   index: 0,
   number: seq,
   text: `line ${seq}`,
+  n_dropped: 0,
 });
 
 it("keeps every line once and in order, although batches overlap and arrive late", () => {

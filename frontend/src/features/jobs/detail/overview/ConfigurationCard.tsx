@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job was submitted with.
+import { Text } from "@mantine/core";
+
 import type { JobDetail } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";
 import { modeLabel } from "@/domain/mode";
+import { podSettingFacts } from "@/domain/podSetting";
 import { factsOf, fallsWhenBetter, parameterList } from "@/features/jobs/format";
 import { number } from "@/lib/quantities";
 
@@ -16,6 +19,7 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
     ...(job.kind === "train" ? trainingFacts(job) : predictionFacts(job)),
     ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
     ["Priority", String(job.priority)],
+    ...podSettingFacts(job),
   ];
   if (job.target_metric !== "") {
     const sign = fallsWhenBetter(job.target_metric) ? "≤" : "≥";
@@ -31,6 +35,11 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
   return (
     <SectionCard title="Configuration">
       <Facts facts={facts} cols={2} />
+      {job.hints.map((hint) => (
+        <Text key={hint} size="sm" c="dimmed" role="note">
+          {hint}
+        </Text>
+      ))}
     </SectionCard>
   );
 }

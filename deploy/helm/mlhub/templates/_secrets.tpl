@@ -1,0 +1,59 @@
+{{/* Which secrets each process gets, and from which Secret. Nothing else may name a key of a Secret. */}}
+
+{{/* process: keys. A process that is not named here gets none. "docs/guides/kubernetes.md" has the reasons. */}}
+{{- define "mlhub.secretsOf" -}}
+web: [MLHUB_SECRET_KEY, MLHUB_SECRET_KEY_FALLBACKS, DATABASE_URL, REDIS_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, MLHUB_METRICS_TOKEN]
+worker: [DATABASE_URL, REDIS_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]
+beat: [REDIS_URL]
+control: [MLHUB_SECRET_KEY, MLHUB_SECRET_KEY_FALLBACKS, DATABASE_URL, REDIS_URL]
+migrate: [DATABASE_URL]
+schema: [DATABASE_URL]
+postgres: [POSTGRES_PASSWORD]
+valkey: [VALKEY_PASSWORD]
+{{- end }}
+
+{{/* key: the section of the values that it belongs to. */}}
+{{- define "mlhub.sectionsOfSecrets" -}}
+MLHUB_SECRET_KEY: secret
+MLHUB_SECRET_KEY_FALLBACKS: secret
+DATABASE_URL: database
+POSTGRES_PASSWORD: database
+REDIS_URL: redis
+VALKEY_PASSWORD: redis
+AWS_ACCESS_KEY_ID: store
+AWS_SECRET_ACCESS_KEY: store
+MLHUB_METRICS_TOKEN: metrics
+{{- end }}
+
+{{/* The Secret that has a key: of its section, or of all, or the chart's own. root, key */}}
+{{- define "mlhub.secretWith" -}}
+{{- $section := get (include "mlhub.sectionsOfSecrets" . | fromYaml) .key }}
+{{- $own := get (get .root.Values $section) "existingSecret" }}
+{{- $own | default .root.Values.secret.existing | default (include "mlhub.name" .root) }}
+{{- end }}
+
+{{/* Whether the chart's own Secret has the keys of a section. root, section */}}
+{{- define "mlhub.ownsSecretsOf" -}}
+{{- if not (or (get (get .root.Values .section) "existingSecret") .root.Values.secret.existing) }}yes{{ end }}
+{{- end }}
+
+{{/* A process's secrets as variables. root, process */}}
+{{- define "mlhub.secretVariables" -}}
+{{- $keys := get (include "mlhub.secretsOf" . | fromYaml) .process }}
+{{- $optional := list "MLHUB_SECRET_KEY_FALLBACKS" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" "MLHUB_METRICS_TOKEN" }}
+{{- range $keys }}
+- name: {{ . }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "mlhub.secretWith" (dict "root" $.root "key" .) }}
+      key: {{ . }}
+      {{- if has . $optional }}
+      optional: true
+      {{- end }}
+{{- end }}
+{{- if and (not (has "MLHUB_SECRET_KEY" $keys)) (has "DATABASE_URL" $keys | or (eq .process "beat")) }}
+# this process signs nothing: instead of the platform's key it has one of its own, which ends with the pod
+- {name: MLHUB_POD_UID, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}
+- {name: MLHUB_SECRET_KEY, value: $(MLHUB_POD_UID)-$(MLHUB_POD_UID)}
+{{- end }}
+{{- end }}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job may ask of its pods: the fields of `resources` and `limits`, each with label, unit, bounds and default.
+import type { JobSubmit } from "@/api/types";
+import { number } from "@/lib/quantities";
+import { duration } from "@/lib/time";
+
+type Resources = NonNullable<JobSubmit["resources"]>;
+type Limits = NonNullable<JobSubmit["limits"]>;
+export type PodSetting = keyof Resources | keyof Limits;
+
+interface PodSettingDeclaration {
+  group: "resources" | "limits";
+  label: string;
+  unit: string;
+  min: number;
+  max: number;
+  isWhole: boolean;
+  byDefault: string;
+  about: string;
+  /** The hyperparameter that it was once. */
+  formerName: string | null;
+  text: (value: number) => string;
+}
+
+const gib = (value: number) => `${number(value)} GiB`;
+
+export const POD_SETTINGS: Record<PodSetting, PodSettingDeclaration> = {
+  cpus: {
+    group: "resources",
+    label: "CPUs per worker",
+    unit: "CPUs",
+    min: 0.1,
+    max: 1024,
+    isWhole: false,
+    byDefault: "1",
+    about: "Reserved for it on its node",
+    formerName: null,
+    text: number,
+  },
+  memory_gib: {
+    group: "resources",
+    label: "Memory per worker (GiB)",
+    unit: "GiB",
+    min: 0.5,
+    max: 4096,
+    isWhole: false,
+    byDefault: "Twice what the dry run took",
+    about: "On Kubernetes a worker that takes more is ended",
+    formerName: "memory_gib",
+    text: gib,
+  },
+  n_servers: {
+    group: "resources",
+    label: "Parameter servers",
+    unit: "servers",
+    min: 1,
+    max: 1024,
+    isWhole: true,
+    byDefault: "The scheduler's choice",
+    about: "Only where the job runs on parameter servers",
+    formerName: "n_servers",
+    text: number,
+  },
+  server_memory_gib: {
+    group: "resources",
+    label: "Memory per server (GiB)",
+    unit: "GiB",
+    min: 0.5,
+    max: 4096,
+    isWhole: false,
+    byDefault: "By the size of the model",
+    about: "For weights, state of the optimiser and gradients",
+    formerName: "server_memory_gib",
+    text: gib,
+  },
+  stall_s: {
+    group: "limits",
+    label: "Stall limit (seconds)",
+    unit: "seconds",
+    min: 60,
+    max: 30 * 24 * 3600,
+    isWhole: false,
+    byDefault: "600; scripts 3,600",
+    about: "The job is ended after so long without a step",
+    formerName: "stall_limit_s",
+    text: duration,
+  },
+};
+
+export const podSettings = Object.keys(POD_SETTINGS) as PodSetting[];
+
+/** "resources.memory_gib" -> "memory_gib"; null of a field that is none of them. */
+export function podSettingOf(field: string): PodSetting | null {
+  return podSettings.find((name) => field === `${POD_SETTINGS[name].group}.${name}`) ?? null;
+}
+
+/** Its label without the unit. */
+export function nameOf(name: PodSetting): string {
+  return POD_SETTINGS[name].label.replace(/ \(.*\)$/, "");
+}
+
+/** What a job asked for, with labels; without what it left to MLHub. */
+export function podSettingFacts(asked: { resources: Resources; limits: Limits }): [string, string][] {
+  const values: Partial<Record<PodSetting, number>> = { ...asked.resources, ...asked.limits };
+  return podSettings.flatMap((name): [string, string][] => {
+    const value = values[name];
+    return value === undefined ? [] : [[nameOf(name), POD_SETTINGS[name].text(value)]];
+  });
+}

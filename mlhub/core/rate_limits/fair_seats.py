@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seats for requests that cost much: few at a time in one process, shared fairly, with a short queue for each tenant.
+
+A rate limit bounds what one tenant may send on average; seats bound what many of them cost at one moment. It is the
+scheme of Kubernetes' API Priority and Fairness: a flow for each tenant, a bounded queue of each, refusal beyond it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from mlhub.core.errors import RateLimitedError
+
+QUEUE_LENGTH = 4  # requests of one flow that wait
+TOTAL_LENGTH = 24  # of all flows; beyond it a flow has one: each that waits has a thread and a database connection
+PATIENCE_S = 20.0
+MAX_RETRY_AFTER_S = 30
+SMOOTHING = 0.2  # of the mean time that a seat is held
+
+
+@dataclass
+class _Flow:
+    n_running: int = 0
+    served_at: int = 0  # the number of the last request that was seated; lower: longer ago
+    waiting: list[threading.Event] = field(default_factory=list)
+
+
+class FairSeats:
+    """At most `n_seats` at a time, and one of each flow while others wait. The flow served least recently is next."""
+
+    def __init__(self, n_seats: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.n_seats = n_seats
+        self._clock = clock
+        self._flows: dict[str, _Flow] = {}
+        self._lock = threading.Lock()
+        self._n_running = self._n_served = 0
+        self._mean_s = 0.0
+
+    @contextmanager
+    def taken(self, flow_id: str) -> Iterator[None]:
+        """Waits for a seat and holds it for the block. Raises RateLimitedError when the flow's queue is full."""
+        self._sit_down(flow_id)
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._stand_up(flow_id, held_s=self._clock() - began)
+
+    def _sit_down(self, flow_id: str) -> None:
+        with self._lock:
+            flow = self._flows.setdefault(flow_id, _Flow())
+            if self._n_running < self.n_seats and not flow.waiting:
+                self._seat(flow)
+                return
+            n_waiting = sum(len(one.waiting) for one in self._flows.values())
+            if len(flow.waiting) >= (QUEUE_LENGTH if n_waiting < TOTAL_LENGTH else 1):
+                raise self._too_many()
+            turn = threading.Event()
+            flow.waiting.append(turn)
+        if turn.wait(PATIENCE_S):
+            return
+        with self._lock:
+            if turn.is_set():  # its turn came in this very moment
+                return
+            flow.waiting.remove(turn)
+            raise self._too_many()
+
+    def _stand_up(self, flow_id: str, *, held_s: float) -> None:
+        with self._lock:
+            self._mean_s += SMOOTHING * (held_s - self._mean_s)
+            self._n_running -= 1
+            self._flows[flow_id].n_running -= 1
+            while self._n_running < self.n_seats:
+                waiting = [flow for flow in self._flows.values() if flow.waiting]
+                if not waiting:
+                    break
+                next_flow = min(waiting, key=lambda flow: (flow.n_running, flow.served_at))
+                turn = next_flow.waiting.pop(0)
+                self._seat(next_flow)
+                turn.set()
+            if len(self._flows) > 1000:
+                self._flows = {key: flow for key, flow in self._flows.items() if flow.n_running or flow.waiting}
+
+    def _seat(self, flow: _Flow) -> None:
+        self._n_running += 1
+        self._n_served += 1
+        flow.n_running += 1
+        flow.served_at = self._n_served
+
+    def _too_many(self) -> RateLimitedError:
+        n_waiting = sum(len(flow.waiting) for flow in self._flows.values())
+        wait_s = min(MAX_RETRY_AFTER_S, max(1, round(n_waiting * self._mean_s / self.n_seats)))
+        return RateLimitedError(
+            "Too many requests of your organisation wait already.",
+            code="too_many_at_once",
+            remedy=f"Wait {wait_s} s, then send it again; send fewer at a time.",
+            retry_after_s=wait_s,
+        )

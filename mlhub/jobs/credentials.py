@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pods of an attempt prove themselves with: a token and the gang's secret.
+
+Both are derived from the platform's key and can be made again, so that a launch that was cut short can be repeated."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from uuid import UUID
+
+from django.conf import settings
+
+from mlhub.jobs.models import Attempt
+from mlhub.tenants.authentication import hash_token
+
+
+def token_of(attempt_id: UUID, *, key: str = "") -> str:
+    """The attempt's bearer token. key: settings.SECRET_KEY when it is left out."""
+    return "mla_" + _derived("token", attempt_id, key)
+
+
+def gang_secret_of(attempt_id: UUID, *, key: str = "") -> str:
+    """What the gang's members prove to each other, in hex. key: as in token_of."""
+    return _derived("gang", attempt_id, key)
+
+
+def key_of(attempt: Attempt) -> str:
+    """The key that the attempt was opened with: after a rotation that is one of the fallbacks.
+
+    When it is none of them any more, the present one: its token is refused, so that the attempt fails and is repeated.
+    """
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    made = (key for key in keys if hash_token(token_of(attempt.id, key=key)) == attempt.token_hash)
+    return next(made, settings.SECRET_KEY)
+
+
+def _derived(purpose: str, attempt_id: UUID, key: str) -> str:
+    key = key or settings.SECRET_KEY
+    return hmac.new(key.encode(), f"{purpose}|{attempt_id}".encode(), hashlib.sha256).hexdigest()

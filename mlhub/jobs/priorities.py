@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The highest priority that a member may give a job; owners and admins, who answer for the organisation, give any."""
+
+from __future__ import annotations
+
+from mlhub.core.errors import InvalidInputError
+from mlhub.tenants.models import Project, QuotaRules, User
+from mlhub.tenants.permissions import role_of
+from mlhub.tenants.roles import Role
+
+USUAL_CEILING = 50
+
+
+def check_priority(project: Project, priority: int, *, actor: User) -> None:
+    """Raises InvalidInputError for a priority above the member's ceiling, which names whose ceiling it is."""
+    role = role_of(actor, project.organisation)
+    if role is not None and role.covers(Role.ADMIN):
+        return
+    ceiling, owner = ceiling_of(project)
+    if priority > ceiling:
+        raise InvalidInputError(
+            f"The priority {priority} is above {ceiling}, the highest that members of {owner} may give.",
+            field="priority",
+            remedy=f"Give at most {ceiling}, or ask an admin of {project.organisation.name} to submit the job.",
+            limit=ceiling,
+        )
+
+
+def ceiling_of(project: Project) -> tuple[int, str]:
+    """The lowest max_priority of the project, its team and its organisation, with the name of its owner."""
+    owners = [project.organisation, *([project.team] if project.team else []), project]
+    ceilings = []
+    for owner in owners:
+        quota: QuotaRules | None = getattr(owner, "quota", None)
+        if quota is not None and quota.max_priority is not None:
+            ceilings.append((quota.max_priority, owner.name))
+    return min(ceilings, default=(USUAL_CEILING, project.organisation.name))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What expires, by kind. Every function removes one batch in one transaction and returns how many rows that was.
+
+A batch is bounded and is recorded in its own transaction: a task that is killed leaves whole batches, and what pages
+say was removed is what was removed. 0 = nothing is left to remove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from mlhub.control.models import Round
+from mlhub.events.models import Event
+from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, RemovedPart
+from mlhub.jobs.states import ENDED
+from mlhub.metrics.models import LogLine, MetricPoint, Series
+from mlhub.storage import actions as storage
+
+RemovalRule = Callable[[datetime, datetime, int], int]
+
+
+def remove_logs(before: datetime, now: datetime, limit: int) -> int:
+    """Lines of attempts that ended before that time, oldest attempts first."""
+    of_attempt = LogLine.objects.filter(attempt=OuterRef("pk"))
+    attempt = Attempt.objects.filter(Exists(of_attempt), ended_at__lt=before).order_by("ended_at").first()
+    if attempt is None:
+        return 0
+    lines = LogLine.objects.filter(attempt=attempt)
+    bound = lines.order_by("seq").values_list("seq", flat=True)[limit - 1 : limit].first()
+    with transaction.atomic():
+        n = (lines if bound is None else lines.filter(seq__lte=bound)).delete()[0]
+        _record(attempt.job_id, "logs", before=before, now=now, n=n)
+    return n
+
+
+def remove_metrics(before: datetime, now: datetime, limit: int) -> int:
+    """Points of jobs that finished before that time. A job keeps its final metrics."""
+    of_series = MetricPoint.objects.filter(series=OuterRef("pk"))
+    series = Series.objects.filter(Exists(of_series), job__finished_at__lt=before).order_by("id").first()
+    if series is None:
+        return 0
+    points = MetricPoint.objects.filter(series=series)
+    bound = points.order_by("step").values_list("step", flat=True)[limit - 1 : limit].first()
+    with transaction.atomic():
+        n = (points if bound is None else points.filter(step__lte=bound)).delete()[0]
+        _record(series.job_id, "metrics", before=before, now=now, n=n)
+    return n
+
+
+def remove_events(before: datetime, now: datetime, limit: int) -> int:
+    """The platform's own events. Those of jobs that have not ended stay; what people did is audit."""
+    return _remove_events(Q(actor=None), "events", before=before, now=now, limit=limit)
+
+
+def remove_audit(before: datetime, now: datetime, limit: int) -> int:
+    """Events of what people did."""
+    return _remove_events(Q(actor__isnull=False), "audit", before=before, now=now, limit=limit)
+
+
+def remove_results(before: datetime, now: datetime, limit: int) -> int:
+    """Files of predictions of attempts that ended before that time; their bytes are collected once unheld."""
+    due = Artifact.objects.filter(name__in=RESULTS, attempt__ended_at__lt=before).select_related("attempt")
+    n = 0
+    with transaction.atomic():
+        for artifact in due.order_by("id")[: min(limit, 100)]:
+            attempt = artifact.attempt
+            artifact.delete()
+            if not attempt.artifacts.exclude(name__in=RESULTS).exists():
+                storage.release(owner_kind="artifact", owner_id=attempt.id)
+            _record(attempt.job_id, "results", before=before, now=now, n=1)
+            n += 1
+    return n
+
+
+def remove_rounds(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Rounds with their snapshots. What was decided on each job is kept apart from them."""
+    return _delete(Round.objects.filter(at__lt=before), limit)
+
+
+RULES: Mapping[str, RemovalRule] = {
+    "logs": remove_logs,
+    "metrics": remove_metrics,
+    "events": remove_events,
+    "audit": remove_audit,
+    "results": remove_results,
+    "rounds": remove_rounds,
+}
+
+
+def cutoff(kind: str, *, now: datetime) -> datetime | None:
+    """Before this time it is removed; None = it is kept for good."""
+    days = settings.KEPT_DAYS[kind]
+    return now - timedelta(days=days) if days else None
+
+
+def _remove_events(whose: Q, kind: str, *, before: datetime, now: datetime, limit: int) -> int:
+    unfinished = Job.objects.filter(pk=OuterRef("subject_id")).exclude(state__in=ENDED)
+    due = Event.objects.filter(whose, ~Exists(unfinished), at__lt=before)
+    with transaction.atomic():
+        ids = list(due.order_by("id").values_list("id", flat=True)[:limit])
+        jobs = Job.objects.filter(pk__in=Event.objects.filter(id__in=ids).values("subject_id"))
+        for job_id in list(jobs.values_list("id", flat=True)):
+            n = Event.objects.filter(id__in=ids, subject_id=job_id).count()
+            _record(job_id, kind, before=before, now=now, n=n)
+        Event.objects.filter(id__in=ids).delete()
+    return len(ids)
+
+
+def _delete(due: QuerySet[Any], limit: int) -> int:
+    """Counts the rows themselves, not those that go with them."""
+    with transaction.atomic():
+        ids = list(due.order_by("id").values_list("id", flat=True)[:limit])
+        due.model._default_manager.filter(id__in=ids).delete()
+    return len(ids)
+
+
+def _record(job_id: UUID, kind: str, *, before: datetime, now: datetime, n: int) -> None:
+    part, _ = RemovedPart.objects.select_for_update().get_or_create(
+        job_id=job_id, kind=kind, defaults={"before": before, "kept_days": 0, "at": now}
+    )
+    part.before, part.kept_days, part.at = before, settings.KEPT_DAYS[kind], now
+    part.n_removed += n
+    part.save()

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Celery's part of retention: batches of what is due, kind after kind, for a bounded time."""
+
+from __future__ import annotations
+
+import time
+
+import structlog
+from celery import shared_task
+from django.utils import timezone
+
+from mlhub.core.locks import work_lock
+from mlhub.retention.rules import RULES, cutoff
+
+logger = structlog.stdlib.get_logger(__name__)
+BATCH = 5000  # rows of one transaction
+RUN_S = 60.0  # of each kind; the next run goes on
+
+
+@shared_task
+def remove_expired(batch: int = BATCH) -> dict[str, int]:
+    """Removes what the settings do not keep any longer; returns rows by kind. One run at a time."""
+    removed: dict[str, int] = {}
+    with work_lock("retention") as is_mine:
+        for kind, rule in RULES.items() if is_mine else ():
+            now, until = timezone.now(), time.monotonic() + RUN_S
+            before = cutoff(kind, now=now)
+            while before is not None and time.monotonic() < until and (n := rule(before, now, batch)):
+                removed[kind] = removed.get(kind, 0) + n
+    if removed:
+        logger.info("retention.removed", **removed)
+    return removed

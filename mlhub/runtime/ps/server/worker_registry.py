@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which workers of a server are connected, which have left, and which are awaited after a restart."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from mlhub.runtime.errors import PeerLostError
+
+
+class WorkerRegistry:
+    """Shared by the connections' threads."""
+
+    def __init__(self, n_workers: int, *, left: Mapping[int, bool] | None = None) -> None:
+        """left: after a restart, by worker that is not here any more, whether it left and was not lost."""
+        self.n_workers = n_workers
+        self._lock = threading.Lock()
+        self._connected: set[int] = set()
+        everyone = set(range(n_workers))
+        self._joined = set() if left is None else everyone
+        self._awaited = set() if left is None else everyone - left.keys()
+        self._has_left = left is not None and any(left.values())  # one of them, and was not lost
+
+    @property
+    def n_joined(self) -> int:
+        return len(self._joined)
+
+    @property
+    def connected(self) -> frozenset[int]:
+        with self._lock:
+            return frozenset(self._connected)
+
+    @property
+    def awaited(self) -> frozenset[int]:
+        """Workers of an earlier incarnation that have not come back yet."""
+        with self._lock:
+            return frozenset(self._awaited)
+
+    def connect(self, worker: int) -> bool:
+        """Returns False for a worker that is here already, or that the gang does not have."""
+        with self._lock:
+            if worker in self._connected or not 0 <= worker < self.n_workers:
+                return False
+            self._joined.add(worker)
+            self._connected.add(worker)
+            return True
+
+    def disconnect(self, worker: int, *, is_expected: bool) -> None:
+        """is_expected: it left and was not lost."""
+        with self._lock:
+            self._connected.discard(worker)
+            self._has_left |= is_expected
+
+    def end_waiting(self, worker: int) -> bool:
+        """The worker came back, or will not. Returns whether it is the last that was awaited."""
+        with self._lock:
+            was_awaiting = bool(self._awaited)
+            self._awaited.discard(worker)
+            return was_awaiting and not self._awaited
+
+    def is_over(self) -> bool:
+        """Whether all workers have left. Raises PeerLostError when all were lost."""
+        with self._lock:
+            if len(self._joined) < self.n_workers or self._connected or self._awaited:
+                return False
+            if not self._has_left:
+                raise PeerLostError("All workers are gone.")
+            return True

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queue of work in the sandbox (inspections, validations, dry runs), shared fairly between organisations.
+
+Celery's messages only say that there is work. What is done next is chosen in PostgreSQL when a worker is free:
+
+1. of the organisation with the fewest items under way, then of the one that was served least recently;
+2. within it, of the user with the fewest items under way, then of the one served least recently;
+3. of that user's items, interactive ones before bulk, then the oldest.
+
+An item is created in the transaction that makes its subject, so none is lost with a message. A worker holds an advisory
+lock on its item for as long as its database connection lives; an item under way without a lock is one whose worker was
+killed, and goes back to the queue. Source of rule 1: max-min fair sharing, as in Hadoop's fair scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from mlhub.core.dispatch import send_on_commit
+from mlhub.core.locks import lock_until_commit, work_lock
+from mlhub.core.logs import current_request_id
+from mlhub.storage.models import WorkItem
+
+if TYPE_CHECKING:
+    from mlhub.tenants.models import Organisation, User
+
+WORK = "mlhub.storage.tasks.work_on_next"
+INTERACTIVE_ITEMS = 10  # of a user at a time; what comes on top of them is bulk
+LARGE_BYTES = 64 * 2**20  # files from this size on are bulk
+RETRY_AFTER = timedelta(seconds=30)
+KEPT_FOR = timedelta(hours=1)  # ended items, which say who was served when
+CHOICE = """
+WITH served AS (
+    SELECT organisation_id, user_id, count(*) FILTER (WHERE ended_at IS NULL) AS n_running, max(started_at) AS last_at
+    FROM storage_workitem WHERE started_at IS NOT NULL GROUP BY organisation_id, user_id
+), of_organisation AS (
+    SELECT organisation_id, sum(n_running) AS n_running, max(last_at) AS last_at FROM served GROUP BY organisation_id
+)
+SELECT item.id FROM storage_workitem item
+LEFT JOIN of_organisation o ON o.organisation_id = item.organisation_id
+LEFT JOIN served u ON u.organisation_id = item.organisation_id AND u.user_id IS NOT DISTINCT FROM item.user_id
+WHERE item.started_at IS NULL AND item.ended_at IS NULL AND (item.not_before IS NULL OR item.not_before <= %s)
+ORDER BY coalesce(o.n_running, 0), o.last_at NULLS FIRST, coalesce(u.n_running, 0), u.last_at NULLS FIRST,
+         item.is_bulk, item.id
+LIMIT 1 FOR UPDATE OF item SKIP LOCKED
+"""
+
+
+def enqueue(
+    task: str, subject_id: UUID, *, organisation: Organisation, user: User | None, size_bytes: int = 0
+) -> WorkItem:
+    """Adds work in the present transaction; what waits or is under way already is not added again.
+
+    task: the full name of the Celery task that does it when called with the subject's id.
+    """
+    own = WorkItem.objects.open().filter(organisation=organisation, user=user)
+    item, is_new = WorkItem.objects.open().get_or_create(
+        task=task,
+        subject_id=subject_id,
+        defaults={
+            "organisation": organisation,
+            "user": user,
+            "is_bulk": size_bytes >= LARGE_BYTES or own.count() >= INTERACTIVE_ITEMS,
+            "request_id": current_request_id()[:64],
+        },
+    )
+    if is_new:
+        send_on_commit(WORK)
+    found: WorkItem = item
+    return found
+
+
+def withdraw(subject_ids: Sequence[UUID]) -> int:
+    """Removes waiting work on subjects that are deleted; returns how many items."""
+    return WorkItem.objects.waiting().filter(subject_id__in=subject_ids).delete()[0]
+
+
+@contextmanager
+def next_item() -> Iterator[WorkItem | None]:
+    """The item whose turn it is, under way until the block ends; None when nothing waits.
+
+    An exception in the block puts the item back for RETRY_AFTER, and goes on.
+    """
+    with ExitStack() as held:
+        with transaction.atomic():
+            lock_until_commit("work-queue")  # of two workers, the second one sees whom the first one serves
+            item = _chosen()
+            if item is not None:
+                # before the commit: an item that is under way is never seen without its lock
+                held.enter_context(work_lock(_lock_name(item)))
+                WorkItem.objects.filter(pk=item.pk).update(started_at=timezone.now())
+        try:
+            yield item
+        except Exception:
+            if item is not None:
+                again_at = timezone.now() + RETRY_AFTER
+                WorkItem.objects.filter(pk=item.pk).update(started_at=None, not_before=again_at)
+            raise
+        if item is not None:
+            WorkItem.objects.filter(pk=item.pk).update(ended_at=timezone.now())
+
+
+def requeue_abandoned() -> int:
+    """Puts items back whose worker was killed; returns how many."""
+    n = 0
+    for item in WorkItem.objects.running():
+        with work_lock(_lock_name(item)) as is_free:
+            if is_free:
+                n += WorkItem.objects.running().filter(pk=item.pk).update(started_at=None)
+    return n
+
+
+def forget_ended() -> int:
+    """Deletes items that ended more than KEPT_FOR ago; returns how many."""
+    return WorkItem.objects.filter(ended_at__lt=timezone.now() - KEPT_FOR).delete()[0]
+
+
+def _chosen() -> WorkItem | None:
+    with connection.cursor() as cursor:
+        cursor.execute(CHOICE, [timezone.now()])
+        row = cursor.fetchone()
+    return None if row is None else WorkItem.objects.get(pk=row[0])
+
+
+def _lock_name(item: WorkItem) -> str:
+    return f"work:{item.pk}"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invitations: those that an organisation sent, and those that wait for the caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.errors import NotFoundError
+from mlhub.tenants import actions
+from mlhub.tenants.api import serializers as s
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Invitation, Organisation
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from rest_framework.request import Request
+
+
+class InvitationsView(generics.ListAPIView[Invitation]):
+    """Invitations of an organisation that wait for an answer; for its admins."""
+
+    queryset = Invitation.objects.select_related("invited_by")
+    serializer_class = s.InvitationSerializer
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        require_role(caller(self.request), self.organisation, Role.ADMIN)
+        return super().get_queryset().waiting().filter(organisation=self.organisation)
+
+    @property
+    def organisation(self) -> Organisation:
+        found: Organisation = Organisation.objects.get_visible(self.request.user, self.kwargs["id"])
+        return found
+
+    @extend_schema(request=s.InvitationWriteSerializer, responses={201: s.InvitationSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+
+        For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+        """
+        body = read_body(s.InvitationWriteSerializer, request)
+        made = actions.invite(
+            self.organisation, username=body["username"], role=Role(body["role"]), actor=caller(request)
+        )
+        return Response(s.InvitationSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class InvitationView(VisibleMixin, generics.GenericAPIView[Invitation]):
+    queryset = Invitation.objects.select_related("organisation")
+    serializer_class = s.InvitationSerializer
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """Withdraws the invitation; for admins of the organisation that sent it."""
+        actions.withdraw_invitation(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class MyInvitationsView(generics.ListAPIView[Invitation]):
+    """Invitations that wait for the caller's answer."""
+
+    queryset = Invitation.objects.select_related("organisation", "invited_by")
+    serializer_class = s.MyInvitationSerializer
+
+    def get_queryset(self) -> QuerySet[Invitation]:
+        if getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        return super().get_queryset().to_user(caller(self.request))
+
+
+class AcceptInvitationView(APIView):
+    @extend_schema(request=None, responses=s.MyMembershipSerializer)
+    def post(self, request: Request, id: UUID) -> Response:
+        """Makes the caller a member."""
+        membership = actions.answer_invitation(_mine(request, id), is_accepted=True, actor=caller(request))
+        return Response(s.MyMembershipSerializer(membership).data)
+
+
+class DeclineInvitationView(APIView):
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request, id: UUID) -> Response:
+        """Refuses the invitation, for good."""
+        actions.answer_invitation(_mine(request, id), is_accepted=False, actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _mine(request: Request, pk: UUID) -> Invitation:
+    """Raises NotFoundError alike for invitations that are not there, answered, expired and sent to others."""
+    mine = Invitation.objects.to_user(caller(request)).select_related("organisation", "invited_by")
+    found: Invitation | None = mine.filter(pk=pk).first()
+    if found is None:
+        raise NotFoundError(f"No invitation {pk} waits for you.", remedy="It may have expired: ask for a new one.")
+    return found
