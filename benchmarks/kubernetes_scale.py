@@ -56,12 +56,13 @@ def main() -> None:
         "",
         "By `python -m benchmarks.kubernetes_scale`: gangs of two workers in ten projects, against the tests' API",
         "server in a process of its own on the same machine. Observed: the median of five rounds in which nothing",
-        "changes. CPU: of the backend's process, and of the server's from its start to its end (starting takes a second):",
-        "what remains of these times on a machine with two CPUs that does nothing else.",
+        "changes. CPU: of the backend's process, and of the server's from its start to its end; the larger of the two",
+        "is what remains of these times on a machine with two CPUs that does nothing else.",
         "",
         f"{os.cpu_count()} CPUs; load average before: {os.getloadavg()[0]:.1f}.",
         "",
-        "| answers later by | parallelism | gangs | launched in | CPU | CPU of the server | gangs/s | observed in | CPU | removed in |",
+        "| answers later by | parallelism | gangs | launched in | CPU | CPU of the server | gangs/s | observed in "
+        "| CPU | removed in |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for latency_ms in LATENCIES_MS:
@@ -95,11 +96,19 @@ def _row(latency_ms: float, n_gangs: int, parallelism: int) -> str:
         removed_s = (time.perf_counter() - began) / (n_gangs // 10)
         backend.close()
     server_cpu_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - server_cpu_s
-    return (
-        f"| {latency_ms:.0f} ms | {parallelism} | {n_gangs} | {launched_s:.2f} s | {launch_cpu_s:.2f} s | {server_cpu_s:.1f} s "
-        f"| {n_gangs / launched_s:.0f} | {1000 * statistics.median(rounds):.0f} ms | {1000 * observe_cpu_s:.0f} ms "
-        f"| {1000 * removed_s:.0f} ms each |"
-    )
+    cells = [
+        f"{latency_ms:.0f} ms",
+        f"{parallelism}",
+        f"{n_gangs}",
+        f"{launched_s:.2f} s",
+        f"{launch_cpu_s:.2f} s",
+        f"{server_cpu_s:.1f} s",
+        f"{n_gangs / launched_s:.0f}",
+        f"{1000 * statistics.median(rounds):.0f} ms",
+        f"{1000 * observe_cpu_s:.0f} ms",
+        f"{1000 * removed_s:.0f} ms each",
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def _timed(backend: KubernetesBackend) -> float:

@@ -116,6 +116,31 @@ def test_a_removal_that_is_refused_is_reported_and_tried_again(server: ApiServer
     assert len(pods(server)) == 1
 
 
+def test_a_webhook_that_does_not_answer_costs_only_what_it_is_asked_about(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    sick, well = gang(), gang(slots=(1,))
+    for spec in (sick, well):
+        backend.launch(spec)
+        reach(backend, spec, RUNNING)
+    asked = ("pods", "networkpolicies")
+    message = 'Internal error occurred: failed calling webhook "a.b": context deadline exceeded'
+    server.refuse_change = lambda plural, name, change: message if plural in asked else ""
+    server.refuse = lambda plural, body: message if plural in asked else ""
+    server.refusal_status = 500
+    home = pods(server)[0]["metadata"]["namespace"]
+    server.store.delete("networkpolicies", home, "mlhub-default-deny", None)
+    backend.stop(sick.attempt_id, grace_s=1)
+    wait(lambda: [backend.observe()] and len(backend.quarantined()) == 2)
+    assert {item.name for item in backend.quarantined()} == {
+        sick.attempt_id,
+        f"NetworkPolicy {home}/mlhub-default-deny",
+    }
+    assert reach(backend, well, RUNNING)
+    with pytest.raises(BackendUnavailableError, match="failed calling webhook"):
+        backend.launch(gang(slots=(2,)))  # which is tried again in the next round
+
+
 def test_without_the_right_to_read_events_gangs_are_observed_all_the_same(
     server: ApiServer, backend: KubernetesBackend
 ) -> None:
@@ -137,6 +162,7 @@ def test_without_the_right_to_read_events_gangs_are_observed_all_the_same(
         (503, 'admission webhook "a.b" denied the request: no', "ServiceUnavailable", Cause.LAUNCH_FAILED),
         (403, 'admission webhook "a.b" denied the request: you cannot have it', "Forbidden", Cause.LAUNCH_FAILED),
         (422, POLICY, "Invalid", Cause.LAUNCH_FAILED),
+        (500, 'failed calling webhook "a.b": context deadline exceeded', "InternalError", None),
         (409, "it exists", "AlreadyExists", Cause.LAUNCH_FAILED),
         (403, 'pods is forbidden: User "x" cannot create resource "pods"', "Forbidden", None),
         (403, "unable to create new content in namespace x because it is being terminated", "Forbidden", None),
