@@ -97,9 +97,10 @@ def test_the_values_of_the_chart_that_the_guide_names_exist() -> None:
     groups = "|".join(name for name, value in values.items() if isinstance(value, dict))
     named = set(re.findall(rf"`((?:{groups})\.[A-Za-z_]+)", text_of("docs/guides/kubernetes.md")))
     assert len(named) > 8
-    options = {"store_cidr", "store_namespace"}  # of the backend: the chart passes every option on
+    # the chart passes every option of the backend on, and every process takes the keys of `pods`
+    passed = {"store_cidr", "store_namespace", *values.get("pods", {})}
     missing = {path for path in named if not value_of(values, path)}
-    assert {path for path in missing if path.partition(".")[2] not in options} == set()
+    assert {path for path in missing if path.partition(".")[2] not in passed} == set()
 
 
 @pytest.mark.parametrize("page", ["docs/guides/kubernetes.md"])

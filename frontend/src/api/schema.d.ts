@@ -1853,6 +1853,54 @@ export interface components {
          * @enum {string}
          */
         IntentEnum: "run" | "pause" | "cancel";
+        Invitation: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description The user name of the invited, who may have no account yet. */
+            username: string;
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        InvitationWriteRequest: {
+            /** @description The user name to invite; it need not exist. */
+            username: string;
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            role: components["schemas"]["Role"];
+        };
         /**
          * @description * `gang` - gang
          *     * `pod` - pod
@@ -5804,6 +5852,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5833,6 +5882,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5864,6 +5914,7 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -5893,6 +5944,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6922,6 +6974,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };
@@ -6959,6 +7012,7 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };

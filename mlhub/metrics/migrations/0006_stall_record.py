@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("metrics", "0004_measured"), ("jobs", "0007_rename_strategies")]
+    dependencies = [("metrics", "0005_ingest_limits"), ("jobs", "0007_rename_strategies")]
 
     operations = [
         migrations.RemoveConstraint(model_name="standstill", name="standstill_of_worker"),
