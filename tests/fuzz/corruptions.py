@@ -9,6 +9,7 @@ import os
 import random
 from typing import Any
 
+CHUNK = 100
 EXAMPLES = int(os.environ.get("EXAMPLES", "300"))  # of all sources together
 STRANGE: list[Any] = [
     None, True, -1, 0, 1e308, -1e308, float("nan"), float("inf"), 2**31, 2**63, 2**70, 10**400, "", "x", "\0", "\ud800",
@@ -17,9 +18,16 @@ STRANGE: list[Any] = [
 ]  # fmt: skip
 
 
-def share_of(part: float) -> int:
-    """Returns how many examples a source gets that is given this part of all."""
-    return max(1, round(EXAMPLES * part))
+def chunks_of(part: float) -> list[tuple[int, int]]:
+    """Returns (seed, number of examples) of the tests of a source that is given this part of all examples.
+
+    A test is one transaction, in which rows that were deleted cost more and more.
+    """
+    n_left, found = max(1, round(EXAMPLES * part)), list[tuple[int, int]]()
+    while n_left > 0:
+        found.append((len(found), min(n_left, CHUNK)))
+        n_left -= CHUNK
+    return found
 
 
 def corrupted_bytes(dice: random.Random, content: bytes, other: bytes) -> bytes:

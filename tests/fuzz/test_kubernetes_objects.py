@@ -25,7 +25,7 @@ from tests.backends.kubernetes.store import Key, Object
 from tests.cast import make_cast
 from tests.contract.test_backend import wait
 from tests.control.worlds import World, state
-from tests.fuzz.corruptions import share_of
+from tests.fuzz.corruptions import chunks_of
 
 pytestmark = pytest.mark.django_db
 KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -52,13 +52,16 @@ def backend(server: ApiServer, tmp_path: Path) -> Iterator[KubernetesBackend]:
     found.close()
 
 
-def test_no_object_of_a_kubernetes_cluster_loses_a_round(server: ApiServer, backend: KubernetesBackend) -> None:
+@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.1))
+def test_no_object_of_a_kubernetes_cluster_loses_a_round(
+    server: ApiServer, backend: KubernetesBackend, seed: int, n_examples: int
+) -> None:
     world = World(make_cast(), backend=backend)  # type: ignore[arg-type]
     well = world.job(name="well", hyperparameters={"behave": "run"}, max_workers=1)
     _until_running(world, well)
     own = set(server.store.objects)
-    dice = random.Random(19)
-    for number in range(share_of(0.1)):
+    dice = random.Random(19_000 + seed)
+    for number in range(n_examples):
         sick = world.job(name=f"sick {number}", hyperparameters={"behave": "run"}, max_workers=1)
         _until_running(world, sick)
         example = _corrupt(dice, server, own)

@@ -34,7 +34,7 @@ from tests.backends.specs import program
 from tests.cast import make_cast
 from tests.contract.test_backend import CLUSTER, wait
 from tests.control.worlds import World, node, state
-from tests.fuzz.corruptions import STRANGE, corrupted_bytes, corrupted_json, share_of
+from tests.fuzz.corruptions import STRANGE, chunks_of, corrupted_bytes, corrupted_json
 from tests.jobs.builders import live_attempt
 
 pytestmark = pytest.mark.django_db
@@ -73,18 +73,18 @@ def local(tmp_path: Path) -> Iterator[LocalBackend]:
     wait(lambda: all(s.phase.is_ended for s in backend.observe()))
 
 
-def test_no_file_of_a_gang_of_the_local_backend_loses_a_round(local: LocalBackend) -> None:
+@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.2))
+def test_no_file_of_a_gang_of_the_local_backend_loses_a_round(local: LocalBackend, seed: int, n_examples: int) -> None:
     world = World(make_cast(), backend=local)  # type: ignore[arg-type]
     well = world.job(name="well", hyperparameters={"behave": "run"}, max_workers=1)
     finished_round(world, "launch")
     finished_round(world, "follow")
     assert state(well) == "running"
-    dice = random.Random(11)
-    for number in range(share_of(0.2)):
+    dice = random.Random(11_000 + seed)
+    for number in range(n_examples):
         sick, attempt = _opened(world, "n-none", number)
         folder = local.home / "pods" / str(attempt.id)
         example = _write_corrupted(dice, folder, _files_of(local, well, attempt))
-        finished_round(world, example)
         finished_round(world, example)
         assert state(well) == "running", example
         sick.delete()
@@ -92,14 +92,15 @@ def test_no_file_of_a_gang_of_the_local_backend_loses_a_round(local: LocalBacken
         assert not folder.exists(), example
 
 
-def test_no_status_of_a_gang_or_node_loses_a_round() -> None:
+@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.35))
+def test_no_status_of_a_gang_or_node_loses_a_round(seed: int, n_examples: int) -> None:
     backend = StrangeBackend()
     world = World(make_cast(), backend=backend)
     well = world.job(name="well", max_workers=1)
     finished_round(world, "launch")
     backend.own = {str(live_attempt(well).id)}
-    dice = random.Random(13)
-    for number in range(share_of(0.4)):
+    dice = random.Random(13_000 + seed)
+    for number in range(n_examples):
         sick, attempt = _opened(world, "n0", number)
         whole = AttemptStatus(
             AttemptId(str(attempt.id)), dice.choice(list(GangPhase)), (), None, "", world.now, world.now
@@ -115,12 +116,15 @@ def test_no_status_of_a_gang_or_node_loses_a_round() -> None:
     assert state(well) == "running"
 
 
-def test_no_body_of_a_report_loses_a_round(world_with_gang: tuple[World, Job, Attempt]) -> None:
+@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.35))
+def test_no_body_of_a_report_loses_a_round(
+    world_with_gang: tuple[World, Job, Attempt], seed: int, n_examples: int
+) -> None:
     world, well, attempt = world_with_gang
     client = APIClient(headers={"Authorization": f"Bearer {attempts.token_of(attempt.id)}"})
     client.raise_request_exception = False
-    dice, wanted = random.Random(17), 0
-    for _ in range(share_of(0.4)):
+    dice, wanted = random.Random(17_000 + seed), 0
+    for _ in range(n_examples):
         whole = {**BODY, "first": wanted, "lines": [to_dict(dice.choice(REPORTS)) for _ in range(dice.randrange(1, 4))]}
         if dice.random() < 0.5:
             content = json.dumps(corrupted_json(dice, whole)).encode(errors="replace")

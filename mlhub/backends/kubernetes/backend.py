@@ -26,6 +26,7 @@ from mlhub.backends.kubernetes.nodes import node_status, requests_by_node
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.observation import GangObserver
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.ownership import attempt_of
 from mlhub.backends.kubernetes.pod_events import PodEvents
 from mlhub.backends.kubernetes.projects import Projects
 from mlhub.backends.kubernetes.quarantine import DAMAGES, Quarantine
@@ -231,8 +232,15 @@ class KubernetesBackend:
             return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
 
     def _find(self, attempt_id: AttemptId) -> FoundGang | None:
-        """Straight from the API: record and pods of one attempt, wherever they are."""
+        """Record and pods of one attempt: the pods straight from the API, in its namespace where the record is known,
+        and wherever they are where it is not, such as right after another process launched it."""
         selector = f"{names.ATTEMPT}={attempt_id}"
+        known = [r for r in self._records.objects() if attempt_of(r) == attempt_id]
+        gang = self._catalogue(known, ()).gangs.get(attempt_id)
+        if gang is not None and gang.record is not None:
+            path = paths.collection("Pod", gang.record["metadata"]["namespace"])
+            pods = self._asked(lambda: self._api.list(path, labelSelector=selector)[0])
+            return self._catalogue([gang.record], pods).gangs.get(attempt_id)
         found, pods = self._asked(
             lambda: tuple(self._api.list(path, labelSelector=selector)[0] for path in (paths.SERVICES, paths.PODS))
         )

@@ -11,7 +11,8 @@ from mlhub.backends.protocol import BackendUnavailableError
 
 MISSING_RIGHT = re.compile(r'User ".*" cannot \w+ resource')
 POLICY_WORDS = ("violates PodSecurity", "admission webhook", "ValidatingAdmissionPolicy", "denied the request")
-PASSING_WORDS = ("is being terminated", "serviceaccount ")
+WEBHOOK_AWAY = "failed calling webhook"
+PASSING_WORDS = ("is being terminated", "serviceaccount ", WEBHOOK_AWAY)
 
 
 class ApiError(Exception):
@@ -37,7 +38,8 @@ class ApiError(Exception):
 
     @property
     def is_passing(self) -> bool:
-        """It will be otherwise in a moment: a namespace is just being removed, or its account is not there yet."""
+        """It may be otherwise in a moment: a namespace is just being removed, its account is not there yet, or a
+        webhook that must be asked does not answer."""
         return any(words in str(self) for words in PASSING_WORDS)
 
 
@@ -72,9 +74,15 @@ ERRORS: Mapping[int, type[ApiError]] = {
 
 
 def error_of(status: int, content: bytes) -> ApiError | BackendUnavailableError:
-    """BackendUnavailableError for what may succeed later. A webhook's denial is final whatever status it chose."""
-    if (status == 429 or status >= 500) and "denied the request" not in message_of(status, content):
-        return BackendUnavailableError(message_of(status, content))
+    """BackendUnavailableError where the API server itself is away or busy.
+
+    A webhook's denial is a refusal whatever status it chose. So is a webhook that does not answer: it is asked about
+    some objects only, and other requests go on.
+    """
+    message = message_of(status, content)
+    is_webhook = "denied the request" in message or WEBHOOK_AWAY in message
+    if (status == 429 or status >= 500) and not is_webhook:
+        return BackendUnavailableError(message)
     return ERRORS.get(status, ApiError)(status, message_of(status, content), _reason_of(content))
 
 

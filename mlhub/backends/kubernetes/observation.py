@@ -119,7 +119,7 @@ class GangObserver:
                 self._launcher.release(pod)
             except ApiError as error:
                 self._on_refusal(record.attempt_id, str(error))
-                if not error.is_right:  # which is no gang's fault, and may be granted
+                if not (error.is_right or error.is_passing):  # which is no gang's fault, and may be mended
                     return f"The cluster does not let its pods start: {error}"
         return ""
 

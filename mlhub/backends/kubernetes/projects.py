@@ -27,6 +27,7 @@ from mlhub.wire.exits import Cause
 
 KINDS = ("NetworkPolicy", "ResourceQuota", "LimitRange", "ServiceAccount", "PersistentVolumeClaim")
 LIMIT_EVERY_S = 60.0  # how often a project's limit of GPUs is asked for without a launch
+STEP = "correction of projects' namespaces"
 AGAIN_AFTER_S = 60.0  # an object that was refused, or that another client keeps changing, is applied this often
 
 
@@ -140,7 +141,18 @@ class Projects:
             self._correct_now(manifest, is_gone=is_gone)
 
     def converge(self) -> None:
-        """Corrects what differs in every namespace that own() found; what cannot be corrected is quarantined."""
+        """Corrects what differs in every namespace that own() found; what cannot be corrected is quarantined.
+
+        An API server that does not answer to this ends the pass, and no round: gangs are observed without it.
+        """
+        try:
+            self._converge_all()
+        except BackendUnavailableError as error:
+            self._quarantine.add("convergence", ItemKind.STEP, STEP, f"Projects cannot be corrected now: {error}")
+        else:
+            self._quarantine.resolve("convergence", ItemKind.STEP, STEP)
+
+    def _converge_all(self) -> None:
         with self._quarantine.renewed("projects"):
             for name in sorted(self._own):
                 namespace = self.namespaces.named("", name)

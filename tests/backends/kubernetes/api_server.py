@@ -45,6 +45,7 @@ class ApiServer:
         self.logs: dict[tuple[str, str], str] = {}
         self.refuse: Callable[[str, Object], str] = lambda plural, body: ""  # admission: why not, "" = yes
         self.refuse_change: Callable[[str, str, Object | None], str] = lambda plural, name, change: ""  # None: deletion
+        self.refusal_status = 0  # of what those two refuse; 0 = as admission plugins do
         self.n_watches = 0
         self.claim_versions: tuple[str, ...] = ()  # of resource.k8s.io; none: the group is not served
         self._faults: list[Fault] = []
@@ -183,6 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise RefusedError(404, f"{path}: the server could not find the requested resource", "NotFound")
         plural, namespace, name = match["plural"], match["namespace"] or "", match["name"] or ""
         store = self.server.api.store
+        if plural == "selfsubjectaccessreviews":
+            return 201, self._reviewed(body)
         if match["group"] == "resource.k8s.io" and match["version"] not in self.server.api.claim_versions:
             raise RefusedError(404, "the server could not find the requested resource", "NotFound")
         right = _VERBS.get(verb) or ("watch" if "watch" in query else "get" if name else "list")
@@ -196,7 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         if verb == "POST":
             why_not = self.server.api.refuse(plural, body)
             if why_not:
-                raise RefusedError(403, why_not, "Forbidden")
+                raise RefusedError(self.server.api.refusal_status or 403, why_not, "Forbidden")
             checked = validated(body, is_strict=query.get("fieldValidation") == "Strict")
             if "dryRun" in query:
                 return 201, checked
@@ -208,13 +211,13 @@ class _Handler(BaseHTTPRequestHandler):
                 raise RefusedError(415, "the body of the request was in an unknown format", "UnsupportedMediaType")
             why_not = self.server.api.refuse_change(plural, name, body)
             if why_not:
-                raise RefusedError(422, why_not, "Invalid")
+                raise RefusedError(self.server.api.refusal_status or 422, why_not, "Invalid")
             check_change(plural, store.get(plural, namespace, name), body)
             return 200, store.patch(plural, namespace, name, body, manager=self._manager(query))
         if verb == "DELETE":
             why_not = self.server.api.refuse_change(plural, name, None)
             if why_not:
-                raise RefusedError(403, why_not, "Forbidden")
+                raise RefusedError(self.server.api.refusal_status or 403, why_not, "Forbidden")
             asked = body or {}
             preconditions = asked.get("preconditions")
             return 200, store.delete(
@@ -241,11 +244,25 @@ class _Handler(BaseHTTPRequestHandler):
             self._check_right("create", group, plural)
         why_not = self.server.api.refuse(plural, body)
         if why_not:
-            raise RefusedError(403, why_not, "Forbidden")
+            raise RefusedError(self.server.api.refusal_status or 403, why_not, "Forbidden")
         checked = validated(body, is_strict=query.get("fieldValidation") == "Strict")
         manager, is_forced = query["fieldManager"], query.get("force") == "true"
         made = store.apply(plural, namespace, name, checked, manager=manager, is_forced=is_forced)
         return (201 if is_new else 200), made
+
+    def _reviewed(self, review: Object) -> Object:
+        """Whether the caller has a right; everybody may ask that."""
+        asked = review["spec"]["resourceAttributes"]
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        rules, is_admin = self.server.api.rules, self.headers["Authorization"] == f"Bearer {ADMIN}"
+        allowed = (
+            is_admin
+            or rules is None
+            or any(
+                r.group == asked.get("group", "") and r.resource == resource and asked["verb"] in r.verbs for r in rules
+            )
+        )
+        return {**review, "status": {"allowed": allowed}}
 
     def _manager(self, query: dict[str, str]) -> str:
         """As servers name it where the request does not: by the client's name."""

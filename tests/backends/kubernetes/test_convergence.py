@@ -103,6 +103,18 @@ def test_the_second_gang_of_a_project_writes_nothing_but_its_own_objects(
     ]
 
 
+def test_a_round_in_which_nothing_changes_asks_the_server_nothing(
+    server: ApiServer, backend: KubernetesBackend, home: str, kubelet: Kubelet
+) -> None:
+    for slot in range(1, 4):
+        backend.launch(replace(gang("quiet", slots=(slot,)), api_url="https://mlhub.example.org"))
+    assert len(backend.observe()) == 4
+    asked = [entry for entry in server.asked if entry[0] != "watch"]
+    for _ in range(3):
+        assert len(backend.observe()) == 4
+    assert [entry for entry in server.asked if entry[0] != "watch"] == asked
+
+
 def test_a_correction_that_is_refused_is_reported_and_keeps_new_gangs_from_starting(
     server: ApiServer, backend: KubernetesBackend, home: str
 ) -> None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -35,6 +37,30 @@ def test_of_gangs_launched_together_only_the_refused_one_fails(server: ApiServer
     assert error.cause is Cause.LAUNCH_FAILED
     assert "not in the evening" in str(error)
     assert {s.attempt_id for s in backend.observe()} == {s.attempt_id for s in specs} - failed.keys()
+
+
+def test_no_more_writes_are_under_way_than_may_be(
+    server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
+) -> None:
+    backend = connect(launch_parallelism=3)
+    running, most = 0, 0
+    lock, together = threading.Lock(), threading.Event()
+
+    def count(plural: str, body: Object) -> str:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+            if running == 3:
+                together.set()
+        together.wait(5)
+        with lock:
+            running -= 1
+        return ""
+
+    server.refuse = count
+    assert backend.launch_all([gang(slots=(i,), workers=2) for i in range(4)]) == {}
+    assert most == 3
 
 
 def test_a_gang_whose_pods_must_not_be_released_is_not_left_half_started(
@@ -90,6 +116,31 @@ def test_a_removal_that_is_refused_is_reported_and_tried_again(server: ApiServer
     assert len(pods(server)) == 1
 
 
+def test_a_webhook_that_does_not_answer_costs_only_what_it_is_asked_about(
+    server: ApiServer, backend: KubernetesBackend
+) -> None:
+    sick, well = gang(), gang(slots=(1,))
+    for spec in (sick, well):
+        backend.launch(spec)
+        reach(backend, spec, RUNNING)
+    asked = ("pods", "networkpolicies")
+    message = 'Internal error occurred: failed calling webhook "a.b": context deadline exceeded'
+    server.refuse_change = lambda plural, name, change: message if plural in asked else ""
+    server.refuse = lambda plural, body: message if plural in asked else ""
+    server.refusal_status = 500
+    home = pods(server)[0]["metadata"]["namespace"]
+    server.store.delete("networkpolicies", home, "mlhub-default-deny", None)
+    backend.stop(sick.attempt_id, grace_s=1)
+    wait(lambda: [backend.observe()] and len(backend.quarantined()) == 2)
+    assert {item.name for item in backend.quarantined()} == {
+        sick.attempt_id,
+        f"NetworkPolicy {home}/mlhub-default-deny",
+    }
+    assert reach(backend, well, RUNNING)
+    with pytest.raises(BackendUnavailableError, match="failed calling webhook"):
+        backend.launch(gang(slots=(2,)))  # which is tried again in the next round
+
+
 def test_without_the_right_to_read_events_gangs_are_observed_all_the_same(
     server: ApiServer, backend: KubernetesBackend
 ) -> None:
@@ -111,6 +162,7 @@ def test_without_the_right_to_read_events_gangs_are_observed_all_the_same(
         (503, 'admission webhook "a.b" denied the request: no', "ServiceUnavailable", Cause.LAUNCH_FAILED),
         (403, 'admission webhook "a.b" denied the request: you cannot have it', "Forbidden", Cause.LAUNCH_FAILED),
         (422, POLICY, "Invalid", Cause.LAUNCH_FAILED),
+        (500, 'failed calling webhook "a.b": context deadline exceeded', "InternalError", None),
         (409, "it exists", "AlreadyExists", Cause.LAUNCH_FAILED),
         (403, 'pods is forbidden: User "x" cannot create resource "pods"', "Forbidden", None),
         (403, "unable to create new content in namespace x because it is being terminated", "Forbidden", None),
