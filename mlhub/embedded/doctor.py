@@ -25,8 +25,7 @@ import redis
 
 from mlhub.embedded.home import Home
 from mlhub.embedded.ports import is_free
-from mlhub.runtime.sandbox.capabilities import Capabilities, capabilities
-from mlhub.runtime.sandbox.consequences import CONSEQUENCES
+from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
 
 TIMEOUT_S = 5
 LEAST_FREE_BYTES = 5 * 2**30

@@ -12,8 +12,7 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.sandbox_reports import record_sandbox, sandbox_reports
 from mlhub.control.quarantine import REMEDIES
 from mlhub.jobs.models import Job
-from mlhub.runtime.sandbox.capabilities import report_of
-from mlhub.runtime.sandbox.consequences import CONSEQUENCES
+from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, report_of
 from mlhub.runtime.sandbox.isolation import Isolation
 from tests.cast import make_cast
 from tests.control.worlds import World, node

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,20 @@ from mlhub.runtime.sandbox.runner import run_isolated
 from mlhub.runtime.sandbox.verdicts import SandboxLimits
 
 LIMITS = SandboxLimits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
+
+# by protection: what a machine without it allows
+CONSEQUENCES: Mapping[str, str] = {
+    "namespaces": "Uploaded code sees the machine's host name, and its mounts and processes unless another protection "
+    "hides them.",
+    "user": "All uploads run with one user id, so that only the other protections keep them apart.",
+    "landlock": "Files are hidden by namespaces alone.",
+    "seccomp": "Uploaded code may make every system call, and reach what only a filter keeps it from.",
+    "files": "Uploaded code may read files of the platform and of other organisations.",
+    "processes": "Uploaded code may signal and inspect processes of the platform and of other organisations.",
+    "cgroup_memory": "Memory is limited for each process, and not for all processes of an upload together.",
+    "cgroup_pids": "Processes are limited for each user id, and not for each upload.",
+    "cgroup_cpu": "An upload may use all processors of the machine while it is validated.",
+}
 
 logger = logging.getLogger(__name__)
 
