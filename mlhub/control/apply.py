@@ -15,7 +15,7 @@ import structlog
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment, write_explanations
 from mlhub.control.isolation import FaultIsolation
-from mlhub.control.reconcile import ask_to_stop, start
+from mlhub.control.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import Attempt, Job
@@ -47,13 +47,24 @@ def apply_plan(plan: Plan, *, backend: Backend, now: datetime, isolation: FaultI
     writer = ExplanationWriter.of(rows)
     decided = [(rows[d.job], d) for d in plan.decisions if d.job in rows]
     write_explanations(decided, writer, now=now, isolation=isolation)
-    actions = []
+    actions: list[dict[str, str]] = []
+    opened: dict[str, Attempt] = {}  # by job; launched together, which backends do faster than one after the other
     for job, decision in decided:
         if isinstance(decision, Launch | Resize | Preempt):
             with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
-                act = partial(_act, backend, job, decision, writer, now=now, isolation=isolation)
-                outcome = isolation.attempt(act, kind=ItemKind.JOB, name=decision.job, default="failed")
+                act = partial(_act, backend, job, decision, writer, now=now)
+                result = isolation.attempt(act, kind=ItemKind.JOB, name=decision.job, default="failed")
+            if isinstance(result, Attempt):
+                opened[decision.job] = result
+            outcome = result if isinstance(result, str) else DELAYED
             actions.append({"job": decision.job, "decision": kind_of(decision), "outcome": outcome})
+    launch = partial(start_all, backend, list(opened.values()), now=now, isolation=isolation)
+    # an attempt that nothing was tried for stays STARTING, and the next round launches it
+    nothing: Mapping[UUID, str] = {}
+    outcomes = isolation.attempt(launch, kind=ItemKind.STEP, name="launch", default=nothing) if opened else nothing
+    for action in actions:
+        if action["job"] in opened:
+            action["outcome"] = outcomes.get(opened[action["job"]].id, DELAYED)
     return Applied(actions, rows, writer)
 
 
@@ -68,11 +79,11 @@ def _act(
     writer: ExplanationWriter,
     *,
     now: datetime,
-    isolation: FaultIsolation,
-) -> str:
+) -> str | Attempt:
+    """What came of a decision, in a word; of a launch, the attempt that is to be started."""
     try:
         if isinstance(decision, Launch):
-            return _launch(backend, job, decision, writer, now=now, isolation=isolation)
+            return _open(job, decision, writer, now=now) or "moved"
         reason = "resized" if isinstance(decision, Resize) else "preempted"
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
@@ -80,14 +91,12 @@ def _act(
         return reason if ask_to_stop(backend, attempt, reason=reason, now=now) else "moved"
     except BackendUnavailableError as error:
         logger.warning("apply.delayed", job=job.id, error=error)
-        return "delayed"
+        return DELAYED
 
 
-def _launch(
-    backend: Backend, job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime, isolation: FaultIsolation
-) -> str:
+def _open(job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> Attempt | None:
     allocation = decision.allocation
-    attempt = attempts.open_attempt(
+    return attempts.open_attempt(
         job,
         mode=allocation.mode,
         n_workers=allocation.n_workers,
@@ -100,7 +109,6 @@ def _launch(
         not_before=None,
         **_first_prediction(job, decision.prediction),
     )
-    return "moved" if attempt is None else start(backend, attempt, now=now, isolation=isolation)
 
 
 def _first_prediction(job: Job, prediction: Prediction) -> dict[str, Any]:

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -25,17 +26,23 @@ from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Intent, JobState
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import AttemptId
+from mlhub.wire.launch import AttemptId, LaunchSpec
 
 logger = structlog.stdlib.get_logger(__name__)
 N_LAST_LINES = 40
-ABANDON_GRACE_S = 0.0  # a gang that belongs to no attempt has nothing to save
+DELAYED = "delayed"  # what became of a launch that the backend could not be reached for
+ABANDON_GRACE_S = 0.0  # a gang whose attempt is over has nothing to save
+UNKNOWN_GANG = (
+    "The database does not know this gang's attempt; it may have been restored from an older copy. The gang is left "
+    "alone. If it is of no use, an administrator ends it at the backend."
+)
 
 
 def reconcile(
     backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: FaultIsolation | None = None
 ) -> None:
-    """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends orphaned gangs.
+    """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends gangs of attempts
+    that are known to be over. Gangs of unknown attempts are left alone and recorded.
 
     isolation: gets the attempts and gangs that cannot be handled. Raises BackendUnavailableError.
     """
@@ -52,10 +59,13 @@ def reconcile(
                 _follow(backend, attempt, status, now=now)
 
     isolation.each(live.values(), follow, kind=ItemKind.ATTEMPT, name=lambda attempt: attempt.id)
+    orphans = {attempt_id: status for attempt_id, status in by_id.items() if attempt_id not in live}
+    over = attempts.known_to_be_over(orphans)
+    for attempt_id in orphans.keys() - over:
+        isolation.add(ItemKind.GANG, attempt_id, UNKNOWN_GANG)
     # of attempts that have ended: dropped, or ended and dropped in a later round
-    orphans = [status for attempt_id, status in by_id.items() if attempt_id not in live]
     isolation.each(
-        orphans,
+        [status for attempt_id, status in orphans.items() if attempt_id in over],
         lambda status: backend.stop(status.attempt_id, grace_s=ABANDON_GRACE_S),
         kind=ItemKind.GANG,
         name=lambda status: status.attempt_id,
@@ -67,23 +77,61 @@ def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Fault
 
     One whose launch raises what no backend is to raise is closed, too: it would hold its GPUs for ever.
     """
+    error: Exception | None = None
     try:
         backend.launch(launch_spec(attempts.attempt_to_launch(attempt.id)))
-    except LaunchError as error:
+    except DatabaseError:
+        raise
+    except Exception as raised:
+        error = raised
+    return _started(attempt, error, now=now, isolation=isolation)
+
+
+def start_all(
+    backend: Backend, found: Sequence[Attempt], *, now: datetime, isolation: FaultIsolation
+) -> Mapping[UUID, str]:
+    """As start(), by the attempt's id; the backend is given all gangs at once."""
+    outcomes: dict[UUID, str] = {}
+    specs: dict[UUID, LaunchSpec] = {}
+    for attempt in found:
+        try:
+            specs[attempt.id] = launch_spec(attempts.attempt_to_launch(attempt.id))
+        except DatabaseError:
+            raise
+        except Exception as error:
+            outcomes[attempt.id] = _started(attempt, error, now=now, isolation=isolation)
+    try:
+        failed = backend.launch_all(list(specs.values()))
+    except BackendUnavailableError as error:
+        failed = dict.fromkeys((spec.attempt_id for spec in specs.values()), error)
+    except DatabaseError:
+        raise
+    except Exception:  # of one of them: each is tried by itself, which costs the others nothing
+        logger.exception("launch.one_by_one", n=len(specs))
+        for attempt in (a for a in found if a.id in specs):
+            outcomes[attempt.id] = start(backend, attempt, now=now, isolation=isolation)
+        return outcomes
+    for attempt in (a for a in found if a.id in specs):
+        error_or_none = failed.get(specs[attempt.id].attempt_id)
+        outcomes[attempt.id] = _started(attempt, error_or_none, now=now, isolation=isolation)
+    return outcomes
+
+
+def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolation: FaultIsolation) -> str:
+    """What became of a launch, in a word."""
+    if error is None:
+        return "launched"
+    if isinstance(error, BackendUnavailableError):
+        logger.warning("launch.delayed", attempt=attempt.id, error=error)
+        return DELAYED  # the attempt stays STARTING; the next round launches it
+    if isinstance(error, LaunchError):
         logger.warning("launch.failed", attempt=attempt.id, cause=error.cause, error=error)
         attempts.close_failed(attempt, cause=error.cause, message=str(error), now=now)
         return "failed"
-    except BackendUnavailableError as error:
-        logger.warning("launch.delayed", attempt=attempt.id, error=error)
-        return "delayed"  # the attempt stays STARTING; the next round launches it
-    except DatabaseError:
-        raise
-    except Exception as error:
-        isolation.add(ItemKind.ATTEMPT, str(attempt.id), error)
-        message = f"The launch failed by an error of the platform: {reason_of(error)}"
-        attempts.close_failed(attempt, cause=Cause.LAUNCH_FAILED, message=message, now=now)
-        return "failed"
-    return "launched"
+    isolation.add(ItemKind.ATTEMPT, str(attempt.id), error)
+    message = f"The launch failed by an error of the platform: {reason_of(error)}"
+    attempts.close_failed(attempt, cause=Cause.LAUNCH_FAILED, message=message, now=now)
+    return "failed"
 
 
 def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetime) -> bool:

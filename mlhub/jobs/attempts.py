@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -241,6 +242,16 @@ def live_attempts() -> list[Attempt]:
     """Returns the attempts that hold GPUs, with the state of their jobs."""
     found = Attempt.objects.live().select_related("job").only(*_STANDING).order_by("id")
     return list(found)
+
+
+def known_to_be_over(ids: Iterable[str]) -> set[str]:
+    """Those of the ids that are attempts which have ended. What the database does not know is not over."""
+    known: list[UUID] = []
+    for text in ids:
+        with contextlib.suppress(ValueError):
+            known.append(UUID(text))
+    found = Attempt.objects.filter(id__in=known).exclude(id__in=Attempt.objects.live().values("id"))
+    return {str(attempt_id) for attempt_id in found.values_list("id", flat=True)}
 
 
 def attempt_to_launch(attempt_id: UUID) -> Attempt:

@@ -246,7 +246,7 @@ def test_a_backend_that_is_away_changes_nothing_and_is_asked_again(world: World)
     assert len(world.backend.launches) == 1
 
 
-def test_a_gang_that_vanished_counts_as_lost_and_an_unknown_one_is_ended(world: World) -> None:
+def test_a_gang_that_vanished_counts_as_lost_and_one_whose_attempt_is_over_is_ended(world: World) -> None:
     running = world.job()
     world.rounds(2)
     stray = world.backend.launches[0]

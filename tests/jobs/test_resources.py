@@ -88,3 +88,20 @@ def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast
             assert json.loads(cursor.fetchone()[0]) == old
     finally:
         MigrationExecutor(connection).migrate(after)
+
+
+@pytest.mark.django_db
+def test_what_no_job_names_is_the_administrators_choice_on_a_cluster(cast: Cast, settings: Any) -> None:
+    plain, asking = builders.job(cast.project_a, cast.bob), builders.job(cast.project_a, cast.bob, resources=ASKED)
+    assert (worker_resources(plain).cpus, server_resources(plain).cpus) == (1.0, 0.5)
+    settings.KUBERNETES = {"worker_cpus": "4", "server_cpus": "2", "worker_memory_bytes": str(16 * GIB)}
+    assert worker_resources(plain).cpus == 1.0
+    settings.BACKEND = "kubernetes"
+    assert (worker_resources(plain).cpus, worker_resources(plain).memory_bytes) == (4.0, 16 * GIB)
+    assert server_resources(plain).cpus == 2.0
+    assert (worker_resources(asking).cpus, worker_resources(asking).memory_bytes) == (2.0, 3 * GIB)
+    measured = builders.job(cast.project_a, cast.bob, profile={"memory_bytes": 20 * GIB})
+    assert worker_resources(measured).memory_bytes == 40 * GIB
+    settings.KUBERNETES = {"worker_cpus": "0"}
+    with pytest.raises(ValueError, match=r"MLHUB_KUBE_WORKER_CPUS is 0; it must be 0\.1 or more"):
+        worker_resources(plain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
 import threading
 import time
@@ -32,6 +33,7 @@ MOST_WRITES = 16
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 FIELD_MANAGER = "mlhub"
+TOKEN_EVERY_S = 10.0  # how often a renewed token is looked for
 WRITES = ("POST", "PATCH", "DELETE")
 
 
@@ -47,6 +49,7 @@ class KubernetesApi:
         self._connect = connect
         self._connected: client.ApiClient | None = None
         self._connecting = threading.Lock()
+        self._token, self._authorized_at = "", -math.inf
         self._writing = threading.BoundedSemaphore(parallelism)
         self._timeout_s = timeout_s
 
@@ -221,9 +224,8 @@ class KubernetesApi:
             headers["Content-Type"] = content_type or "application/json"
         try:
             connected = self._connection()
-            token = connected.configuration.auth_settings().get("BearerToken")
-            if token is not None and token["value"]:
-                headers["Authorization"] = token["value"]
+            if authorization := self._authorization(connected):
+                headers["Authorization"] = authorization
             # the client's own way copies and checks each body, which takes longer than the server's answer
             response: urllib3.BaseHTTPResponse = connected.rest_client.pool_manager.request(
                 verb,
@@ -237,6 +239,14 @@ class KubernetesApi:
         except (urllib3.exceptions.HTTPError, client.ApiException, OSError) as error:
             raise BackendUnavailableError(f"The Kubernetes API cannot be reached: {_short(error)}") from error
         return response
+
+    def _authorization(self, connected: client.ApiClient) -> str:
+        """Tokens are renewed while they are good for long; the client reads its configuration anew for each look."""
+        if time.monotonic() - self._authorized_at > TOKEN_EVERY_S:
+            with self._connecting:
+                token = connected.configuration.auth_settings().get("BearerToken")
+                self._token, self._authorized_at = str(token["value"] or "") if token else "", time.monotonic()
+        return self._token
 
     def _connection(self) -> client.ApiClient:
         with self._connecting:

@@ -256,6 +256,12 @@ class KubernetesBackend:
             self._remove(gang)
 
     def _remove(self, gang: FoundGang) -> None:
+        """Of a gang without its record, only what the cluster's garbage collector has marked, since nothing else
+        proves that it is ours."""
+        if gang.record is None:
+            gang.pods = [pod for pod in gang.pods if pod["metadata"].get("deletionTimestamp")]
+            if not gang.pods:
+                return
         some = gang.record or gang.pods[0]
         name = names.gang_name(gang.attempt_id)
         self._remover.remove(some["metadata"]["namespace"], name, gang.record, gang.pods)

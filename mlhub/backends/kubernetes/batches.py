@@ -52,12 +52,9 @@ class LaunchBatches:
         offers = self._offers(specs, nodes, devices)
         failed: dict[AttemptId, Failure] = {}
         ready: list[LaunchSpec] = []
-        prepared: dict[str, Failure | None] = {}  # by namespace
+        prepared = self._prepared(specs)
         for spec in specs:
-            namespace = names.namespace_of(spec.labels, prefix=self._options.namespace_prefix)
-            if namespace not in prepared:
-                prepared[namespace] = self._prepare(spec)
-            failure = prepared[namespace] or self._check(spec, nodes, devices)
+            failure = prepared[self._namespace_of(spec)] or self._check(spec, nodes, devices)
             if failure is None:
                 ready.append(spec)
             else:
@@ -96,6 +93,19 @@ class LaunchBatches:
                 self._remove(spec.attempt_id)
             return error
         return None
+
+    def _namespace_of(self, spec: LaunchSpec) -> str:
+        return names.namespace_of(spec.labels, prefix=self._options.namespace_prefix)
+
+    def _prepared(self, specs: Sequence[LaunchSpec]) -> dict[str, Failure | None]:
+        """Of each namespace, why it cannot be had; None = it is as it should be."""
+        first = {self._namespace_of(spec): spec for spec in reversed(specs)}
+        for spec in first.values():
+            self._projects.learn_limit(spec.labels)
+        outcomes = (
+            map(self._prepare, first.values()) if len(first) == 1 else self._gangs.map(self._prepare, first.values())
+        )
+        return dict(zip(first, outcomes, strict=True))
 
     def _prepare(self, spec: LaunchSpec, *, is_gone: bool = False) -> Failure | None:
         try:

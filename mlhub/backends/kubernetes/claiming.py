@@ -57,7 +57,8 @@ class ClaimRequests:
             except ApiError as error:
                 logger.warning("kubernetes.no_resource_slices", extra={"error": error})
                 slices = []
-            self._devices = claims.devices_by_node(slices, self._options.gpu_device_class)
+            sound = [found for found in slices if claims.is_readable(found, self._options.gpu_device_class)]
+            self._devices = claims.devices_by_node(sound, self._options.gpu_device_class)
             self._listed_at = time.monotonic()
         return self._devices
 

@@ -9,6 +9,7 @@ with the first pod; all later ones get the same.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable
 
 from mlhub.backends.kubernetes import names
@@ -17,6 +18,9 @@ from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.quantities import quantity
+from mlhub.backends.kubernetes.quarantine import DAMAGES
+
+logger = logging.getLogger(__name__)
 
 GROUP = "/apis/resource.k8s.io"
 VERSIONS = ("v1", "v1beta2", "v1beta1")  # the best first: stable since 1.34
@@ -81,6 +85,16 @@ def is_of(found: Object, options: KubernetesOptions) -> bool:
 
 def is_joinable(found: Object) -> bool:
     return not found["metadata"].get("deletionTimestamp")
+
+
+def is_readable(found: Object, driver: str) -> bool:
+    """Whether a slice is as drivers write them. One that is not costs its own GPUs only."""
+    try:
+        devices_by_node([found], driver)
+    except DAMAGES as error:
+        logger.warning("kubernetes.unreadable_slice", extra={"item": found["metadata"].get("name"), "error": error})
+        return False
+    return True
 
 
 def devices_by_node(slices: Iterable[Object], driver: str) -> dict[str, list[Device]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,6 +14,7 @@ from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import condition, when
 from mlhub.backends.kubernetes.quantities import bits, quantity
+from mlhub.backends.kubernetes.quarantine import DAMAGES
 from mlhub.backends.protocol import NodeStatus
 
 CPU_SLOT = "cpu-slot"  # the type of a slot on a node without GPUs
@@ -103,22 +105,25 @@ def lost(node: Object | None, name: str, *, now: datetime, after_s: float) -> st
 
 
 def requests_by_node(pods: Iterable[Object]) -> dict[str, tuple[float, float]]:
-    """CPUs and bytes that live pods ask for, by node. Init containers run one by one: the largest counts."""
+    """CPUs and bytes that live pods ask for, by node. A pod that cannot be read counts as nothing."""
     found: dict[str, tuple[float, float]] = {}
     for pod in pods:
-        node = pod["spec"].get("nodeName")
-        if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-            continue
-        cpus, memory = (
-            max(
-                sum(_request(c, resource) for c in pod["spec"]["containers"]),
-                max((_request(c, resource) for c in pod["spec"].get("initContainers") or []), default=0.0),
-            )
-            for resource in ("cpu", "memory")
-        )
-        before = found.get(node, (0.0, 0.0))
-        found[node] = (before[0] + cpus, before[1] + memory)
+        with contextlib.suppress(*DAMAGES):
+            node = pod["spec"].get("nodeName")
+            if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+                continue
+            cpus, memory = (_requested(pod["spec"], resource) for resource in ("cpu", "memory"))
+            before = found.get(node, (0.0, 0.0))
+            found[node] = (before[0] + cpus, before[1] + memory)
     return found
+
+
+def _requested(spec: Object, resource: str) -> float:
+    """Init containers run one by one: the largest counts."""
+    return max(
+        sum(_request(c, resource) for c in spec["containers"]),
+        max((_request(c, resource) for c in spec.get("initContainers") or []), default=0.0),
+    )
 
 
 def _request(container: Object, resource: str) -> float:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,6 +11,13 @@ from dataclasses import dataclass, fields
 from mlhub._version import __version__
 
 MIB, GIB = 2**20, 2**30
+LEAST = {
+    "launch_parallelism": 1,
+    "worker_cpus": 0.1,
+    "server_cpus": 0.1,
+    "worker_memory_bytes": 256 * MIB,
+    "server_memory_bytes": 256 * MIB,
+}
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
@@ -22,6 +30,8 @@ class KubernetesOptions:
     api_url: where pods reach the ingest API, when that is not MLHub's public address.
     ingest_namespace: the namespace of the web pods that pods may talk to; ingest_cidr: an address range instead.
     checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
+    worker_cpus, server_cpus: of a pod whose job names none; worker_memory_bytes, server_memory_bytes: at least so much
+    where the dry run took less.
     store_claim: name of a volume claim, in every project's namespace, with the platform's blobs; store_csi: the same as
     driver?key=value&... of a CSI driver that mounts it for a pod. Inputs of in_place_from_bytes or more are read there.
     store_cidr, store_namespace, store_port: where pods may reach an object store; "" = nowhere.
@@ -57,6 +67,10 @@ class KubernetesOptions:
     store_cidr: str = ""
     store_namespace: str = ""
     store_port: int = 443
+    worker_cpus: float = 1.0
+    server_cpus: float = 0.5
+    worker_memory_bytes: int = 1536 * MIB
+    server_memory_bytes: int = 768 * MIB
     ephemeral_bytes: int = 20 * GIB
     project_pods: int = 0
     nic_bps: float = 10e9
@@ -76,8 +90,11 @@ class KubernetesOptions:
                 f"MLHUB_KUBE_INSTALLATION is {self.installation_id!r}; it must be a label's value: at most 63 letters, "
                 "digits, '-', '_' and '.', with a letter or digit at both ends."
             )
-        if self.launch_parallelism < 1:
-            raise ValueError(f"MLHUB_KUBE_LAUNCH_PARALLELISM is {self.launch_parallelism}; it must be 1 or more.")
+        for name, least in LEAST.items():
+            if not least <= getattr(self, name) < math.inf:
+                raise ValueError(
+                    f"MLHUB_KUBE_{name.upper()} is {getattr(self, name):g}; it must be {least:g} or more, and finite."
+                )
 
     @classmethod
     def from_settings(cls, raw: Mapping[str, str]) -> KubernetesOptions:

@@ -17,6 +17,7 @@ NO_ANSWER_AFTER_S = 60.0  # a kubelet that lives kills in time; past this no kub
 NO_SUCH_IMAGE = ("not found", "manifest unknown", "denied", "unauthorized", "no such host")
 IMAGE_REASONS = {"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 CONTAINER_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+MOUNT_WORDS = ("subPath", "volumeMount", "error mounting", "failed to mount", "stale NFS file handle")
 MOUNT_S = 20.0  # a single failure to mount may pass by itself: a kubelet that has not seen the Secret yet
 VOLUME_EVENTS = {"FailedMount", "FailedAttachVolume", "FailedMapVolume"}
 START_EVENTS = VOLUME_EVENTS | {"FailedCreatePodSandBox"}
@@ -95,7 +96,8 @@ def obstacle(
         if reason in IMAGE_REASONS or is_final:
             return Obstacle(StartProblem.IMAGE, f"{container.get('image')}: {message or reason}")
         if reason in CONTAINER_REASONS:
-            return Obstacle(StartProblem.CONTAINER, message or reason)
+            is_volume = any(words in message for words in MOUNT_WORDS)
+            return Obstacle(StartProblem.VOLUME if is_volume else StartProblem.CONTAINER, message or reason)
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable":
         since = when(scheduled.get("lastTransitionTime"))

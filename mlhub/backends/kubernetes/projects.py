@@ -108,9 +108,15 @@ class Projects:
             self._correct(wanted, found, path=f"{paths.NAMESPACES}/{name}")
         return True
 
-    def ensure(self, labels: Mapping[str, str], api_url: str, *, is_gone: bool = False) -> None:
-        """Before a launch. is_gone: the namespace is known not to be there, whatever its copy here says.
+    def learn_limit(self, labels: Mapping[str, str]) -> None:
+        """Asks for a project's limit of GPUs, in the caller's thread: the answer comes from its database connection."""
+        name = names.namespace_of(labels, prefix=self._options.namespace_prefix)
+        self._limits[name] = self._gpu_limit_of(labels), time.monotonic()
 
+    def ensure(self, labels: Mapping[str, str], api_url: str, *, is_gone: bool = False) -> None:
+        """Before a launch, after learn_limit(); in any thread.
+
+        is_gone: the namespace is known not to be there, whatever its copy here says.
         Raises LaunchError, BackendUnavailableError, and ApiError for what the cluster refuses.
         """
         wanted = tenancy.namespace(labels, self._options, api_url=api_url)
@@ -130,7 +136,6 @@ class Projects:
             raise BackendUnavailableError(f"The namespace {name} is being terminated.")
         if differs(found, wanted):
             self._apply(f"{paths.NAMESPACES}/{name}", wanted)
-        self._limits[name] = self._gpu_limit_of(labels), time.monotonic()
         for manifest in self._contents(name, api_url):
             self._correct_now(manifest, is_gone=is_gone)
 
@@ -150,7 +155,7 @@ class Projects:
         if not api_url and name not in self._limits:
             return  # made by an older version: corrected with the project's next launch, which knows the address
         if name not in self._limits or time.monotonic() - self._limits[name][1] > LIMIT_EVERY_S:
-            self._limits[name] = self._gpu_limit_of(labels), time.monotonic()
+            self.learn_limit(labels)
         wanted = tenancy.namespace(labels, self._options, api_url=api_url)
         if wanted["metadata"]["name"] == name:
             self._correct(wanted, namespace, path=f"{paths.NAMESPACES}/{name}")

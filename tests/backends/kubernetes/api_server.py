@@ -183,6 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise RefusedError(404, f"{path}: the server could not find the requested resource", "NotFound")
         plural, namespace, name = match["plural"], match["namespace"] or "", match["name"] or ""
         store = self.server.api.store
+        if plural == "selfsubjectaccessreviews":
+            return 201, self._reviewed(body)
         if match["group"] == "resource.k8s.io" and match["version"] not in self.server.api.claim_versions:
             raise RefusedError(404, "the server could not find the requested resource", "NotFound")
         right = _VERBS.get(verb) or ("watch" if "watch" in query else "get" if name else "list")
@@ -246,6 +248,20 @@ class _Handler(BaseHTTPRequestHandler):
         manager, is_forced = query["fieldManager"], query.get("force") == "true"
         made = store.apply(plural, namespace, name, checked, manager=manager, is_forced=is_forced)
         return (201 if is_new else 200), made
+
+    def _reviewed(self, review: Object) -> Object:
+        """Whether the caller has a right; everybody may ask that."""
+        asked = review["spec"]["resourceAttributes"]
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
+        rules, is_admin = self.server.api.rules, self.headers["Authorization"] == f"Bearer {ADMIN}"
+        allowed = (
+            is_admin
+            or rules is None
+            or any(
+                r.group == asked.get("group", "") and r.resource == resource and asked["verb"] in r.verbs for r in rules
+            )
+        )
+        return {**review, "status": {"allowed": allowed}}
 
     def _manager(self, query: dict[str, str]) -> str:
         """As servers name it where the request does not: by the client's name."""

@@ -39,6 +39,7 @@ def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
     for words in (
         "ok       Kubernetes v1.33.0",
         f"ok       RBAC: {len(RULES)} rules installed",
+        "ok       The account has each right that MLHub needs.",
         "ok       8 GPUs on 2 nodes",
         "ok       A gang of two was launched twice and made once.",
         "ok       Both pods met",
@@ -89,6 +90,7 @@ def test_rights_that_do_not_suffice_are_reported(server: ApiServer, kubelet: Kub
     code, output = run(server, tmp_path)
     assert code == 1
     assert 'cannot create resource "secrets"' in output
+    assert "failed   Rights are missing, which the chart's ClusterRole grants. secrets: create, delete" in output
     assert not [key for key in server.store.objects if key[0] in ("pods", "services", "clusterroles")]
 
 

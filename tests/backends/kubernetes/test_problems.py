@@ -37,6 +37,11 @@ def unschedulable(message: str, *, since: datetime = NOW - timedelta(minutes=1))
         (waiting("ErrImagePull", "connection reset"), None),
         (waiting("InvalidImageName"), StartProblem.IMAGE),
         (waiting("CreateContainerConfigError", "secret not found"), StartProblem.CONTAINER),
+        (
+            waiting("CreateContainerConfigError", 'failed to create subPath directory for volumeMount "checkpoints"'),
+            StartProblem.VOLUME,
+        ),
+        (waiting("RunContainerError", 'error mounting "/var/lib/kubelet/pods/x" to rootfs'), StartProblem.VOLUME),
         (waiting("PodInitializing"), None),
         (unschedulable("0/3 nodes are available: 3 Insufficient cpu."), StartProblem.RESOURCES),
         (unschedulable("1 node(s) had untolerated taint {x: y}"), StartProblem.TAINT),

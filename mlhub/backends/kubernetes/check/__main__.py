@@ -15,7 +15,7 @@ from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.check import surroundings
 from mlhub.backends.kubernetes.check.gangs import LABELS, GangCheck
-from mlhub.backends.kubernetes.check.installation import PREFIX, install, uninstall
+from mlhub.backends.kubernetes.check.installation import PREFIX, install, look_at_rights, uninstall
 from mlhub.backends.kubernetes.check.report import CheckReport
 from mlhub.backends.kubernetes.connection import connection
 from mlhub.backends.kubernetes.errors import ApiError
@@ -57,6 +57,7 @@ def _check(options: KubernetesOptions, admin: KubernetesApi, report: CheckReport
         api = KubernetesApi(lambda: connection(chosen, token=token), timeout_s=chosen.request_timeout_s)
         return KubernetesBackend(api, chosen)
 
+    look_at_rights(KubernetesApi(lambda: connection(options, token=token), timeout_s=options.request_timeout_s), report)
     backend = connect(options)
     nodes = list(backend.inventory())
     surroundings.look_at_nodes(nodes, options, report)

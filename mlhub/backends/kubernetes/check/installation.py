@@ -7,9 +7,10 @@ import contextlib
 import time
 
 from mlhub.backends.kubernetes import names, paths
-from mlhub.backends.kubernetes.access import RULES
+from mlhub.backends.kubernetes.access import RULES, AccessRule
 from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.check.report import CheckReport
+from mlhub.backends.kubernetes.claims import GROUP
 from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError, KubeNotFoundError
 from mlhub.backends.kubernetes.objects import Object
 
@@ -58,6 +59,42 @@ def install(api: KubernetesApi, report: CheckReport) -> str:
         return ""
     report.ok(f"RBAC: {len(RULES)} rules installed; everything below runs with them and no others.")
     return token
+
+
+def look_at_rights(api: KubernetesApi, report: CheckReport) -> None:
+    """Asks the API server for each right of the list whether the account has it, and names those that are missing."""
+    missing: list[str] = []
+    for rule in RULES:
+        if rule.group == "resource.k8s.io" and not _serves_claims(api):
+            continue
+        refused = [verb for verb in rule.verbs if not _may(api, verb, rule)]
+        if refused:
+            missing.append(
+                f"{rule.resource}{f'.{rule.group}' if rule.group else ''}: {', '.join(refused)} ({rule.why})"
+            )
+    if missing:
+        report.failed(f"Rights are missing, which the chart's ClusterRole grants. {'; '.join(missing)}.")
+    else:
+        report.ok("The account has each right that MLHub needs.")
+
+
+def _may(api: KubernetesApi, verb: str, rule: AccessRule) -> bool:
+    resource, _, part = rule.resource.partition("/")
+    asked = {"verb": verb, "group": rule.group, "resource": resource, "subresource": part}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {key: value for key, value in asked.items() if value}},
+    }
+    answer = api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
+    return bool(answer.get("status", {}).get("allowed"))
+
+
+def _serves_claims(api: KubernetesApi) -> bool:
+    try:
+        return bool(api.get(GROUP).get("versions"))
+    except ApiError:
+        return False
 
 
 def uninstall(api: KubernetesApi, *, prefix: str) -> list[str]:

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the Kubernetes backend launches, observes and removes many gangs at once.
+
+    python -m benchmarks.kubernetes_scale [--out benchmarks/results/kubernetes-scale.md]
+
+The API server is the tests' fake one, in a process of its own, over HTTP with watches, validation and admission; it
+answers each request a given time later than it could. Gangs have two workers, whose pods are bound to their nodes and
+never start a container. The fake is written in Python: it takes more time for a request than a real server does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from mlhub.backends.kubernetes.backend import KubernetesBackend
+from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.wire.launch import LaunchSpec, PodPlacement, PodRole, Resources
+from tests.backends.kubernetes.api_server import ApiServer
+from tests.backends.kubernetes.kubelet import node
+from tests.backends.kubernetes.store import Object, Store, stamp
+from tests.backends.specs import gang
+
+SIZES = (10, 100, 500)
+LATENCIES_MS = (0.0, 5.0)
+GPUS = 8
+N_PROJECTS = 10
+N_OBSERVED = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/kubernetes-scale.md"))
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--nodes", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.serve is not None:
+        _serve(asked.serve, n_nodes=asked.nodes, folder=asked.folder)
+        return
+    logging.disable(logging.WARNING)  # the server is ended before the backend's watches are
+    lines = [
+        "# The Kubernetes backend with many gangs",
+        "",
+        "By `python -m benchmarks.kubernetes_scale`: gangs of two workers in ten projects, against the tests' API",
+        "server in a process of its own on the same machine. Observed: the median of five rounds in which nothing",
+        "changes. CPU: of the backend's process; with the server's own it is the floor on an otherwise idle machine.",
+        "",
+        f"{os.cpu_count()} CPUs; load average before: {os.getloadavg()[0]:.1f}.",
+        "",
+        "| answers later by | parallelism | gangs | launched in | CPU | gangs/s | observed in | CPU | removed in |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for latency_ms in LATENCIES_MS:
+        for n_gangs in asked.sizes:
+            lines.append(_row(latency_ms, n_gangs, KubernetesOptions().launch_parallelism))
+            print(lines[-1], flush=True)
+    lines.append(_row(LATENCIES_MS[-1], asked.sizes[-1] // 5, 1))
+    print(lines[-1], flush=True)
+    asked.out.write_text("\n".join(lines) + "\n")
+
+
+def _row(latency_ms: float, n_gangs: int, parallelism: int) -> str:
+    n_nodes = -(-2 * n_gangs // GPUS)
+    with _server(latency_ms, n_nodes) as kubeconfig:
+        backend = KubernetesBackend.connect(KubernetesOptions(kubeconfig=kubeconfig, launch_parallelism=parallelism))
+        backend.inventory()
+        backend.observe()
+        specs = [_spec(number) for number in range(n_gangs)]
+        began, cpu = time.perf_counter(), time.process_time()
+        failed = backend.launch_all(specs)
+        launched_s, launch_cpu_s = time.perf_counter() - began, time.process_time() - cpu
+        assert not failed, next(iter(failed.values()))
+        cpu = time.process_time()
+        rounds = [_timed(backend) for _ in range(N_OBSERVED)]
+        observe_cpu_s = (time.process_time() - cpu) / N_OBSERVED
+        assert len(backend.observe()) == n_gangs
+        began = time.perf_counter()
+        for spec in specs[: n_gangs // 10]:
+            backend.stop(spec.attempt_id, grace_s=0)
+        removed_s = (time.perf_counter() - began) / (n_gangs // 10)
+        backend.close()
+    return (
+        f"| {latency_ms:.0f} ms | {parallelism} | {n_gangs} | {launched_s:.2f} s | {launch_cpu_s:.2f} s "
+        f"| {n_gangs / launched_s:.0f} | {1000 * statistics.median(rounds):.0f} ms | {1000 * observe_cpu_s:.0f} ms "
+        f"| {1000 * removed_s:.0f} ms each |"
+    )
+
+
+def _timed(backend: KubernetesBackend) -> float:
+    began = time.perf_counter()
+    backend.observe()
+    return time.perf_counter() - began
+
+
+def _spec(number: int) -> LaunchSpec:
+    """Two workers side by side; which project it is of goes round."""
+    first = 2 * number
+    pods = tuple(
+        PodPlacement(PodRole.WORKER, i, f"node-{gpu // GPUS}", Resources(1, 1, 2**30), slots=(gpu % GPUS,))
+        for i, gpu in enumerate((first, first + 1))
+    )
+    project = f"project-{number % N_PROJECTS}"
+    labels = {"organisation": "bench", "project": project, "project_id": project}
+    return replace(gang(), pods=pods, labels=labels, api_url="https://mlhub.example.org")
+
+
+@contextmanager
+def _server(latency_ms: float, n_nodes: int) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        command: Sequence[str] = [
+            sys.executable, "-m", "benchmarks.kubernetes_scale", "--serve", str(latency_ms), "--nodes", str(n_nodes),
+            "--folder", folder,
+        ]  # fmt: skip
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.stdin.close()
+            process.wait()
+
+
+def _serve(latency_ms: float, *, n_nodes: int, folder: Path) -> None:
+    """Until its input is closed."""
+    server = ApiServer()
+    for number in range(n_nodes):
+        server.store.create("nodes", "", node(f"node-{number}", gpus=GPUS))
+    server.store.on_pod = lambda pod: _bind(server.store, pod)
+    if latency_ms:
+        server.slow(latency_ms / 1000, times=10**9)
+    print(server.kubeconfig(folder), flush=True)
+    sys.stdin.read()
+
+
+def _bind(store: Store, pod: Object) -> None:
+    """What a cluster's scheduler does with a released pod; its kubelet is busy with the image."""
+    if pod["spec"].get("schedulingGates") or pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
+        return
+    terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    wanted = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": stamp()}
+    change = {"spec": {"nodeName": wanted}, "status": {"conditions": [scheduled]}}
+    store.patch("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], change)
+
+
+if __name__ == "__main__":
+    main()
