@@ -6,10 +6,13 @@ from __future__ import annotations
 import dataclasses
 import socket
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlhub.clusters.models import SandboxReport
-from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities
+from mlhub.runtime.sandbox.capabilities import CONSEQUENCES
+
+if TYPE_CHECKING:
+    from mlhub.runtime.sandbox.capabilities import Capabilities
 
 KEPT_FOR = timedelta(days=30)  # workers of machines that are gone
 

@@ -19,8 +19,7 @@ from mlhub.runtime.sandbox.runner import run_isolated
 from mlhub.runtime.sandbox.verdicts import SandboxLimits
 
 LIMITS = SandboxLimits(timeout_s=30.0, memory_bytes=2**30, scratch_bytes=2**24, n_processes=32)
-
-# by protection: what a machine without it allows
+# what a machine without a protection allows uploaded code to do, by the protection's name
 CONSEQUENCES: Mapping[str, str] = {
     "namespaces": "Uploaded code sees the machine's host name, and its mounts and processes unless another protection "
     "hides them.",
