@@ -184,6 +184,8 @@ class LocalBackend:
 
     def _observed(self, gang: GangFolder) -> AttemptStatus:
         """The gang's status; a gang whose files are damaged costs itself, and no other gang's observation."""
+        if (again := self._damaged.again(gang)) is not None:
+            return again
         try:
             return self._status(gang)
         except DAMAGES as error:
@@ -203,6 +205,7 @@ class LocalBackend:
         if gang.path.exists():
             _end_shims(gang)
             shutil.rmtree(gang.path, ignore_errors=True)
+        self._damaged.removed(gang)
 
     def _start(self, folder: PodFolder, spec: LaunchSpec, pod: PodPlacement, pod_spec: PodSpec) -> None:
         work = folder.path / "work"

@@ -26,14 +26,27 @@ DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError,
 
 
 class DamagedGangs:
-    """The gangs that the newest observation found damaged. since: kept while each observation finds it damaged."""
+    """The gangs that the newest observation found damaged. A damaged gang stays so until it is removed: what its dying
+    processes still write does not make it whole."""
 
     def __init__(self) -> None:
         self._found: dict[str, QuarantinedItem] = {}
-        self._before: dict[str, QuarantinedItem] = {}
+        self._there: dict[str, QuarantinedItem] = {}
 
     def begin_observation(self) -> None:
-        self._before, self._found = self._found, {}
+        self._found = {}
+
+    def again(self, gang: GangFolder) -> AttemptStatus | None:
+        """The status of a gang that was found damaged before; None for any other."""
+        item = self._there.get(gang.attempt_id)
+        if item is None:
+            return None
+        self._found[gang.attempt_id] = item
+        return _failed(gang, item.reason)
+
+    def removed(self, gang: GangFolder) -> None:
+        """Its files are gone."""
+        self._there.pop(gang.attempt_id, None)
 
     def end(self, gang: GangFolder, error: Exception) -> AttemptStatus:
         """Ends the gang's processes, and reports it as failed by the platform's fault, with the file's problem."""
@@ -41,13 +54,16 @@ class DamagedGangs:
         problem = f"{type(error).__name__}: {error}"[:300]
         logger.error("gang.quarantined", extra={"attempt": gang.attempt_id, "error": problem, "n_ended": n_ended})
         message = f"The attempt's files on its node are damaged ({problem}); its processes were ended."
-        known = self._found.get(gang.attempt_id) or self._before.get(gang.attempt_id)
-        since = known.since if known else datetime.now(UTC)
-        self._found[gang.attempt_id] = QuarantinedItem(ItemKind.GANG, gang.attempt_id, message, since)
-        return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
+        item = QuarantinedItem(ItemKind.GANG, gang.attempt_id, message, datetime.now(UTC))
+        self._found[gang.attempt_id] = self._there[gang.attempt_id] = item
+        return _failed(gang, message)
 
     def items(self) -> tuple[QuarantinedItem, ...]:
         return tuple(self._found[name] for name in sorted(self._found))
+
+
+def _failed(gang: GangFolder, message: str) -> AttemptStatus:
+    return AttemptStatus(gang.attempt_id, GangPhase.FAILED, (), Cause.UNKNOWN, message)
 
 
 def end_processes(folder: Path) -> int:
