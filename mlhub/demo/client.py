@@ -8,6 +8,8 @@ from typing import Any
 
 import httpx
 
+PATIENCE_S = 60.0
+
 
 class RequestRefused(Exception):  # noqa: N818 (it reads as what happened)
     """The API said no; the message is its own."""
@@ -71,7 +73,14 @@ class Person:
             "X-CSRFToken": token or self._http.cookies.get("csrftoken") or "",
             "Referer": str(self._http.base_url),
         }
+        until = time.monotonic() + PATIENCE_S
         answer = self._http.request(verb, path, headers=headers, **request)
+        while answer.status_code == 429:  # over a rate limit: it is sent again when the platform says
+            wait_s = float(answer.headers.get("Retry-After", PATIENCE_S))
+            if time.monotonic() + wait_s > until:
+                break
+            time.sleep(wait_s)
+            answer = self._http.request(verb, path, headers=headers, **request)
         if answer.is_success:
             return answer.json() if answer.content else None
         try:

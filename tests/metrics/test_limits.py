@@ -14,6 +14,7 @@ from mlhub.jobs import attempts
 from mlhub.metrics.models import LogLine, MetricPoint, StreamCursor
 from mlhub.storage.actions import used_bytes
 from mlhub.tenants.models import Quota
+from mlhub.wire.exits import Cause
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.metrics.test_ingest import metric, opened, post
@@ -141,3 +142,14 @@ def test_an_artifact_counts_against_the_storage_quota_and_is_refused_over_it(cas
     assert facts["asked_bytes"] == 41
     assert used_bytes(cast.a) == 60
     assert attempt.artifacts.count() == 1
+
+
+def test_a_job_whose_result_had_no_room_has_failed_for_good_with_the_reason(cast, attempt):
+    message = "weights.safetensors: A may store 100 bytes and uses 60; this needs 41 more."
+    failure = {"type": "failure", "at": 0, "cause": "storage_quota", "message": message, "traceback": ""}
+    assert post(attempt, 0, failure).status_code == 200
+    attempts.close_failed(attempt, cause=Cause.STORAGE_QUOTA, message="exit 72", now=timezone.now())
+    shown = cast.client(cast.bob).get(f"/api/v1/jobs/{attempt.job_id}").json()
+    assert (shown["state"], shown["failure"]["cause"], shown["failure"]["fault"]) == ("failed", "storage_quota", "user")
+    assert message in shown["failure"]["message"]
+    assert "larger quota" in shown["failure"]["remedy"]

@@ -26,7 +26,7 @@ from mlhub.runtime.launcher.ingest_api import (
     StorageQuotaError,
 )
 from mlhub.runtime.launcher.shipping import Shipper
-from mlhub.wire.exits import ExitCode
+from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.scripts.test_script import gang as script_gang
@@ -267,6 +267,16 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
     found = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
     assert [r["detail"]["signal"] for r in found] == ["SIGKILL"]
     assert gang.result()["steps"] == 60 * 80
+
+
+@pytest.mark.dist
+def test_a_pod_whose_weights_have_no_room_ends_with_that_cause(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.problem = {"code": "quota_exceeded", "detail": "A may store 10 bytes and uses 10."}
+    pod = _launch(Gang(tmp_path, write_blobs(tmp_path / "blobs.npz")), ingest)
+    assert pod.wait(60) == ExitCode.STORAGE_QUOTA
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert report["cause"] == Cause.STORAGE_QUOTA
+    assert "A may store 10 bytes and uses 10." in report["message"]
 
 
 # the launcher as it is, with another file for the kernel's counts
