@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.demo.client import Person
+from mlhub.embedded.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 PASSWORD = "correct horse battery staple"
@@ -44,6 +45,7 @@ class RunningPlatform:
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    port: int = field(default_factory=free_port)  # several platforms of one machine would all prefer the same
 
     def start(self) -> None:
         self.home.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -52,7 +54,7 @@ class RunningPlatform:
         clean = {
             k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
         }
-        clean |= {"MLHUB_HOME": str(self.home)}
+        clean |= {"MLHUB_HOME": str(self.home), "MLHUB_PORT": str(self.port)}
         with (self.home / "supervisor.out").open("ab") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out

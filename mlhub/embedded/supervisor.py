@@ -27,8 +27,8 @@ from mlhub._version import __version__
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.embedded.children import Child
 from mlhub.embedded.home import PROJECT, Home, Platform
-from mlhub.embedded.postgres import Postgres
-from mlhub.embedded.valkey import Valkey
+from mlhub.embedded.postgres import Postgres, PostgresError
+from mlhub.embedded.valkey import Valkey, ValkeyError
 
 READY_TIMEOUT_S = 60.0
 POD_GRACE_S = 10.0
@@ -144,12 +144,19 @@ class Supervisor:
             for server in self.servers:
                 if server.process is not None and server.process.poll() is not None:
                     self._report(f"{type(server).__name__} ended; starting it again (see {server.log})")
-                    server.start()
+                    self._start_again(server)
             time.sleep(0.2)
         if companion is not None and companion.poll() is None:
             companion.terminate()
             companion.wait()
         return 0
+
+    def _start_again(self, server: Postgres | Valkey) -> None:
+        """A database that recovers for longer than a start may take is waited for; all else stays up meanwhile."""
+        try:
+            server.start()
+        except (PostgresError, ValkeyError) as error:
+            self._report(f"{type(server).__name__} is not up yet. {error}")
 
     def _on_signal(self, *_: object) -> None:
         self._stop_asked = True

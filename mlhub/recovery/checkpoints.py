@@ -23,7 +23,9 @@ def opened_checkpoint(job_folder: Path) -> Iterator[tuple[str, dict[str, BinaryI
     with contextlib.ExitStack() as files:
         for folder in _complete(job_folder):
             with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opening:
-                found = {path.name: opening.enter_context(path.open("rb")) for path in sorted(folder.iterdir())}
+                found: dict[str, BinaryIO] = {}
+                for path in sorted(folder.iterdir()):
+                    found[path.name] = opening.enter_context(path.open("rb"))
                 if MANIFEST in found:
                     files.enter_context(opening.pop_all())
                     yield folder.name, found

@@ -16,8 +16,8 @@ ROW = re.compile(r"\| `(tests/[^`]+)` \| (\d{4}-\d\d-\d\d|" + NEVER + r") \|$", 
 HEAD = """# Guarantees
 
 What MLHub guarantees, and the test of each: which component was hit by which fault in which phase, and what came of it.
-The last column is the day on which the test last passed in a run of `make chaos`; a test that has not passed there yet
-says so. This page is written by that command from `tests/chaos/matrix.py`.
+The last column is the day on which the test last passed; one that has not passed since it was entered says so.
+`make chaos` writes this page from `tests/chaos/matrix.py`.
 
 `make chaos` runs what fits into ten minutes (`MINUTES=30` for more), `make soak HOURS=1` lets faults come at random,
 with a seed that repeats them (`SEED=`). Commits are enumerated, not sampled: an operation runs in a process of its own,

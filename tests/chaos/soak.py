@@ -163,14 +163,23 @@ def main() -> int:
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="mlhub-soak-") as folder, running(Path(folder) / "platform") as platform:
-        soak = _prepared(platform, Path(folder), random.Random(seed))
-        soak.run(until=time.monotonic() + 3600 * arguments.hours)
+    with tempfile.TemporaryDirectory(prefix="mlhub-soak-") as parent:
+        folder = Path(parent) / "platform"
+        folder.mkdir()
+        losses = _soaked(folder, seed, hours=arguments.hours)
+    return 1 if any(losses.values()) else 0
+
+
+def _soaked(folder: Path, seed: int, *, hours: float) -> dict[str, int]:
+    """Returns what was lost."""
+    with running(folder) as platform:
+        soak = _prepared(platform, folder, random.Random(seed))
+        soak.run(until=time.monotonic() + 3600 * hours)
         soak.settle(seconds=900)
         losses = soak.losses()
         losses["broken invariants"] = _broken_invariants(platform)
     print(json.dumps({"seed": seed, "jobs": len(soak.seen.jobs), "faults": soak.faults, **losses}, indent=1))
-    return 1 if any(losses.values()) else 0
+    return losses
 
 
 def _prepared(platform: RunningPlatform, folder: Path, chance: random.Random) -> Soak:

@@ -36,6 +36,7 @@ def test_a_backup_made_during_training_is_restored_over_newer_work_and_loses_non
     platform.kill()
     pods = platform.pods()
     assert len(pods) == 3
+    assert embedded(platform, "backup", str(tmp_path / "of-a-stopped-platform.backup")).returncode == 0
     refused = embedded(platform, "restore", str(file))
     assert refused.returncode == 1
     assert "--force" in refused.stderr

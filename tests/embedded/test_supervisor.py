@@ -41,6 +41,19 @@ except AlreadyRunningError as error:
 """
 
 
+# In front of it: a PostgreSQL whose recovery takes longer than the second start waits for.
+SLOW_RECOVERY = """
+from mlhub.embedded.postgres import Postgres, PostgresError
+wait_until_ready, starts = Postgres._wait_until_ready, []
+def impatient(self):
+    starts.append(1)
+    if len(starts) == 2:
+        raise PostgresError("PostgreSQL did not start in time")
+    wait_until_ready(self)
+Postgres._wait_until_ready = impatient
+"""
+
+
 def wait(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
@@ -57,12 +70,12 @@ def is_alive(pid: int) -> bool:
 
 
 class Running:
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, before: str = "") -> None:
         self.home = Home(home)
         (home / "platform.json").unlink(missing_ok=True)
         environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "MLHUB_PORT")}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", STAND_IN, str(home)],
+            [sys.executable, "-c", before + STAND_IN, str(home)],
             cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
@@ -85,12 +98,12 @@ class Running:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[], Running]]:
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
     tmp_path.chmod(0o755)
 
-    def _start() -> Running:
-        started.append(Running(tmp_path / "home"))
+    def _start(before: str = "") -> Running:
+        started.append(Running(tmp_path / "home", before))
         return started[-1]
 
     yield _start
@@ -130,6 +143,16 @@ def test_a_process_that_dies_is_started_again(start: Callable[[], Running]) -> N
         os.kill(pids[name], signal.SIGKILL)
     wait(lambda: all(running.pids()[n] != pids[n] for n in ("web", "control")))
     assert running.ready()["worker"] == pids["worker"]
+
+
+def test_a_database_that_recovers_for_long_stops_nothing_else(start: Callable[..., Running]) -> None:
+    running = start(SLOW_RECOVERY)
+    pids = running.ready()
+    os.kill(pids["postgres"], signal.SIGKILL)
+    log = running.home.path / "pg18.log"
+    wait(lambda: log.read_text().count("ready to accept connections") == 2)
+    assert running.process.poll() is None
+    assert all(is_alive(pid) for name, pid in pids.items() if name != "postgres")
 
 
 def test_a_second_supervisor_says_where_the_first_one_is(start: Callable[[], Running]) -> None:
