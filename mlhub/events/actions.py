@@ -9,11 +9,13 @@ from typing import Any
 from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from mlhub.core.locks import lock_until_commit
-from mlhub.events.models import Event
+from mlhub.events.chain import hash_of
+from mlhub.events.models import ChainHead, Event
 from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit
 from mlhub.tenants.models import Organisation, User
 
@@ -38,7 +40,7 @@ def append(
     """
     with transaction.atomic():
         lock_until_commit("events")
-        event = Event.objects.create(
+        event = Event(
             organisation=organisation,
             kind=kind,
             subject_kind=subject_kind,
@@ -47,8 +49,20 @@ def append(
             at=at or timezone.now(),
             facts=json.loads(json.dumps(facts, cls=DjangoJSONEncoder)),
         )
+        _link(event)
         wake_on_commit(*_topics(event))
     return event
+
+
+def _link(event: Event) -> None:
+    """Stores the event as the newest of the chain. The caller holds the lock of events."""
+    head, _ = ChainHead.objects.get_or_create(pk=1)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [Event._meta.db_table])
+        event.id = cursor.fetchone()[0]  # the hash covers it
+    event.previous_hash, event.hash = head.hash, hash_of(event, head.hash)
+    event.save(force_insert=True)
+    ChainHead.objects.filter(pk=1).update(hash=event.hash, n_events=F("n_events") + 1)
 
 
 def _topics(event: Event) -> list[str]:
