@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
-from django.db.models import F
 from django.utils import timezone
 
 from mlhub.core.locks import lock_until_commit
@@ -54,15 +53,23 @@ def append(
     return event
 
 
+NEXT = """SELECT hash, nextval(pg_get_serial_sequence('events_event', 'id')) FROM events_chainhead WHERE id = 1"""
+ADVANCE = "UPDATE events_chainhead SET hash = %s, n_events = n_events + 1 WHERE id = 1"
+
+
 def _link(event: Event) -> None:
-    """Stores the event as the newest of the chain. The caller holds the lock of events."""
-    head, _ = ChainHead.objects.get_or_create(pk=1)
+    """Stores the event as the newest of the chain. The caller holds the lock of events, which is why this is brief."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [Event._meta.db_table])
-        event.id = cursor.fetchone()[0]  # the hash covers it
-    event.previous_hash, event.hash = head.hash, hash_of(event, head.hash)
-    event.save(force_insert=True)
-    ChainHead.objects.filter(pk=1).update(hash=event.hash, n_events=F("n_events") + 1)
+        cursor.execute(NEXT)
+        found = cursor.fetchone()
+        if found is None:  # the first event of all
+            ChainHead.objects.create(pk=1)
+            cursor.execute(NEXT)
+            found = cursor.fetchone()
+        event.previous_hash, event.id = found
+        event.hash = hash_of(event, event.previous_hash)  # the id is a part of it
+        event.save(force_insert=True)
+        cursor.execute(ADVANCE, [event.hash])
 
 
 def _topics(event: Event) -> list[str]:
