@@ -91,7 +91,7 @@ def test_the_state_of_a_job_has_one_writer() -> None:
 READ_THROUGH_ANOTHER = {
     "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "Standstill", "SchedulerSettings",
-    "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision",
+    "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "ChainHead",
 }  # fmt: skip
 
 

@@ -44,7 +44,11 @@ class JobEventsQuerySerializer(StrictSerializer):
 
 class VerifyQuerySerializer(StrictSerializer):
     expect = serializers.RegexField(
-        r"^[0-9a-f]{64}$", required=False, default="", help_text="A head of earlier, which must still be in the chain."
+        r"^[0-9a-f]{64}$",
+        max_length=64,
+        required=False,
+        default="",
+        help_text="A head of earlier, which must still be in the chain.",
     )
 
 
