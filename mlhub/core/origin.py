@@ -14,27 +14,27 @@ MAX_USER_AGENT = 200  # characters
 
 
 @dataclass(frozen=True)
-class Origin:
+class RequestOrigin:
     """address and user_agent as texts; "" where the client gave none."""
 
     address: str
     user_agent: str
 
     @classmethod
-    def of(cls, request: HttpRequest) -> Origin:
+    def of(cls, request: HttpRequest) -> RequestOrigin:
         agent = request.META.get("HTTP_USER_AGENT") or ""
         printable = "".join(character for character in agent if character.isprintable())
         return cls(client_address(request), printable[:MAX_USER_AGENT])
 
 
-_current: ContextVar[Origin | None] = ContextVar("origin", default=None)
+_current: ContextVar[RequestOrigin | None] = ContextVar("origin", default=None)
 
 
-def set_origin(origin: Origin | None) -> None:
+def set_origin(origin: RequestOrigin | None) -> None:
     """For the present context: RequestLogMiddleware calls it as each request begins and ends."""
     _current.set(origin)
 
 
-def current_origin() -> Origin | None:
+def current_origin() -> RequestOrigin | None:
     """None outside of requests: in Celery tasks, in the control loop and in commands."""
     return _current.get()

@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 
 from mlhub.core.addresses import client_address
 from mlhub.core.ids import new_id
-from mlhub.core.origin import Origin, set_origin
+from mlhub.core.origin import RequestOrigin, set_origin
 
 logger = structlog.stdlib.get_logger(__name__)
 HEADER = "X-Request-ID"
@@ -46,7 +46,7 @@ class RequestLogMiddleware:
         if self.is_async:
             return self._answer(request)
         began, request_id = time.perf_counter(), _bind(request)
-        set_origin(Origin.of(request))
+        set_origin(RequestOrigin.of(request))
         try:
             response: HttpResponseBase = self.get_response(request)
             return _finish(request, response, request_id=request_id, began=began)
@@ -57,7 +57,7 @@ class RequestLogMiddleware:
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         # nothing is cleared: the context is this request's own, and a stream goes on logging in it
         began, request_id = time.perf_counter(), _bind(request)
-        set_origin(Origin.of(request))
+        set_origin(RequestOrigin.of(request))
         response: HttpResponseBase = await self.get_response(request)
         return _finish(request, response, request_id=request_id, began=began)
 

@@ -26,7 +26,7 @@ class Rights:
 
 
 @dataclass(frozen=True)
-class Ended:
+class StreamEnd:
     """Why a stream ends. code: for programs, one of ENDINGS; detail: for people."""
 
     code: str
@@ -51,7 +51,7 @@ class StreamAccess:
         self._rights = rights_of(user)
         self._checked_at = time.monotonic()
 
-    async def ended(self, listener: Listener) -> Ended | None:
+    async def ended(self, listener: Listener) -> StreamEnd | None:
         """None while nothing has changed, or while it is not yet time to ask the database again."""
         is_due = time.monotonic() - self._checked_at >= sse.HEARTBEAT_S
         if not listener.heard(self.topic) and not is_due:
@@ -59,7 +59,7 @@ class StreamAccess:
         self._checked_at = time.monotonic()
         return await hub().read(self._changed)
 
-    def _changed(self) -> Ended | None:
+    def _changed(self) -> StreamEnd | None:
         user = current_user(self._request)
         if user is None:
             return ending("token_ended" if sse.has_token(self._request) else "signed_out")
@@ -92,11 +92,11 @@ class AccessEndedError(ConnectionAbortedError):
     """Breaks a download off: its client sees that bytes are missing."""
 
 
-def ending(code: str) -> Ended:
-    return Ended(code, ENDINGS[code])
+def ending(code: str) -> StreamEnd:
+    return StreamEnd(code, ENDINGS[code])
 
 
-def end_frame(ended: Ended) -> bytes:
+def end_frame(ended: StreamEnd) -> bytes:
     """The last frame of a stream; it has no id, so that a reconnect goes on where the stream was."""
     return sse.frame("end", {"code": ended.code, "detail": ended.detail})
 

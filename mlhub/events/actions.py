@@ -9,11 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from mlhub.core.locks import lock_until_commit
-from mlhub.events.models import Event
+from mlhub.events.chain import hash_of
+from mlhub.events.models import ChainHead, Event
 from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit
 from mlhub.tenants.models import Organisation, User
 
@@ -38,7 +39,7 @@ def append(
     """
     with transaction.atomic():
         lock_until_commit("events")
-        event = Event.objects.create(
+        event = Event(
             organisation=organisation,
             kind=kind,
             subject_kind=subject_kind,
@@ -47,8 +48,28 @@ def append(
             at=at or timezone.now(),
             facts=json.loads(json.dumps(facts, cls=DjangoJSONEncoder)),
         )
+        _link(event)
         wake_on_commit(*_topics(event))
     return event
+
+
+NEXT = """SELECT hash, nextval(pg_get_serial_sequence('events_event', 'id')) FROM events_chainhead WHERE id = 1"""
+ADVANCE = "UPDATE events_chainhead SET hash = %s, n_events = n_events + 1 WHERE id = 1"
+
+
+def _link(event: Event) -> None:
+    """Stores the event as the newest of the chain. The caller holds the lock of events, which is why this is brief."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT)
+        found = cursor.fetchone()
+        if found is None:  # the first event of all
+            ChainHead.objects.create(pk=1)
+            cursor.execute(NEXT)
+            found = cursor.fetchone()
+        event.previous_hash, event.id = found
+        event.hash = hash_of(event, event.previous_hash)  # the id is a part of it
+        event.save(force_insert=True)
+        cursor.execute(ADVANCE, [event.hash])
 
 
 def _topics(event: Event) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mlhub.core.errors import InvalidInputError
-from mlhub.tenants.models import Project, QuotaRules, User
+from mlhub.tenants.models import Organisation, Project, QuotaRules, Team, User
 from mlhub.tenants.permissions import role_of
 from mlhub.tenants.roles import Role
 
@@ -28,7 +28,11 @@ def check_priority(project: Project, priority: int, *, actor: User) -> None:
 
 def ceiling_of(project: Project) -> tuple[int, str]:
     """The lowest max_priority of the project, its team and its organisation, with the name of its owner."""
-    owners = [project.organisation, *([project.team] if project.team else []), project]
+    owners: list[Organisation | Team | Project] = [
+        project.organisation,
+        *([project.team] if project.team else []),
+        project,
+    ]
     ceilings = []
     for owner in owners:
         quota: QuotaRules | None = getattr(owner, "quota", None)

@@ -122,6 +122,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_ENABLE_ADMIN = False
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the wait that people are told is the wait there is
 AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
 AXES_USERNAME_CALLABLE = "mlhub.tenants.lockout.counted_name"
 SESSION_COOKIE_HTTPONLY = True

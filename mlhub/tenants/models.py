@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
@@ -25,7 +27,7 @@ class User(AbstractUser):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
 
-    objects = AccountManager()
+    objects: ClassVar[AccountManager] = AccountManager()
 
 
 class Organisation(models.Model):

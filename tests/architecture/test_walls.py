@@ -92,7 +92,7 @@ READ_THROUGH_ANOTHER = {
     "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "StallRecord", "SchedulerSettings",
     "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
-    "Installation", "RemovedPart",
+    "Installation", "RemovedPart", "ChainHead",
 }  # fmt: skip
 
 

@@ -65,7 +65,10 @@ def test_every_status_of_a_domain_error_is_in_the_schema():
 
 @pytest.mark.parametrize(
     ("name", "events"),
-    [("get /api/v1/stream", {"event"}), ("get /api/v1/jobs/{id}/stream", {"job", "event", "metrics", "log"})],
+    [
+        ("get /api/v1/stream", {"event", "end"}),
+        ("get /api/v1/jobs/{id}/stream", {"job", "event", "metrics", "log", "end"}),
+    ],
 )
 def test_the_streams_are_described_with_their_events_and_how_to_go_on(name, events):
     operation = OPERATIONS[name]

@@ -38,7 +38,8 @@ def world(cast):
         "jobs": found.id, "organisations": cast.a.id, "teams": team.id, "projects": cast.project_a.id,
         "datasets": dataset.dataset_id, "dataset-versions": dataset.id, "models": builtin().model_id,
         "model-versions": builtin().id, "memberships": cast.a.memberships.get(user=cast.bob).id,
-        "tokens": found.id, "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
+        "tokens": found.id, "invitations": found.id,
+        "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
     }  # fmt: skip
 
     def address(path: str) -> str:

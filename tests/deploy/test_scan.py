@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -68,4 +69,4 @@ def test_every_exception_of_bandit_names_its_check_and_its_reason() -> None:
     for path in (*(ROOT / "mlhub").rglob("*.py"), *(ROOT / "scheduler").rglob("*.py")):
         for line in path.read_text().splitlines():
             if "# nosec" in line:
-                assert any(f"# nosec B{n} - " in line for n in (104, 108, 301, 310, 606)), f"{path}: {line}"
+                assert re.search(r"# nosec B\d{3} - \w+", line), f"{path}: {line}"

@@ -237,6 +237,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Whether any event was changed, deleted or inserted since it was written; it reads all of them.
+         *
+         *     Keep the head elsewhere: given back as `expect`, it finds a chain that was rewritten as a whole.
+         */
+        get: operations["events_verify_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ingest/attempts/{id}/artifacts/{name}": {
         parameters: {
             query?: never;
@@ -4836,6 +4857,16 @@ export interface components {
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
             username: string;
         };
+        Verification: {
+            /** @description Whether all events are as they were written. */
+            is_intact: boolean;
+            /** @description How many events were read and are intact. */
+            n_events: number;
+            /** @description The hash of the newest of them. */
+            head: string;
+            /** @description What is wrong first; empty when nothing is. */
+            problem: string;
+        };
         /**
          * @description * `1` - 1
          * @enum {integer}
@@ -5639,16 +5670,26 @@ export interface operations {
     events_list: {
         parameters: {
             query?: {
+                /** @description Only what the user of this name did. */
+                actor?: string;
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
                 /** @description Only events of this kind, such as job.submitted. */
                 kind?: string;
+                /** @description Only events whose kind begins so, such as session. or token. */
+                kind_prefix?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
                 /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only events of this time and later. */
+                since?: string;
                 /** @description Only what happened to the object of this id. */
                 subject?: string;
+                /** @description Only events before this time. */
+                until?: string;
+                /** @description Only what happened to this user name, such as refused attempts to sign in. */
+                username?: string;
             };
             header?: never;
             path?: never;
@@ -5671,6 +5712,36 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    events_verify_retrieve: {
+        parameters: {
+            query?: {
+                /** @description A head of earlier, which must still be in the chain. */
+                expect?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };

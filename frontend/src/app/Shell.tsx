@@ -29,6 +29,7 @@ const PLACES: Place[] = [
   { to: "/cluster", label: "Cluster", icon: "cluster" },
   { to: "/quotas", label: "Quotas", icon: "quota" },
   { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
+  { to: "/members", label: "Members", icon: "user" },
   { to: "/tokens", label: "API tokens", icon: "token" },
 ];
 

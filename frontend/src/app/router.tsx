@@ -22,6 +22,7 @@ const pages: RouteObject[] = [
   { path: "scheduler", lazy: pageChunk(async () => (await import("@/features/scheduler/SchedulerPage")).SchedulerPage) },
   { path: "cluster", lazy: pageChunk(async () => (await import("@/features/cluster/ClusterPage")).ClusterPage) },
   { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
+  { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
   { path: "tokens", lazy: pageChunk(async () => (await import("@/features/tokens/TokensPage")).TokensPage) },
   { path: "*", element: <NotFound /> },
 ];

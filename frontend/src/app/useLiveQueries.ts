@@ -18,6 +18,9 @@ function touchedBy(kind: string, id: string): QueryKey[] {
     case "model":
     case "model_version":
       return [["models"], ["model"]];
+    case "membership":
+    case "invitation":
+      return [["members"], ["invitations"]];
     case "organisation":
       return [["quota"]];
     case "node":

@@ -40,3 +40,20 @@ class JobEventsQuerySerializer(StrictSerializer):
     after = serializers.IntegerField(
         min_value=0, max_value=2**63 - 1, required=False, default=0, help_text="Only events with a greater id."
     )
+
+
+class VerifyQuerySerializer(StrictSerializer):
+    expect = serializers.RegexField(
+        r"^[0-9a-f]{64}$",
+        max_length=64,
+        required=False,
+        default="",
+        help_text="A head of earlier, which must still be in the chain.",
+    )
+
+
+class VerificationSerializer(serializers.Serializer[Any]):
+    is_intact = serializers.BooleanField(help_text="Whether all events are as they were written.")
+    n_events = serializers.IntegerField(help_text="How many events were read and are intact.")
+    head = serializers.CharField(help_text="The hash of the newest of them.")
+    problem = serializers.CharField(allow_blank=True, help_text="What is wrong first; empty when nothing is.")

@@ -7,6 +7,7 @@ from mlhub.events.api import views
 
 urlpatterns = [
     path("events", views.EventsView.as_view()),
+    path("events/verify", views.VerifyView.as_view()),
     path("jobs/<uuid:id>/events", views.JobEventsView.as_view()),
     path("stream", views.EventsStreamView.as_view()),
 ]

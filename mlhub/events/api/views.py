@@ -12,17 +12,27 @@ from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.core.pagination import NewestFirst
 from mlhub.events import sse
 from mlhub.events.access import StreamAccess, end_frame
-from mlhub.events.api.serializers import EventSerializer, JobEventsQuerySerializer
+from mlhub.events.api.serializers import (
+    EventSerializer,
+    JobEventsQuerySerializer,
+    VerificationSerializer,
+    VerifyQuerySerializer,
+)
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
+from mlhub.events.verification import verify
 from mlhub.events.wakeups import EVENTS
 from mlhub.tenants.models import User
+from mlhub.tenants.permissions import IsPlatformAdministrator
 
 BATCH = 200
 MAX_ID_DIGITS = 19
@@ -32,6 +42,15 @@ class EventFilter(django_filters.FilterSet):
     organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
     subject = django_filters.UUIDFilter("subject_id", help_text="Only what happened to the object of this id.")
     kind = django_filters.CharFilter(help_text="Only events of this kind, such as job.submitted.")
+    kind_prefix = django_filters.CharFilter(
+        "kind", lookup_expr="startswith", help_text="Only events whose kind begins so, such as session. or token."
+    )
+    actor = django_filters.CharFilter("actor__username", help_text="Only what the user of this name did.")
+    username = django_filters.CharFilter(
+        "facts__username", help_text="Only what happened to this user name, such as refused attempts to sign in."
+    )
+    since = django_filters.IsoDateTimeFilter("at", lookup_expr="gte", help_text="Only events of this time and later.")
+    until = django_filters.IsoDateTimeFilter("at", lookup_expr="lt", help_text="Only events before this time.")
 
     class Meta:
         model = Event
@@ -44,6 +63,19 @@ class EventsView(VisibleMixin, generics.ListAPIView[Event]):
     queryset = Event.objects.select_related("actor")
     serializer_class = EventSerializer
     filterset_class = EventFilter
+
+
+class VerifyView(APIView):
+    permission_classes = [IsPlatformAdministrator]
+
+    @extend_schema(parameters=[VerifyQuerySerializer], responses=VerificationSerializer)
+    def get(self, request: Request) -> Response:
+        """Whether any event was changed, deleted or inserted since it was written; it reads all of them.
+
+        Keep the head elsewhere: given back as `expect`, it finds a chain that was rewritten as a whole.
+        """
+        found = verify(expected=read_query(VerifyQuerySerializer, request)["expect"])
+        return Response(VerificationSerializer(found).data)
 
 
 class OldestFirst(NewestFirst):

@@ -33,10 +33,11 @@ class InvitationsView(generics.ListAPIView[Invitation]):
     serializer_class = s.InvitationSerializer
 
     def get_queryset(self) -> QuerySet[Invitation]:
+        rows: Any = super().get_queryset()
         if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
+            return rows
         require_role(caller(self.request), self.organisation, Role.ADMIN)
-        return super().get_queryset().waiting().filter(organisation=self.organisation)
+        return rows.waiting().filter(organisation=self.organisation)
 
     @property
     def organisation(self) -> Organisation:
@@ -74,9 +75,8 @@ class MyInvitationsView(generics.ListAPIView[Invitation]):
     serializer_class = s.MyInvitationSerializer
 
     def get_queryset(self) -> QuerySet[Invitation]:
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
-        return super().get_queryset().to_user(caller(self.request))
+        rows: Any = super().get_queryset()
+        return rows if getattr(self, "swagger_fake_view", False) else rows.to_user(caller(self.request))
 
 
 class AcceptInvitationView(APIView):

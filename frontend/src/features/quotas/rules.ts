@@ -2,7 +2,7 @@
 // The rules of an owner in the tree: their names, and the way from the API's values to fields and back.
 import type { QuotaOwner, QuotaRules } from "@/api/types";
 
-export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight";
+export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";
 
 export const NUMBERS: { name: NumberRule; label: string; description: string; empty: string }[] = [
   { name: "guarantee", label: "Guarantee", description: "GPUs it can always have back", empty: "None" },
@@ -10,6 +10,7 @@ export const NUMBERS: { name: NumberRule; label: string; description: string; em
   { name: "borrow_limit", label: "May borrow", description: "GPUs above its guarantee", empty: "No limit" },
   { name: "lend_limit", label: "May lend", description: "idle GPUs of its guarantee", empty: "No limit" },
   { name: "weight", label: "Weight", description: "its part, where those above share fairly", empty: "1" },
+  { name: "max_priority", label: "Highest priority", description: "that members give their jobs", empty: "Usual" },
 ];
 
 /** How an owner shares out what none of its parts is guaranteed. */
@@ -53,7 +54,9 @@ export function halfLifeHours(owner: QuotaOwner): number {
   return owner.half_life_s / HOUR_S;
 }
 
-/** Whose quota the what-if is about. */
+/** Whose quota the what-if is about. Who may give which priority changes no scheduling decision. */
 export function asWish(owner: QuotaOwner, rules: QuotaRules) {
-  return { ...rules, [owner.kind]: owner.id };
+  const wish = { ...rules };
+  delete wish.max_priority;
+  return { ...wish, [owner.kind]: owner.id };
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members: people are invited, see it, and accept or decline; admins see who has not answered.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Invitation, Membership, MyInvitation } from "@/api/types";
+import { me, organisation } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const MEMBERS: Membership[] = [{ id: "m1", user: { id: "u9", username: "bob" }, role: "member" }];
+const OFFERED: MyInvitation = {
+  id: "i1",
+  organisation: { id: "o2", name: "Globex" },
+  role: "viewer",
+  invited_by: { id: "u5", username: "charlie" },
+  created_at: "2026-11-20T10:00:00Z",
+  expires_at: "2026-12-04T10:00:00Z",
+};
+
+function invitation(username: string): Invitation {
+  const { id, role, invited_by, created_at, expires_at } = OFFERED;
+  return { id, username, role, invited_by, created_at, expires_at };
+}
+
+describe("Members", () => {
+  it("lets an admin invite a person, and shows the invitation until it is answered", async () => {
+    let pending: Invitation[] = [];
+    let sent: unknown;
+    server.use(
+      answers("/api/v1/organisations", page([organisation({ role: "admin" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+      answers("/api/v1/organisations/{id}/invitations", () => page(pending)),
+      http.post("/api/v1/organisations/:id/invitations", async ({ request }) => {
+        sent = await request.json();
+        pending = [invitation("dora")];
+        return HttpResponse.json(pending[0], { status: 201 });
+      }),
+    );
+    const { user } = renderPage("/members");
+    expect(await screen.findByRole("cell", { name: "bob" })).toBeVisible();
+    await user.type(screen.getByLabelText("User name"), "dora");
+    expect(screen.queryByRole("option", { name: /^Owner/ })).not.toBeInTheDocument();
+    await user.selectOptions(screen.getByLabelText("Role"), "viewer");
+    await user.click(screen.getByRole("button", { name: "Invite" }));
+    const table = await screen.findByRole("table", { name: "Pending invitations" });
+    expect(within(table).getByRole("cell", { name: "dora" })).toBeVisible();
+    expect(sent).toEqual({ username: "dora", role: "viewer" });
+  });
+
+  it("shows why a person cannot be invited", async () => {
+    server.use(
+      answers("/api/v1/organisations", page([organisation({ role: "owner" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+      answers("/api/v1/organisations/{id}/invitations", page([])),
+      http.post("/api/v1/organisations/:id/invitations", () =>
+        problem(409, { code: "already_member", detail: "bob belongs to Acme already." }),
+      ),
+    );
+    const { user } = renderPage("/members");
+    await user.type(await screen.findByLabelText("User name"), "bob");
+    await user.click(screen.getByRole("button", { name: "Invite" }));
+    expect(await screen.findByText("bob belongs to Acme already.")).toBeVisible();
+  });
+
+  it.each([
+    ["Accept", "accept"],
+    ["Decline", "decline"],
+  ])("lets the invited %s", async (button, verb) => {
+    let waiting = [OFFERED];
+    const answered: string[] = [];
+    server.use(
+      answers("/api/v1/auth/me", me({ memberships: [] })),
+      answers("/api/v1/organisations", page([])),
+      answers("/api/v1/invitations", () => page(waiting)),
+      http.post("/api/v1/invitations/:id/:verb", ({ params }) => {
+        answered.push(`${String(params.id)} ${String(params.verb)}`);
+        waiting = [];
+        if (params.verb === "decline") return new HttpResponse(null, { status: 204 });
+        return HttpResponse.json({ organisation: OFFERED.organisation, role: OFFERED.role });
+      }),
+    );
+    const { user } = renderPage("/members");
+    expect(await screen.findByText("Globex invites you as viewer")).toBeVisible();
+    await user.click(screen.getByRole("button", { name: button }));
+    await waitFor(() => expect(screen.queryByText("Globex invites you as viewer")).not.toBeInTheDocument());
+    expect(answered).toEqual([`i1 ${verb}`]);
+  });
+
+  it("shows members neither invitations nor the form to invite", async () => {
+    server.use(
+      answers("/api/v1/organisations", page([organisation({ role: "member" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+    );
+    renderPage("/members");
+    expect(await screen.findByRole("cell", { name: "bob" })).toBeVisible();
+    expect(screen.queryByRole("form", { name: "Invite a person" })).not.toBeInTheDocument();
+    expect(screen.queryByRole("button", { name: "Remove bob" })).not.toBeInTheDocument();
+  });
+});

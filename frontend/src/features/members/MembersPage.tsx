@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who belongs to an organisation, whom it has invited, and where the user is invited to.
+import { NativeSelect, Stack, Table, Title } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useSearchParams } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { useMe, useOrganisations } from "@/api/session";
+import type { Invitation, Organisation } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Page } from "@/components/layout/Page";
+import { Invite } from "@/features/members/Invite";
+import { MyInvitations } from "@/features/members/MyInvitations";
+import { invitationsQuery, membersQuery } from "@/features/members/queries";
+
+export function MembersPage() {
+  const [parameters, setParameters] = useSearchParams();
+  const organisations = useOrganisations();
+  const chosen = organisations.find(({ id }) => id === parameters.get("organisation")) ?? organisations[0];
+  return (
+    <Page title="Members" subtitle="Who belongs to your organisations. People are invited, and accept.">
+      <MyInvitations />
+      {chosen === undefined && (
+        <EmptyState
+          title="You belong to no organisation"
+          text="Ask an admin of one to invite you; invitations are shown here."
+        />
+      )}
+      {organisations.length > 1 && (
+        <NativeSelect
+          label="Organisation"
+          maw={360}
+          value={chosen?.id}
+          onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
+          data={organisations.map(({ id, name }) => ({ value: id, label: name }))}
+        />
+      )}
+      {chosen && <Members key={chosen.id} organisation={chosen} />}
+    </Page>
+  );
+}
+
+function Members({ organisation }: { organisation: Organisation }) {
+  const members = useQuery(membersQuery(organisation.id));
+  const isAdmin = organisation.role === "admin" || organisation.role === "owner";
+  return (
+    <Stack maw={860}>
+      <Title order={2} size="h4">
+        {organisation.name}
+      </Title>
+      <QueryResult of={members}>
+        {(found) => (
+          <Table aria-label="Members">
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Name</Table.Th>
+                <Table.Th>Role</Table.Th>
+                <Table.Th />
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {found.map((member) => (
+                <Table.Tr key={member.id}>
+                  <Table.Td>{member.user.username}</Table.Td>
+                  <Table.Td>{member.role}</Table.Td>
+                  <Table.Td ta="right">
+                    <Remove
+                      organisation={organisation}
+                      membershipId={member.id}
+                      user={member.user}
+                      isAdmin={isAdmin}
+                    />
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        )}
+      </QueryResult>
+      {isAdmin && (
+        <>
+          <Pending organisation={organisation} />
+          <Invite organisationId={organisation.id} isOwner={organisation.role === "owner"} />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+interface RemoveProps {
+  organisation: Organisation;
+  membershipId: string;
+  user: { id: string; username: string };
+  isAdmin: boolean;
+}
+
+function Remove({ organisation, membershipId, user, isAdmin }: RemoveProps) {
+  const queries = useQueryClient();
+  const isMe = useMe().id === user.id;
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/memberships/{id}", { params: { path: { id: membershipId } } }));
+    await queries.invalidateQueries();
+  }
+
+  if (!isAdmin && !isMe) return null;
+  const label = isMe ? "Leave" : "Remove";
+  return (
+    <ConfirmButton
+      label={label}
+      ariaLabel={isMe ? `Leave ${organisation.name}` : `Remove ${user.username}`}
+      size="xs"
+      title={isMe ? `Leave ${organisation.name}?` : `Remove ${user.username} from ${organisation.name}?`}
+      text="Jobs and data stay with the organisation. Open pages, streams and downloads end at once."
+      action={remove}
+    />
+  );
+}
+
+function Pending({ organisation }: { organisation: Organisation }) {
+  const invitations = useQuery(invitationsQuery(organisation.id));
+  if (invitations.data?.length === 0) return null;
+  return (
+    <QueryResult of={invitations}>
+      {(found) => (
+        <Table aria-label="Pending invitations">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Invited</Table.Th>
+              <Table.Th>Role</Table.Th>
+              <Table.Th>Expires</Table.Th>
+              <Table.Th />
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {found.map((invitation) => (
+              <PendingRow key={invitation.id} invitation={invitation} organisationId={organisation.id} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+    </QueryResult>
+  );
+}
+
+function PendingRow({ invitation, organisationId }: { invitation: Invitation; organisationId: string }) {
+  const queries = useQueryClient();
+
+  async function withdraw() {
+    await unwrap(api.DELETE("/api/v1/invitations/{id}", { params: { path: { id: invitation.id } } }));
+    await queries.invalidateQueries({ queryKey: ["members", organisationId] });
+  }
+
+  return (
+    <Table.Tr>
+      <Table.Td>{invitation.username}</Table.Td>
+      <Table.Td>{invitation.role}</Table.Td>
+      <Table.Td>
+        <RelativeTime at={invitation.expires_at} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <ConfirmButton
+          label="Withdraw"
+          ariaLabel={`Withdraw the invitation of ${invitation.username}`}
+          size="xs"
+          title={`Withdraw the invitation of ${invitation.username}?`}
+          text="It cannot be accepted any more. The person can be invited again."
+          action={withdraw}
+        />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

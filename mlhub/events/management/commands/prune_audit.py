@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""manage.py prune_audit: the one way to delete events, for retention periods; what it did is an event itself."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from mlhub.events.retention import prune
+from mlhub.events.verification import verify
+
+
+class Command(BaseCommand):
+    help = (
+        "Delete events older than so many days. Job stories and the audit of that time are gone then: save them first."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--days", type=int, required=True, help="keep events of the last so many days; at least 1")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        if options["days"] < 1:
+            raise CommandError("--days: keep at least one day.")
+        found = verify()
+        if not found.is_intact:
+            raise CommandError(f"{found.problem} Nothing was deleted: deleting would hide it.")
+        self.stdout.write(f"{prune(days=options['days'])} events were deleted.")
