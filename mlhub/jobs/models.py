@@ -214,7 +214,7 @@ class RemovedPart(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="removed_parts")
-    kind = models.CharField(max_length=12)  # logs | metrics | events | audit | results
+    kind = models.CharField(max_length=12)  # logs | metrics | events | results
     before = models.DateTimeField()
     kept_days = models.FloatField()
     n_removed = models.PositiveBigIntegerField(default=0)

@@ -14,10 +14,11 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from mlhub.control.models import Round
 from mlhub.events.models import Event
+from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, RemovedPart
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series
@@ -55,13 +56,19 @@ def remove_metrics(before: datetime, now: datetime, limit: int) -> int:
 
 
 def remove_events(before: datetime, now: datetime, limit: int) -> int:
-    """The platform's own events. Those of jobs that have not ended stay; what people did is audit."""
-    return _remove_events(Q(actor=None), "events", before=before, now=now, limit=limit)
+    """The oldest events of people and of the platform, up to the first of a job that has not ended.
 
-
-def remove_audit(before: datetime, now: datetime, limit: int) -> int:
-    """Events of what people did."""
-    return _remove_events(Q(actor__isnull=False), "audit", before=before, now=now, limit=limit)
+    They are one hash chain, so only its beginning can go.
+    """
+    with transaction.atomic():
+        unfinished = Job.objects.filter(pk=OuterRef("subject_id")).exclude(state__in=ENDED)
+        first_needed = Event.objects.filter(Exists(unfinished)).order_by("id").values_list("id", flat=True).first()
+        due = oldest(before=before, limit=limit, below=first_needed)
+        of_jobs = due.filter(subject_kind="job").order_by("subject_id").values_list("subject_id")
+        for job_id, n in of_jobs.annotate(n=Count("id")):
+            if Job.objects.filter(pk=job_id).exists():
+                _record(job_id, "events", before=before, now=now, n=n)
+        return prune(due, before=before)
 
 
 def remove_results(before: datetime, now: datetime, limit: int) -> int:
@@ -88,7 +95,6 @@ RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
     "events": remove_events,
-    "audit": remove_audit,
     "results": remove_results,
     "rounds": remove_rounds,
 }
@@ -98,19 +104,6 @@ def cutoff(kind: str, *, now: datetime) -> datetime | None:
     """Before this time it is removed; None = it is kept for good."""
     days = settings.KEPT_DAYS[kind]
     return now - timedelta(days=days) if days else None
-
-
-def _remove_events(whose: Q, kind: str, *, before: datetime, now: datetime, limit: int) -> int:
-    unfinished = Job.objects.filter(pk=OuterRef("subject_id")).exclude(state__in=ENDED)
-    due = Event.objects.filter(whose, ~Exists(unfinished), at__lt=before)
-    with transaction.atomic():
-        ids = list(due.order_by("id").values_list("id", flat=True)[:limit])
-        jobs = Job.objects.filter(pk__in=Event.objects.filter(id__in=ids).values("subject_id"))
-        for job_id in list(jobs.values_list("id", flat=True)):
-            n = Event.objects.filter(id__in=ids, subject_id=job_id).count()
-            _record(job_id, kind, before=before, now=now, n=n)
-        Event.objects.filter(id__in=ids).delete()
-    return len(ids)
 
 
 def _delete(due: QuerySet[Any], limit: int) -> int:

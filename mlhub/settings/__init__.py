@@ -271,8 +271,7 @@ SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
 KEPT_DAYS = {
     "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),
     "metrics": env.float("MLHUB_KEEP_METRICS_DAYS", default=0.0),
-    "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=365.0),
-    "audit": env.float("MLHUB_KEEP_AUDIT_DAYS", default=0.0),
+    "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=0.0),
     "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
     "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
     "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),

@@ -246,7 +246,7 @@ class RemovedPartSerializer(serializers.ModelSerializer[RemovedPart]):
     """What was removed because its time was over, as the platform's settings have it."""
 
     kind = serializers.ChoiceField(
-        choices=["logs", "metrics", "events", "audit", "results"], help_text="What: logs, metrics, events ..."
+        choices=["logs", "metrics", "events", "results"], help_text="What: logs, metrics, events ..."
     )
 
     class Meta:

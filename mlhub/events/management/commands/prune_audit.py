@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
 
-from mlhub.events.retention import prune
+from mlhub.events.retention import oldest, prune
 from mlhub.events.verification import verify
 
 
@@ -26,4 +29,7 @@ class Command(BaseCommand):
         found = verify()
         if not found.is_intact:
             raise CommandError(f"{found.problem} Nothing was deleted: deleting would hide it.")
-        self.stdout.write(f"{prune(days=options['days'])} events were deleted.")
+        before = timezone.now() - timedelta(days=options["days"])
+        with transaction.atomic():
+            n_deleted = prune(oldest(before=before), before=before)
+        self.stdout.write(f"{n_deleted} events were deleted.")

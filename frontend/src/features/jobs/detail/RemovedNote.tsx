@@ -10,7 +10,6 @@ const WHAT: Record<Kind, string> = {
   logs: "Lines of attempts that ended",
   metrics: "Points of this job, which ended",
   events: "Events",
-  audit: "Events of what people did",
   results: "Results of attempts that ended",
 };
 
