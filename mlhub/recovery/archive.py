@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, IO
 
 MANIFEST, DATABASE, KEYS = "manifest.json", "database.dump", "keys.json"
 FORMAT = 1
@@ -78,7 +78,7 @@ class _Hashed(io.RawIOBase):
 class BackupWriter:
     """Adds members one after the other. Use writing(), which publishes the file once it is complete."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._tar = tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT)  # noqa: SIM115 (closed by finish)
         self.members: dict[str, Member] = {}
 
@@ -94,7 +94,7 @@ class BackupWriter:
             ) from error
         self.members[name] = Member(size_bytes, hashed.hexdigest())
 
-    def add_file(self, name: str, file: BinaryIO) -> None:
+    def add_file(self, name: str, file: IO[bytes]) -> None:
         size_bytes = os.fstat(file.fileno()).st_size
         file.seek(0)
         self.add(name, file, size_bytes=size_bytes)

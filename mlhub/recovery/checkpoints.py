@@ -7,7 +7,7 @@ import contextlib
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from mlhub.recovery.archive import BackupReader
 
@@ -15,7 +15,7 @@ MANIFEST = "manifest.json"  # of a checkpoint: it is complete once this is there
 
 
 @contextlib.contextmanager
-def opened_checkpoint(job_folder: Path) -> Iterator[tuple[str, dict[str, BinaryIO]]]:
+def opened_checkpoint(job_folder: Path) -> Iterator[tuple[str, dict[str, IO[bytes]]]]:
     """The newest complete checkpoint: its folder's name and its files, "" and none if there is none.
 
     All files are open before the first one is read, so that one that the job removes meanwhile is read all the same.
@@ -23,7 +23,7 @@ def opened_checkpoint(job_folder: Path) -> Iterator[tuple[str, dict[str, BinaryI
     with contextlib.ExitStack() as files:
         for folder in _complete(job_folder):
             with contextlib.suppress(FileNotFoundError), contextlib.ExitStack() as opening:
-                found: dict[str, BinaryIO] = {}
+                found: dict[str, IO[bytes]] = {}
                 for path in sorted(folder.iterdir()):
                     found[path.name] = opening.enter_context(path.open("rb"))
                 if MANIFEST in found:
