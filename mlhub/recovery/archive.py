@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO, IO
+from typing import IO
 
 MANIFEST, DATABASE, KEYS = "manifest.json", "database.dump", "keys.json"
 FORMAT = 1
