@@ -21,7 +21,7 @@ from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec
 
-Failure = LaunchError | BackendUnavailableError
+LaunchFailure = LaunchError | BackendUnavailableError
 Nodes = Mapping[str, Object]
 Devices = Mapping[str, Sequence[Device]]
 
@@ -47,10 +47,10 @@ class LaunchBatches:
         for pool in (self._gangs, self._pods):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def launch(self, specs: Sequence[LaunchSpec], *, nodes: Nodes, devices: Devices) -> dict[AttemptId, Failure]:
+    def launch(self, specs: Sequence[LaunchSpec], *, nodes: Nodes, devices: Devices) -> dict[AttemptId, LaunchFailure]:
         """Those that failed, and why."""
         offers = self._offers(specs, nodes, devices)
-        failed: dict[AttemptId, Failure] = {}
+        failed: dict[AttemptId, LaunchFailure] = {}
         ready: list[LaunchSpec] = []
         prepared = self._prepared(specs)
         for spec in specs:
@@ -75,12 +75,14 @@ class LaunchBatches:
 
     def _launched(
         self, specs: Sequence[LaunchSpec], offers: Mapping[str, GpuOffer]
-    ) -> Sequence[Failure | NamespaceGoneError | None]:
+    ) -> Sequence[LaunchFailure | NamespaceGoneError | None]:
         if len(specs) == 1:  # in this thread: what ends it ends the caller
             return [self._launch_one(specs[0], offers)]
         return list(self._gangs.map(lambda spec: self._launch_one(spec, offers), specs))
 
-    def _launch_one(self, spec: LaunchSpec, offers: Mapping[str, GpuOffer]) -> Failure | NamespaceGoneError | None:
+    def _launch_one(
+        self, spec: LaunchSpec, offers: Mapping[str, GpuOffer]
+    ) -> LaunchFailure | NamespaceGoneError | None:
         gang = names.gang_of(spec, prefix=self._options.namespace_prefix, installation=self._options.installation_id)
         each = self._pods.map if len(spec.pods) > 1 else map
         try:
@@ -97,7 +99,7 @@ class LaunchBatches:
     def _namespace_of(self, spec: LaunchSpec) -> str:
         return names.namespace_of(spec.labels, prefix=self._options.namespace_prefix)
 
-    def _prepared(self, specs: Sequence[LaunchSpec]) -> dict[str, Failure | None]:
+    def _prepared(self, specs: Sequence[LaunchSpec]) -> dict[str, LaunchFailure | None]:
         """Of each namespace, why it cannot be had; None = it is as it should be."""
         first = {self._namespace_of(spec): spec for spec in reversed(specs)}
         for spec in first.values():
@@ -107,7 +109,7 @@ class LaunchBatches:
         )
         return dict(zip(first, outcomes, strict=True))
 
-    def _prepare(self, spec: LaunchSpec, *, is_gone: bool = False) -> Failure | None:
+    def _prepare(self, spec: LaunchSpec, *, is_gone: bool = False) -> LaunchFailure | None:
         try:
             self._projects.ensure(spec.labels, spec.api_url, is_gone=is_gone)
         except (LaunchError, BackendUnavailableError) as error:

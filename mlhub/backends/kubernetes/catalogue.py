@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mlhub.backends.kubernetes.objects import Object
-from mlhub.backends.kubernetes.ownership import Installation, address_of, attempt_of
+from mlhub.backends.kubernetes.ownership import KubeInstallation, address_of, attempt_of
 from mlhub.backends.kubernetes.quarantine import DAMAGES
 from mlhub.backends.protocol import ItemKind
 from mlhub.wire.launch import AttemptId
 
-Report = Callable[[ItemKind, str, str], None]  # kind, name, reason
+ReportItem = Callable[[ItemKind, str, str], None]  # kind, name, reason
 
 
 @dataclass
@@ -37,9 +37,9 @@ def catalogue(
     records: Iterable[Object],
     pods: Iterable[Object],
     *,
-    installation: Installation,
+    installation: KubeInstallation,
     namespaces: Collection[str],
-    report: Report,
+    report: ReportItem,
 ) -> Catalogue:
     """namespaces: those that are ours. report: called for what claims to be ours and is not."""
     found = Catalogue()

@@ -16,7 +16,7 @@ from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.objects import Manifest, Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.ownership import Installation, address_of
+from mlhub.backends.kubernetes.ownership import KubeInstallation, address_of
 from mlhub.backends.kubernetes.problems import StartProblem
 from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
@@ -44,7 +44,7 @@ class GangLauncher:
     ) -> None:
         self._api, self._options = api, options
         self._records, self._pods, self._claims = records, pods, claims
-        self._installation = Installation(options.installation_id, options.namespace_prefix)
+        self._installation = KubeInstallation(options.installation_id, options.namespace_prefix)
 
     def make(
         self,

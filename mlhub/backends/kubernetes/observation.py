@@ -30,7 +30,7 @@ from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.exits import Cause
 
 logger = logging.getLogger(__name__)
-Events = Mapping[str, Sequence[Object]]  # by their pod's uid
+EventsByPod = Mapping[str, Sequence[Object]]  # by their pod's uid
 
 
 class GangObserver:
@@ -47,7 +47,7 @@ class GangObserver:
         self._options, self._launcher, self._remover = options, launcher, remover
         self._now, self._on_refusal = now, on_refusal
 
-    def look_at(self, gang: FoundGang, nodes: Mapping[str, Object], events: Events) -> AttemptStatus | None:
+    def look_at(self, gang: FoundGang, nodes: Mapping[str, Object], events: EventsByPod) -> AttemptStatus | None:
         """None: it was half made, and is removed. Raises BackendUnavailableError, and DAMAGES for what is malformed."""
         if gang.record is None:
             message = "The gang's record is lost; its pods belong to no gang."
@@ -76,7 +76,7 @@ class GangObserver:
         record: Record,
         pods: Sequence[Object],
         nodes: Mapping[str, Object],
-        events: Events,
+        events: EventsByPod,
         *,
         is_complete: bool = True,
     ) -> GangState:

@@ -17,7 +17,7 @@ from mlhub.wire.launch import AttemptId, PodRole
 
 
 @dataclass(frozen=True)
-class Installation:
+class KubeInstallation:
     """id: what its objects are labelled with. prefix: of its projects' namespaces.
 
     Objects of versions that wrote no such label count as those of the installation whose prefix they have.

@@ -20,7 +20,7 @@ from mlhub.backends.kubernetes.errors import ApiError, KubeConflictError
 from mlhub.backends.kubernetes.mirror import Mirror
 from mlhub.backends.kubernetes.objects import Manifest, Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
-from mlhub.backends.kubernetes.ownership import Installation, address_of
+from mlhub.backends.kubernetes.ownership import KubeInstallation, address_of
 from mlhub.backends.kubernetes.quarantine import Quarantine
 from mlhub.backends.protocol import BackendUnavailableError, ItemKind, LaunchError
 from mlhub.wire.exits import Cause
@@ -53,7 +53,7 @@ class Projects:
     ) -> None:
         self._api, self._options, self._quarantine = api, options, quarantine
         self._gpu_limit_of, self._has_claims = gpu_limit_of, has_claims
-        self.installation = Installation(options.installation_id, options.namespace_prefix)
+        self.installation = KubeInstallation(options.installation_id, options.namespace_prefix)
         self.namespaces = Mirror(api, paths.NAMESPACES, selector=names.PROJECT)
         self._held = {kind: Mirror(api, paths.everywhere(kind), selector=paths.OF_PROJECTS) for kind in KINDS}
         self._limits: dict[str, tuple[int | None, float]] = {}  # by namespace: GPUs, and when they were asked for

@@ -13,7 +13,7 @@ from mlhub.backends.kubernetes.errors import ApiError
 from mlhub.backends.protocol import BackendUnavailableError, ItemKind, QuarantinedItem
 
 logger = logging.getLogger(__name__)
-Key = tuple[ItemKind, str]
+ItemKey = tuple[ItemKind, str]
 
 LONGEST_REASON = 500
 # what a read of one malformed object may raise; a bug in a read costs that object, too, and is logged with its place
@@ -25,8 +25,8 @@ class Quarantine:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self._items: dict[str, dict[Key, QuarantinedItem]] = {}
-        self._before: dict[str, dict[Key, QuarantinedItem]] = {}  # of a pass under way
+        self._items: dict[str, dict[ItemKey, QuarantinedItem]] = {}
+        self._before: dict[str, dict[ItemKey, QuarantinedItem]] = {}  # of a pass under way
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -84,7 +84,7 @@ class Quarantine:
     def items(self) -> tuple[QuarantinedItem, ...]:
         """Each kind and name once."""
         with self._lock:
-            found: dict[Key, QuarantinedItem] = {}
+            found: dict[ItemKey, QuarantinedItem] = {}
             for items in self._items.values():
                 for key, item in items.items():
                     if key not in found or item.since < found[key].since:
