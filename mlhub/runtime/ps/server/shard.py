@@ -198,11 +198,11 @@ class Shard:
     def _agree(self, update: ApplyUpdate) -> None:
         for contribution in update.contributions:
             self.staleness[min(contribution.staleness, MAX_STALENESS)] += 1
-        reports = [self._reports[worker] for worker in sorted(self._reports)]
-        self._reports = {}
-        stop = self.is_asked_to_stop or any(report.stop for report in reports)
-        checkpoint = any(report.checkpoint for report in reports)
-        self.agreement = StepAgreement(stop, checkpoint, sum(report.value for report in reports))
+        stop, checkpoint, value = self.is_asked_to_stop, False, 0.0
+        for worker in sorted(self._reports):
+            report = self._reports[worker]
+            stop, checkpoint, value = stop or report.stop, checkpoint or report.checkpoint, value + report.value
+        self._reports, self.agreement = {}, StepAgreement(stop, checkpoint, value)
 
     # Checkpoints and restarts ------------------------------------------------------------------------------------
 
