@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.ps.rules import ApplyUpdate, Fail, Instruction, Push, Rule, SendReply
-from mlhub.runtime.ps.server.staleness import compensate
+from mlhub.runtime.ps.server.weights.staleness import compensate
 
 Gradient = Callable[[int, int, Tensor], Tensor]  # worker, its how-many-th push, weights
 Delay = Callable[[int, int], float]  # worker, its how-many-th push -> seconds of computing

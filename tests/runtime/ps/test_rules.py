@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.bounded_delay import Outstanding
 from mlhub.runtime.ps.rules import Push, Rule
-from mlhub.runtime.ps.server.staleness import SCALES, compensate_adaptively, dynsgd, gupta, zhang
+from mlhub.runtime.ps.server.weights.staleness import SCALES, compensate_adaptively, dynsgd, gupta, zhang
 from tests.runtime.virtual_gang import Delay, VirtualGang, pull_to, targets
 
 POINTS = targets(4)

@@ -23,11 +23,11 @@ from mlhub.runtime.ps.layout import ShardPlan, push_bytes
 from mlhub.runtime.ps.leases import BatchLease, Leases
 from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Fail, Instruction, Push, Rule, SendReply
 from mlhub.runtime.ps.server.checkpoint_parts import Snapshots
-from mlhub.runtime.ps.server.chunks import Chunk, cut, rule_for
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
-from mlhub.runtime.ps.server.inflight import InflightPush
-from mlhub.runtime.ps.server.update_pipeline import UpdatePipeline
 from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.weights.chunks import Chunk, cut, rule_for
+from mlhub.runtime.ps.server.weights.inflight import InflightPush
+from mlhub.runtime.ps.server.weights.update_pipeline import UpdatePipeline
 from mlhub.wire.report import MAX_STALENESS
 
 
