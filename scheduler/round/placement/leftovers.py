@@ -10,6 +10,7 @@ from scheduler.round.placement.resize import launch
 
 
 def spare_needless_victims(progress: PlacementProgress, shrinking: list[JobSnapshot]) -> None:
+    """Keeps jobs that were to leave or shrink as they are, where no other job needs their GPUs."""
     budget = progress.state.budget
     position = {job_id: i for i, job_id in enumerate(progress.proposal.order)}
     victims = [progress.jobs[job_id] for job_id in progress.targets.leaving]
@@ -34,6 +35,7 @@ def spare_needless_victims(progress: PlacementProgress, shrinking: list[JobSnaps
 
 
 def fill(progress: PlacementProgress) -> None:
+    """Launches jobs that wait on GPUs that were granted to jobs which could not use them all."""
     if progress.has_leftovers:
         for job, grant in backfill(progress.state, progress.proposal, but=progress.grants):
             progress.grants[job.id] = grant

@@ -16,7 +16,7 @@ MOST_MOVES = 4  # that are considered in one round
 
 
 def move(progress: PlacementProgress, pricing: LinkPricing) -> None:
-    """The worst place first; the own GPUs count as free."""
+    """Moves the worst placed jobs first; a job's own GPUs count as free for it."""
     badly: list[tuple[float, str, GangAllocation]] = []
     for job_id in progress.targets.kept:
         grant, held = progress.grants.get(job_id), progress.jobs[job_id].held

@@ -70,11 +70,8 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     more = max(0, grant.n_workers - held.n_workers)
     progress.free_later.release(job, held)
     may_now = progress.state.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
-    allocation = (
-        progress.finder.find(progress.with_own(progress.free_now, job, held), job, grant, keep=held)
-        if may_now
-        else None
-    )
+    own = progress.with_own(progress.free_now, job, held) if may_now else None
+    allocation = progress.finder.find(own, job, grant, keep=held) if own is not None else None
     least = held.n_workers + progress.may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
     if allocation is not None and progress.free_later.fits(job, allocation) and allocation.n_workers >= least:
         more = allocation.n_workers - held.n_workers

@@ -26,7 +26,7 @@ class Death(BaseException):
 
 def dies_after(backend: KubernetesBackend, n_writes: int) -> list[str]:
     """Returns the list in which the writes that still got through are noted."""
-    send = backend._api._send
+    send = backend._api._send  # a death between two requests cannot be caused from outside of the process
     done: list[str] = []
 
     def mortal(verb: str, path: str, **more: Any) -> bytes:
