@@ -34,7 +34,7 @@ def find_optional(group: str, name: str) -> ModuleType | None:
 
     Raises what its own code raises while it is imported.
     """
-    module = _modules(group).get(name)
+    module = declared_modules(group).get(name)
     if module is None:
         return None
     try:
@@ -47,13 +47,13 @@ def find_optional(group: str, name: str) -> ModuleType | None:
 
 def optional_parts(group: str) -> Iterator[ModuleType]:
     """Every part of the group that this image has, in the order of names."""
-    for name in sorted(_modules(group)):
+    for name in sorted(declared_modules(group)):
         found = find_optional(group, name)
         if found is not None:
             yield found
 
 
 @functools.cache
-def _modules(group: str) -> Mapping[str, str]:
+def declared_modules(group: str) -> Mapping[str, str]:
     """Modules by name. Entry points add to the table, and replace what has the same name."""
     return {**BUILT_IN.get(group, {}), **{point.name: point.module for point in entry_points(group=group)}}

@@ -101,6 +101,7 @@ def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_re
     os.kill(platform.pods()[f"{attempt}/worker-2"], signal.SIGKILL)
     says_again = alice.post("/jobs", kind="evaluate", **ask, examples="held_out")
     three = finished(platform, alice, three)
+    # the headers of a download are no part of the client's interface
     answer = alice._http.get(f"/jobs/{three['id']}/result")
     assert answer.headers["content-disposition"].endswith('.parquet"')
     found = pq.read_table(io.BytesIO(answer.content))

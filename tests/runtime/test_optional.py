@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    optional._modules.cache_clear()
+    optional.declared_modules.cache_clear()
     yield
-    optional._modules.cache_clear()
+    optional.declared_modules.cache_clear()
 
 
 def test_what_a_checkout_finds_is_what_the_distribution_declares() -> None:

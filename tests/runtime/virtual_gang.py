@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.ps.rules import ApplyUpdate, Fail, Instruction, Push, Rule, SendReply
-from mlhub.runtime.ps.server.staleness import compensate
+from mlhub.runtime.ps.server.weights.staleness import compensate
 
 Gradient = Callable[[int, int, Tensor], Tensor]  # worker, its how-many-th push, weights
 Delay = Callable[[int, int], float]  # worker, its how-many-th push -> seconds of computing
@@ -47,11 +47,11 @@ class VirtualGang:
         self.weights = torch.zeros(self.n_features, dtype=torch.float64)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
-        self._pushed: dict[int, Tensor] = {}
+        self.pushed: dict[int, Tensor] = {}
         self._held: dict[int, tuple[Tensor, int]] = {}  # what each worker holds: weights and their version
         self._n_pushes: dict[int, int] = {}
         self._n_applied: dict[int, int] = {}
-        self._alive: set[int] = set()
+        self.alive: set[int] = set()
         self._n_started = 0
 
     def at(self, time: float, act: Callable[[], None]) -> None:
@@ -64,12 +64,12 @@ class VirtualGang:
         return self
 
     def join(self, worker: int) -> None:
-        self._alive.add(worker)
+        self.alive.add(worker)
         self._carry_out(self.rule.join(worker))
 
     def die(self, worker: int) -> None:
-        if worker in self._alive:
-            self._alive.remove(worker)
+        if worker in self.alive:
+            self.alive.remove(worker)
             self._carry_out(self.rule.leave(worker, is_expected=False))
 
     def n_pushes(self, worker: int) -> int:
@@ -80,17 +80,17 @@ class VirtualGang:
             self._carry_out(self.rule.idle(worker))
             return
         self._n_started += 1
-        clocks = [self.rule.clock(w) for w in self.rule.members if not self.rule._members[w].is_idle]
+        clocks = [clock for _, clock, is_idle in self.rule.state()["members"] if not is_idle]
         self.leads.append(self.rule.clock(worker) - min(clocks, default=self.rule.clock(worker)))
         self.at(self.now + self.delay(worker, self.n_pushes(worker)), lambda: self._push(worker))
 
     def _push(self, worker: int) -> None:
-        if worker not in self._alive:
+        if worker not in self.alive:
             return
         weights, version = self._held[worker]
         number = self.n_pushes(worker)
         self._n_pushes[worker] = number + 1
-        self._pushed[self.rule.n_pushes] = self.gradient(worker, number, weights)
+        self.pushed[self.rule.n_pushes] = self.gradient(worker, number, weights)
         self._carry_out(self.rule.push(Push(worker, version)))
 
     def _carry_out(self, instructions: list[Instruction]) -> None:
@@ -106,7 +106,7 @@ class VirtualGang:
         self.applied.append(apply)
         total = torch.zeros_like(self.weights)
         for part in apply.contributions:
-            gradient = self._pushed[part.serial].clone()
+            gradient = self.pushed[part.serial].clone()
             if self.dc_strength is not None:
                 backup = self._held[part.worker][0]
                 compensate(gradient, weights=self.weights, backup=backup, strength=self.dc_strength)
@@ -116,10 +116,10 @@ class VirtualGang:
         self.trace.append(self.weights)
 
     def _answer(self, answer: SendReply) -> None:
-        if answer.worker not in self._alive:
+        if answer.worker not in self.alive:
             return
         self._held[answer.worker] = (self.weights.clone(), answer.version)
-        contained = {w: self._n_applied.get(w, 0) for w in self._alive}
+        contained = {w: self._n_applied.get(w, 0) for w in self.alive}
         self.reads.append(Read(answer.worker, self.rule.clock(answer.worker), contained))
         self.at(self.now, lambda: self._start(answer.worker))
 

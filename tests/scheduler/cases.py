@@ -104,12 +104,12 @@ class Case:
     def _holding(self, phase: Phase, jobs: tuple[JobSnapshot, ...], n: int | None, since: float) -> Case:
         case = self
         for one in jobs:
-            allocation = case._first_free(n or one.fixed_workers)
+            allocation = case.first_free(n or one.fixed_workers)
             held = replace(one, phase=phase, allocation=allocation, allocated_at_s=since, training_since_s=since)
             case = replace(case, jobs=(*case.jobs, held))
         return case
 
-    def _first_free(self, n: int) -> GangAllocation:
+    def first_free(self, n: int) -> GangAllocation:
         taken = {(s.node, g) for one in self.jobs if one.allocation for s in one.allocation.shares for g in s.gpus}
         free = [(node.name, g) for node in self.nodes for g in range(node.n_gpus) if (node.name, g) not in taken][:n]
         assert len(free) == n, "the case holds more GPUs than there are"

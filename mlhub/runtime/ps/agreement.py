@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class StepAgreement:
+class StepAgreement(NamedTuple):
     """stop, checkpoint: what is to happen before the next step, because a worker asks for it. value: summed over
     workers."""
 

@@ -70,6 +70,7 @@ class Fail:
 
 Instruction = ApplyUpdate | Discard | SendReply | Fail
 Scale = Callable[[int], float]
+_COUNTS = ("version", "n_pushes", "n_discarded")
 
 
 @dataclass
@@ -82,11 +83,9 @@ class _Member:
 
 @dataclass
 class Rule:
-    """group_size: pushes that make a version. blocks: a worker waits for the version that
-    its push goes into. lead: how many clocks a worker may start ahead of the slowest; None: unlimited.
-    drops_late: pushes computed on an older version than the current are discarded. needs_all: a death ends the gang.
-    n_alone: of the first pushes, which one worker makes while the others are idle.
-    """
+    """group_size: pushes that make a version. blocks: a worker waits for the version that its push goes into.
+    lead: how many clocks a worker may start ahead of the slowest; None: unlimited. drops_late: pushes computed on an
+    older version are discarded. needs_all: a death ends the gang. n_alone: first pushes, made by one worker alone."""
 
     group_size: int
     blocks: bool = False
@@ -117,25 +116,23 @@ class Rule:
     def state(self) -> dict[str, Any]:
         """Returns the state as JSON takes it, without pushes that wait for a group to be full."""
         members = [[worker, m.clock, m.is_idle] for worker, m in self._members.items()]
-        counts = {"version": self.version, "n_pushes": self.n_pushes, "n_discarded": self.n_discarded}
-        return {"members": members, **counts}
+        return {"members": members} | {name: getattr(self, name) for name in _COUNTS}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Until members report their clocks (readmit), no worker may run ahead of where they were."""
-        self.version, self.n_pushes, self.n_discarded = (state[k] for k in ("version", "n_pushes", "n_discarded"))
+        self.version, self.n_pushes, self.n_discarded = (state[name] for name in _COUNTS)
         self._members = {worker: _Member(clock, is_idle) for worker, clock, is_idle in state["members"]}
 
     def readmit(self, worker: int, *, clock: int, is_idle: bool, version: int) -> list[Instruction]:
         """A member after the server died: what it was answered last. Versions that are lost count as made."""
-        n_lost = max(0, version - self.version)
-        self.version, self.n_pushes = self.version + n_lost, self.n_pushes + n_lost * self.group_size
+        self.n_pushes += max(0, version - self.version) * self.group_size
+        self.version = max(self.version, version)
         self._members[worker] = _Member(clock, is_idle)
         return self._conclude_leftover_group() + self._release()
 
     def repeat(self, worker: int) -> list[Instruction]:
         """A push that was used before the server died, and not answered."""
-        member = self._members[worker]
-        member.clock += 1
+        self._members[worker].clock += 1
         return self._reply_or_defer(worker) + self._release()
 
     def push(self, push: Push) -> list[Instruction]:
@@ -145,8 +142,7 @@ class Rule:
             raise ValueError(f"worker {push.worker} pushes out of turn")
         if member.is_idle:
             self._wake(member)
-        serial, self.n_pushes = self.n_pushes, self.n_pushes + 1
-        member.clock += 1
+        serial, self.n_pushes, member.clock = self.n_pushes, self.n_pushes + 1, member.clock + 1
         if self.drops_late and push.version < self.version:
             self.n_discarded += 1
             return [Discard(serial), SendReply(push.worker, self.version, is_complete=True)]
@@ -184,13 +180,10 @@ class Rule:
 
     def _conclude(self, factor: float) -> list[Instruction]:
         """Sums run in the order of workers where everybody waits, so that they do not depend on who came first."""
-        parts = [c for _, c in self._group]
-        if self.blocks:
-            parts.sort(key=lambda c: c.worker)
+        parts = sorted((c for _, c in self._group), key=lambda c: c.worker if self.blocks else 0)
         if factor != 1.0:
             parts = [Contribution(c.worker, c.serial, c.staleness, c.scale * factor) for c in parts]
-        self._group = []
-        self.version += 1
+        self._group, self.version = [], self.version + 1
         out: list[Instruction] = [ApplyUpdate(self.version, tuple(parts))]
         for worker in sorted(self._members):
             if self._members[worker].waits_for_group:

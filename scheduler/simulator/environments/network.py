@@ -80,7 +80,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self._links = Links(cluster.nodes, cluster.racks)
         self._goodput = float(np.random.default_rng([seed, 7]).uniform(*GOODPUT))
         self._capacity_L = self._links.capacity_L * self._goodput
-        self._truth = {job.id: truth_of(job, seed=seed) for job in trace.jobs}
+        self.truth = {job.id: truth_of(job, seed=seed) for job in trace.jobs}
         self._owner = {job.id: (job.model or job.id, job.n_gpus) for job in trace.jobs}
         self._rng = np.random.default_rng([seed, 11])
         self._seen: dict[tuple[str, int], dict[tuple[object, ...], SpeedObservation]] = {}
@@ -93,7 +93,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self._wire_s: dict[str, float] = {}
         arrivals = []
         for job in trace.jobs:
-            shown = snapshot_of_submission(job, self._truth[job.id], is_elastic=is_elastic, is_exact=knows_speeds)
+            shown = snapshot_of_submission(job, self.truth[job.id], is_elastic=is_elastic, is_exact=knows_speeds)
             arrivals.append(Arrival(job.submitted_at_s, replace(shown, length_is_known=knows_lengths)))
         super().__init__(arrivals)
         if knows_speeds:
@@ -106,7 +106,7 @@ class NetworkEnvironment(SteadyEnvironment):
         return self._spot(job_id, gang.allocation).steps.step_s(self._wire_s.get(job_id, 0.0))
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
-        return self._truth[job.id].start_s
+        return self.truth[job.id].start_s
 
     def stop_s(self, job: JobSnapshot, allocation: GangAllocation) -> float:  # noqa: ARG002
         return STOP_S
@@ -170,7 +170,7 @@ class NetworkEnvironment(SteadyEnvironment):
 
     def _look_at(self, member: _Member) -> _Spot:
         job_id, allocation = member
-        truth, layout = self._truth[job_id], self._topology.layout_of(allocation)
+        truth, layout = self.truth[job_id], self._topology.layout_of(allocation)
         flow = self._links.flow(allocation, layout, parameters_bytes=truth.gradient_bytes)
         each = zip(flow.links, flow.bits, strict=True) if flow else ()
         alone_s = max((bits / float(self._capacity_L[link]) for link, bits in each), default=0.0)
@@ -216,7 +216,7 @@ class NetworkEnvironment(SteadyEnvironment):
         self, gang: SimulatedGang, layout: Layout, *, step_s: float, share: float, now_s: float = 0.0
     ) -> SpeedObservation:
         """Of one pass and its synchronisation: further passes only add their computation."""
-        truth, allocation = self._truth[gang.job.id], gang.allocation
+        truth, allocation = self.truth[gang.job.id], gang.allocation
         n, passes = allocation.n_workers, truth.passes(allocation.n_workers)
         compute_s = truth.compute_s(n)
         sync_s = max(0.0, step_s - passes * compute_s)
@@ -236,7 +236,7 @@ class NetworkEnvironment(SteadyEnvironment):
                 continue
             for gpu_type in self._topology.gpu_types():
                 layout = self._topology.typical(gpu_type, n)
-                truth = self._truth[job.id]
+                truth = self.truth[job.id]
                 wire_s = self._inside_s(truth, layout, Mode.ALL_REDUCE)
                 if layout.n_nodes > 1:
                     bps = min(*layout.nic_bps, *(layout.uplink_bps if layout.n_racks > 1 else ()))

@@ -54,9 +54,9 @@ class Kubelet:
             if spec.get("nodeName"):
                 self._leave(pod)
         elif not spec.get("schedulingGates") and not _is_seen(pod):
-            self._start(pod)
+            self.start_pod(pod)
 
-    def _start(self, pod: Object) -> None:
+    def start_pod(self, pod: Object) -> None:
         behave = self._behave(pod)
         terms = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         wanted = terms["nodeSelectorTerms"][0]["matchFields"][0]["values"][0]

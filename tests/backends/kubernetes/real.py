@@ -118,12 +118,12 @@ class PlayedNodes:
             return
         began = self._started_at.get(metadata["uid"])
         if began is None:
-            self._start(pod)
+            self.start_pod(pod)
             self._started_at[metadata["uid"]] = time.monotonic()
         elif behave == "done" or behave.startswith("exit"):
             self._end(pod, int(behave.split()[1]) if behave != "done" else 0)
 
-    def _start(self, pod: Object) -> None:
+    def start_pod(self, pod: Object) -> None:
         now = stamp()
         running = {"name": MAIN, "state": {"running": {"startedAt": now}}, "ready": True}
         done = _ended(PREPARE, 0)

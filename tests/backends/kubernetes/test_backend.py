@@ -116,6 +116,7 @@ def test_whatever_keeps_a_gang_from_starting_is_reported_within_half_a_minute(
     backend = connect()
     spec = gang(["run", behave], workers=2)
     backend.launch(spec)
+    # the clock is no argument: no caller but this test has another
     backend._now = lambda: datetime.now(UTC) + timedelta(seconds=25)
     status = reach(backend, spec, FAILED)
     assert status.cause is cause
@@ -157,13 +158,13 @@ def test_pods_are_released_only_when_all_are_there(
     server: ApiServer, kubelet: Kubelet, backend: KubernetesBackend
 ) -> None:
     seen: list[tuple[int, bool]] = []
-    start = kubelet._start
+    start = kubelet.start_pod
 
     def note(pod: dict[str, object]) -> None:
         seen.append((len(pods(server)), names.LAUNCHED in ours(server, "services")[0]["metadata"]["annotations"]))
         start(pod)
 
-    kubelet._start = note  # type: ignore[method-assign]
+    kubelet.start_pod = note  # type: ignore[method-assign]
     backend.launch(gang(workers=3))
     assert seen == [(3, True)] * 3
 

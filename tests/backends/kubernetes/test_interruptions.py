@@ -27,7 +27,7 @@ class Death(BaseException):
 
 def dies_after(backend: KubernetesBackend, n_writes: int) -> list[str]:
     """Returns the list in which the writes that still got through are noted."""
-    send = backend._api._send
+    send = backend._api._send  # a death between two requests cannot be caused from outside of the process
     done: list[str] = []
     one_by_one = threading.Lock()  # pods are made by several threads
 

@@ -159,7 +159,7 @@ def test_a_claim_that_somebody_else_changes_meanwhile_is_read_again(
 ) -> None:
     offer_by_driver(server)
     backend.launch(gang(slots=(0,)))
-    found = backend._claims._with_slots
+    found = backend._claims._with_slots  # between this read and the write that follows, another must change the claim
 
     def stale(keys: list[str]) -> dict[str, list[Object]]:
         before = found(keys)

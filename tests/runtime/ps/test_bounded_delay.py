@@ -29,8 +29,8 @@ def test_no_more_than_the_bound_is_under_way_whatever_the_network_does(bound: in
     for step in range(30):
         finished = [at for at, _ in held]
         while not window.may_start():
-            now = max(now, finished[window._all_before])
-            window.finish(window._all_before)
+            now = max(now, finished[window.first_unfinished])
+            window.finish(window.first_unfinished)
         in_use = max((version for at, version in held if at <= now), default=0)
         # of the worker's own pushes, all but the last `bound` are in the weights that it computes on
         assert in_use >= step - bound

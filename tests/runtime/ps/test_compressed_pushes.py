@@ -49,7 +49,7 @@ def test_what_the_servers_applied_and_what_workers_owe_is_all_that_was_computed(
         client.coordination.idle()
         client.coordination.total([0.0])
         client.pull()
-        return weights, client._feedback.residual
+        return weights, client.feedback.residual
 
     (weights, mine), (same, theirs) = gang.each(act)
     assert not gang.errors
@@ -69,7 +69,7 @@ def test_the_residual_is_in_the_snapshot_for_as_many_workers_as_there_will_be(tm
             client.take_snapshot()
             client.write_snapshot(tmp_path)
         client.coordination.total([0.0])
-        return client._feedback.residual
+        return client.feedback.residual
 
     residuals = gang.each(act)
     assert not gang.errors

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.bounded_delay import Outstanding
 from mlhub.runtime.ps.rules import Push, Rule
-from mlhub.runtime.ps.server.staleness import SCALES, compensate_adaptively, dynsgd, gupta, zhang
+from mlhub.runtime.ps.server.weights.staleness import SCALES, compensate_adaptively, dynsgd, gupta, zhang
 from tests.runtime.virtual_gang import Delay, VirtualGang, pull_to, targets
 
 POINTS = targets(4)
@@ -52,7 +52,7 @@ def test_asynchronous_workers_see_gradients_of_the_other_workers_come_in_between
     staleness = [c.staleness for a in found.applied for c in a.contributions]
     assert found.rule.version == found.rule.n_pushes == 400
     assert sum(staleness) / len(staleness) == pytest.approx(3.0, abs=0.05)
-    applied = torch.stack([found._pushed[c.serial] for a in found.applied for c in a.contributions]).sum(0)
+    applied = torch.stack([found.pushed[c.serial] for a in found.applied for c in a.contributions]).sum(0)
     torch.testing.assert_close(found.weights, -0.1 * applied, rtol=0, atol=1e-12)
 
 
@@ -201,7 +201,7 @@ def test_no_worker_waits_for_the_dead_and_one_that_joins_late_takes_part(name: s
     if newcomer:
         found.at(0.5, lambda: found.join(3))
     found.run()
-    lost = 3 - len(found._alive & {0, 1, 2})
+    lost = 3 - len(found.alive & {0, 1, 2})
     assert found.rule.n_pushes >= 60 - lost  # all work was done, but for what died half-way
     used = sum(len(a.contributions) for a in found.applied)
     assert used + found.rule.n_discarded == found.rule.n_pushes

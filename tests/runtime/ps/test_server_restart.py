@@ -28,11 +28,11 @@ from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, plan_shards
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, WaitAtBarrier
-from mlhub.runtime.ps.server.chunks import cut
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
 from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_snapshot
 from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.weights.chunks import cut
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
 from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, was_received
 from mlhub.runtime.strategies.catalogue.schema import parse

@@ -140,7 +140,7 @@ def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str
         time.sleep(0.1)
     lines = list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=0))
     survivors = _marked(mark)
-    seen = here._seen("", 0, "", "", "", mark)
+    seen = here.observed("", 0, "", "", "", mark)
     kept = [str(path.relative_to(folder)) for path in folder.rglob("kept")]
     return {
         "phase": status.phase, "message": status.message, "lines": lines, "kept": kept, "planted": seen.planted,

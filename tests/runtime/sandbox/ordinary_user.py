@@ -61,6 +61,7 @@ def _open_up(folder: Path, shown: list[str]) -> None:
         for number, path in enumerate(shown):
             Path(path).mkdir(parents=True)
             kernel.mount(f"{stage}/{number}", path, "", kernel.MS_BIND | kernel.MS_REC)
+            # the sandbox itself never unmounts: no public function of its own does
             kernel.checked(kernel._libc.umount2(f"{stage}/{number}".encode(), kernel.MNT_DETACH), "umount2")
 
 

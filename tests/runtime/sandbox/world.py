@@ -97,7 +97,7 @@ class World:
             ended = execute(["-c", code], folder=self.sandbox, limits=limits, within=isolation_of(mode))
             end, exit_code, output, errors, proof = ended.end, ended.exit_code, ended.output, ended.errors, ended.proof
         assert len(output) <= MAX_OUTPUT_BYTES
-        return self._seen(end, exit_code, output[-4000:], errors[-4000:], proof, mark)
+        return self.observed(end, exit_code, output[-4000:], errors[-4000:], proof, mark)
 
     def _outside(self, code: str) -> tuple[str, int, str, str, str]:
         with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryFile("w+") as output:  # a daemon may keep it
@@ -112,7 +112,7 @@ class World:
             output.seek(0)
             return OUTSIDE, done.returncode, output.read(), "", ""
 
-    def _seen(self, end: str, exit_code: int, output: str, errors: str, proof: str, mark: str) -> Seen:
+    def observed(self, end: str, exit_code: int, output: str, errors: str, proof: str, mark: str) -> Seen:
         survivors = _marked(mark)
         for pid in survivors:
             os.kill(pid, signal.SIGKILL)

@@ -39,11 +39,11 @@ class Line:
         self._attempt, self._secret = attempt, secret
         self._tls = context_for(secret, is_server=False) if is_encrypted else None
         until = time.monotonic() + start_timeout_s
-        self._connections = [self._connect(address, until=until) for address in addresses]
+        self.connections = [self._connect(address, until=until) for address in addresses]
 
     @property
     def n_servers(self) -> int:
-        return len(self._connections)
+        return len(self.connections)
 
     def ask(
         self, questions: dict[int, tuple[dict[str, Any], list[Tensor]]], *, into: Mapping[int, Tensor] | None = None
@@ -53,11 +53,11 @@ class Line:
         Raises PeerLostError, and ValueError with the server's words when it refuses.
         """
         for server, (request, tensors) in questions.items():
-            calls.send(self._connections[server], TableRequest, request, tensors)
+            calls.send(self.connections[server], TableRequest, request, tensors)
         out: dict[int, tuple[Any, list[Tensor]]] = {}
         refusal: TableErrorReply | None = None
         for server in questions:
-            connection = self._connections[server]
+            connection = self.connections[server]
             reply = receive_reply(connection, TableRequest)
             if isinstance(reply, TableErrorReply):
                 refusal = refusal or reply
@@ -80,7 +80,7 @@ class Line:
 
     def close(self) -> None:
         """Leaves every server and closes the connections."""
-        for connection in self._connections:
+        for connection in self.connections:
             with suppress(PeerLostError, OSError):
                 send_message(connection, LeaveRequest())
             connection.close()

@@ -74,11 +74,11 @@ class Words:
 
     @classmethod
     def learn(cls, text: Text, *, size: int) -> Words:
-        counts = Counter(_pieces(text.blocks()))
+        counts = Counter(pieces_of(text.blocks()))
         return cls([w for w, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: size - 2]])
 
     def encode(self, text: str) -> Tokens:
-        return np.array([self._numbers.get(piece, 0) for piece in _pieces(blocks(text))], dtype=np.int32)
+        return np.array([self._numbers.get(piece, 0) for piece in pieces_of(blocks(text))], dtype=np.int32)
 
     def decode(self, tokens: Sequence[int]) -> str:
         return "".join(self._words[t - 2] if t > 1 else self.UNKNOWN * (t == 0) for t in tokens)
@@ -102,12 +102,12 @@ class BytePairs:
 
     @classmethod
     def learn(cls, text: Text, *, size: int) -> BytePairs:
-        counts = Counter(_pieces(blocks(text.head(SAMPLE_CHARACTERS))))
+        counts = Counter(pieces_of(blocks(text.head(SAMPLE_CHARACTERS))))
         return cls(_merges(counts, n=size - N_BYTES - 1))
 
     def encode(self, text: str) -> Tokens:
         found: list[int] = []
-        for piece in _pieces(blocks(text)):
+        for piece in pieces_of(blocks(text)):
             tokens = self._remembered.get(piece)
             if tokens is None:
                 tokens = self._encode(piece.encode())
@@ -128,7 +128,7 @@ class BytePairs:
             first = min(pairwise(tokens), key=lambda pair: self._ranks.get(pair, len(self._ranks)))
             if first not in self._ranks:
                 break
-            tokens = _merged(tokens, first, N_BYTES + self._ranks[first])
+            tokens = merge_pair(tokens, first, N_BYTES + self._ranks[first])
         return tuple(tokens)
 
 
@@ -166,7 +166,8 @@ def end_of_block(text: str, start: int) -> int:
     return end if cut < start + BLOCK_CHARACTERS // 2 else cut + 1
 
 
-def _pieces(parts: Iterable[str]) -> Iterator[str]:
+def pieces_of(parts: Iterable[str]) -> Iterator[str]:
+    """Yields the pieces of a text, within which pairs are merged: a word with the blank before it, or other signs."""
     for block in parts:
         for match in _PIECES.finditer(block):
             yield match[0]
@@ -199,7 +200,7 @@ def _merges(counts: Mapping[str, int], *, n: int) -> list[tuple[int, int]]:
             tokens, of = words[number]
             for old in pairwise(tokens):
                 pairs[old] -= of
-            words[number] = new, _ = _merged(tokens, pair, token), of
+            words[number] = new, _ = merge_pair(tokens, pair, token), of
             for fresh in pairwise(new):
                 pairs[fresh] += of
                 where[fresh].add(number)
@@ -210,7 +211,8 @@ def _merges(counts: Mapping[str, int], *, n: int) -> list[tuple[int, int]]:
     return found
 
 
-def _merged(tokens: list[int], pair: tuple[int, int], token: int) -> list[int]:
+def merge_pair(tokens: list[int], pair: tuple[int, int], token: int) -> list[int]:
+    """Returns the tokens with each occurrence of the pair, from the left, replaced by the token."""
     out: list[int] = []
     i = 0
     while i < len(tokens):

@@ -31,23 +31,23 @@ class Outstanding:
     max_delay: int
     n_started: int = 0
     _finished: set[int] = field(default_factory=set)
-    _all_before: int = 0  # every exchange below this one is finished
+    first_unfinished: int = 0  # every exchange below this one is finished
 
     def may_start(self) -> bool:
-        return self.n_started - self._all_before <= self.max_delay
+        return self.n_started - self.first_unfinished <= self.max_delay
 
     def start(self) -> int:
         """The number of the exchange. Raises ValueError when it may not start yet."""
         if not self.may_start():
-            raise ValueError(f"exchange {self.n_started} may not start: {self._all_before} are finished")
+            raise ValueError(f"exchange {self.n_started} may not start: {self.first_unfinished} are finished")
         self.n_started += 1
         return self.n_started - 1
 
     def finish(self, exchange: int) -> None:
         self._finished.add(exchange)
-        while self._all_before in self._finished:
-            self._finished.remove(self._all_before)
-            self._all_before += 1
+        while self.first_unfinished in self._finished:
+            self._finished.remove(self.first_unfinished)
+            self.first_unfinished += 1
 
 
 class BoundedDelayQueue:

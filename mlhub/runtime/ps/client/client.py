@@ -35,7 +35,7 @@ class Client:
     """weights and gradient: the model's flat vectors, shape (n_elements,), float32; shards are stretches of them.
 
     links: to the servers, by shard. coordination: leases, barriers and sums of all workers.
-    bytes_pushed, bytes_pulled: of one exchange.
+    bytes_pushed, bytes_pulled: of one exchange. feedback: compresses pushes, and holds what they left out.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Client:
         """
         until = time.monotonic() + start_timeout_s
         self._cuts = bounds(weights.numel(), len(addresses), is_whole=is_whole)
-        self._weights, self._gradient, self._feedback, self._shared = weights, gradient, feedback, shared
+        self._weights, self._gradient, self.feedback, self._shared = weights, gradient, feedback, shared
         self._own_views = self._views(weights)
         codec = None if feedback is None else feedback.codec
         self._push_bytes = [push_bytes(end - begin, codec) for begin, end in self._cuts]
@@ -156,8 +156,8 @@ class Client:
 
         more: the residual of workers that push by way of this one, shape (n_elements,).
         """
-        assert self._feedback is not None
-        own = self._feedback.residual
+        assert self.feedback is not None
+        own = self.feedback.residual
         residual = self._views(own if more is None else own + more)
 
         def one(shard: int, connections: ServerConnections) -> None:
@@ -209,14 +209,14 @@ class Client:
                 PushRequest(stop, checkpoint, found[shard], value, weight, number, length),
                 vector[begin:end],
                 begin,
-                self._feedback,
+                self.feedback,
             )
             for shard, (length, (begin, end)) in enumerate(zip(self._push_bytes, self._cuts, strict=True))
         ]
 
     def _sharing(self, shard: int, shared: SharedBuffer | None) -> Callable[[socket.socket], bool] | None:
         """Lets a server use this worker's memory, if it can; returns whether."""
-        if shared is None or self._feedback is not None:
+        if shared is None or self.feedback is not None:
             return None
         begin, end = self._cuts[shard]
 

@@ -18,13 +18,13 @@ from torch import Tensor
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ParameterSegment, ShardPlan
 from mlhub.runtime.ps.rules import SendReply, bulk_synchronous
-from mlhub.runtime.ps.server.chunks import Chunk
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
-from mlhub.runtime.ps.server.inflight import PendingVersion
 from mlhub.runtime.ps.server.shard import Shard
-from mlhub.runtime.ps.server.update_pipeline import UpdatePipeline
-from mlhub.runtime.ps.server.updates import Gather
 from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.weights.chunks import Chunk
+from mlhub.runtime.ps.server.weights.inflight import PendingVersion
+from mlhub.runtime.ps.server.weights.update_pipeline import UpdatePipeline
+from mlhub.runtime.ps.server.weights.updates import Gather
 
 Connect = Callable[[Tensor, Tensor], Client]  # to the roots, with weights and gradient of the whole model
 

@@ -13,7 +13,7 @@ from mlhub.runtime.checkpoints.optimizer_state import EMPTY_STATE, RESIDUAL_STAT
 from mlhub.runtime.checkpoints.step_folders import write_tensors
 from mlhub.runtime.ps.embedding_tables import EmbeddingTable
 from mlhub.runtime.ps.layout import ShardPlan
-from mlhub.runtime.ps.server.chunks import Chunk
+from mlhub.runtime.ps.server.weights.chunks import Chunk
 
 
 class Snapshots:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlhub.runtime.ps.leases import Backoff, LeasedWork, Leases, WaitAtBarrier
-from mlhub.runtime.ps.server.inflight import PendingSum
 from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.weights.inflight import PendingSum
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
 
 Order = LeasedWork | Backoff | WaitAtBarrier

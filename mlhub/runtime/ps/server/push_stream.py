@@ -10,8 +10,8 @@ import torch
 
 from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.ps.rules import Push, SendReply
-from mlhub.runtime.ps.server.inflight import InflightPush
 from mlhub.runtime.ps.server.shard import Shard
+from mlhub.runtime.ps.server.weights.inflight import InflightPush
 from mlhub.runtime.ps.wire import frames
 from mlhub.runtime.ps.wire.declaration import encode
 from mlhub.runtime.ps.wire.frames import FrameError

@@ -23,11 +23,11 @@ from mlhub.runtime.ps.layout import ShardPlan, push_bytes
 from mlhub.runtime.ps.leases import BatchLease, Leases
 from mlhub.runtime.ps.rules import ApplyUpdate, Discard, Fail, Instruction, Push, Rule, SendReply
 from mlhub.runtime.ps.server.checkpoint_parts import Snapshots
-from mlhub.runtime.ps.server.chunks import Chunk, cut, rule_for
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
-from mlhub.runtime.ps.server.inflight import InflightPush
-from mlhub.runtime.ps.server.update_pipeline import UpdatePipeline
 from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.weights.chunks import Chunk, cut, rule_for
+from mlhub.runtime.ps.server.weights.inflight import InflightPush
+from mlhub.runtime.ps.server.weights.update_pipeline import UpdatePipeline
 from mlhub.wire.report import MAX_STALENESS
 
 
@@ -198,11 +198,11 @@ class Shard:
     def _agree(self, update: ApplyUpdate) -> None:
         for contribution in update.contributions:
             self.staleness[min(contribution.staleness, MAX_STALENESS)] += 1
-        reports = [self._reports[worker] for worker in sorted(self._reports)]
-        self._reports = {}
-        stop = self.is_asked_to_stop or any(report.stop for report in reports)
-        checkpoint = any(report.checkpoint for report in reports)
-        self.agreement = StepAgreement(stop, checkpoint, sum(report.value for report in reports))
+        stop, checkpoint, value = self.is_asked_to_stop, False, 0.0
+        for worker in sorted(self._reports):
+            report = self._reports[worker]
+            stop, checkpoint, value = stop or report.stop, checkpoint or report.checkpoint, value + report.value
+        self._reports, self.agreement = {}, StepAgreement(stop, checkpoint, value)
 
     # Checkpoints and restarts ------------------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from mlhub.runtime.ps.layout import ShardPlan
-from mlhub.runtime.ps.server.chunks import ChunkCopy
 from mlhub.runtime.ps.server.shard import Shard
+from mlhub.runtime.ps.server.weights.chunks import ChunkCopy
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
 from mlhub.runtime.ps.wire.sockets import bytes_of
 

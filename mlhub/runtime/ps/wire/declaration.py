@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 from mlhub.runtime.ps.wire.frames import FrameError
-from mlhub.runtime.ps.wire.text_fields import Reader, reader_for
+from mlhub.runtime.ps.wire.text_fields import ValueReader, reader_for
 
 MAGIC = b"MLPS"
 VERSION = 4
@@ -47,7 +47,7 @@ class Request(Message, Generic[R_co]):
 
 
 @dataclass(frozen=True)
-class Layout:
+class MessageLayout:
     """Where the fields of one message travel. replies: the messages that answer it; purposes: of the connections on
     which it may be sent."""
 
@@ -56,7 +56,7 @@ class Layout:
     purposes: frozenset[str]
     replies: tuple[type[Message], ...]
     numbers: tuple[str, ...]
-    texts: dict[str, Reader]
+    texts: dict[str, ValueReader]
     payload: str | None
     is_streamed: bool
     packing: struct.Struct
@@ -68,8 +68,8 @@ class Layout:
         return self.kind.__name__
 
 
-LAYOUTS: dict[type[Message], Layout] = {}
-_BY_CODE: dict[int, Layout] = {}
+LAYOUTS: dict[type[Message], MessageLayout] = {}
+_BY_CODE: dict[int, MessageLayout] = {}
 
 
 @dataclass_transform(frozen_default=True)
@@ -110,7 +110,7 @@ def encode(content: Message) -> bytes:
     return b"".join((head, text, payload)) if text or payload else head
 
 
-def decode_header(raw: bytes | bytearray) -> tuple[Layout, int, int]:
+def decode_header(raw: bytes | bytearray) -> tuple[MessageLayout, int, int]:
     """Returns which message it is, and the lengths of its text and payload in bytes. Raises FrameError."""
     magic, version, code, n_text, n_payload = _PREFIX.unpack_from(raw)
     (check,) = _CHECK.unpack_from(raw, _CHECKED_BYTES)
@@ -126,7 +126,7 @@ def decode_header(raw: bytes | bytearray) -> tuple[Layout, int, int]:
     return layout, n_text, n_payload
 
 
-def decode(layout: Layout, raw: bytes | bytearray, text: bytes, payload: int | bytes) -> Message:
+def decode(layout: MessageLayout, raw: bytes | bytearray, text: bytes, payload: int | bytes) -> Message:
     """payload: its length where it is streamed. Raises FrameError, which names the message and the field."""
     numbers = layout.unpacking.unpack_from(raw, _PREFIX.size)
     if not layout.texts:
@@ -138,7 +138,7 @@ def decode(layout: Layout, raw: bytes | bytearray, text: bytes, payload: int | b
     return layout.kind(**values)
 
 
-def _layout(kind: type[Message], code: int, purposes: tuple[str, ...]) -> Layout:
+def _layout(kind: type[Message], code: int, purposes: tuple[str, ...]) -> MessageLayout:
     hints = get_type_hints(kind, include_extras=True)
     found = {field.name: hints[field.name] for field in fields(kind)}  # type: ignore[arg-type]
     numbers = tuple(name for name, hint in found.items() if hint in _FORMATS)
@@ -148,7 +148,7 @@ def _layout(kind: type[Message], code: int, purposes: tuple[str, ...]) -> Layout
     padding = _NUMBERS_BYTES - struct.calcsize(f">{packed}")
     if padding < 0 or len(payloads) > 1 or (payloads and [*found][-1] != payloads[0]):
         raise TypeError(f"{kind.__name__} has too many numbers, or more than a payload at its end.")
-    return Layout(
+    return MessageLayout(
         kind,
         code,
         frozenset(purposes),
@@ -177,14 +177,14 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda content: tuple(getattr(content, name) for name in names)
 
 
-def _text(layout: Layout, content: Message) -> bytes:
+def _text(layout: MessageLayout, content: Message) -> bytes:
     try:
         return json.dumps({name: getattr(content, name) for name in layout.texts}).encode()
     except (TypeError, ValueError) as error:
         raise FrameError(f"{layout.name} cannot be sent: {error}.") from error
 
 
-def _text_values(layout: Layout, text: bytes) -> dict[str, Any]:
+def _text_values(layout: MessageLayout, text: bytes) -> dict[str, Any]:
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:

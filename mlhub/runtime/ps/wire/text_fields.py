@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin
 
-Reader = Callable[[Any], Any]  # raises ValueError or TypeError for another kind of value
+ValueReader = Callable[[Any], Any]  # raises ValueError or TypeError for another kind of value
 _SCALARS = (str, bool, type(None))
 
 
-def reader_for(annotation: Any) -> Reader:
+def reader_for(annotation: Any) -> ValueReader:
     """Returns what turns a value of JSON into one of the annotated type, or refuses it.
 
     Known are str, int, float, bool, None, enumerations of text, unions, tuples, and dict for any JSON object.
@@ -36,7 +36,7 @@ def reader_for(annotation: Any) -> Reader:
     raise TypeError(f"A field of type {annotation} cannot be sent as JSON.")
 
 
-def _instance_of(*kinds: type) -> Reader:
+def _instance_of(*kinds: type) -> ValueReader:
     def read(value: Any) -> Any:
         if not isinstance(value, kinds):
             raise TypeError(f"{value!r:.80} is not of type {' or '.join(kind.__name__ for kind in kinds)}")
@@ -51,7 +51,7 @@ def _whole_number(value: Any) -> int:
     return value
 
 
-def _union(readers: list[Reader]) -> Reader:
+def _union(readers: list[ValueReader]) -> ValueReader:
     def read(value: Any) -> Any:
         refusals = []
         for reader in readers:
@@ -64,11 +64,11 @@ def _union(readers: list[Reader]) -> Reader:
     return read
 
 
-def _sequence(reader: Reader) -> Reader:
+def _sequence(reader: ValueReader) -> ValueReader:
     is_list = _instance_of(list)
     return lambda value: tuple(reader(item) for item in is_list(value))
 
 
-def _tuple(readers: Any) -> Reader:
+def _tuple(readers: Any) -> ValueReader:
     in_order, is_list = list(readers), _instance_of(list)
     return lambda value: tuple(reader(item) for reader, item in zip(in_order, is_list(value), strict=True))

@@ -18,7 +18,10 @@ NOTHING = memoryview(b"")
 
 def send(connection: socket.socket, content: Message, payload: memoryview = NOTHING) -> None:
     """payload: of a message that streams it, or its beginning. Raises PeerLostError, FrameError."""
-    frames.send_together(connection, encode(content), payload)
+    if payload:
+        frames.send_together(connection, encode(content), payload)
+    else:
+        frames.send_bytes(connection, encode(content))
 
 
 def receive(connection: socket.socket, *expected: type[M]) -> M:

@@ -152,7 +152,7 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     for line in (second.asking, second.pushing):
-        for connection in line._connections:
+        for connection in line.connections:
             connection.close()
     reader.join(30)
     assert not reader.is_alive()

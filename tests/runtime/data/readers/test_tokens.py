@@ -60,7 +60,7 @@ def test_byte_pairs_write_every_text(unseen: str) -> None:
 
 def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
     """Byte-pair encoding as its paper defines it, counting everything anew each time."""
-    words: list[list[int]] = [list(piece.encode()) for piece in tokens._pieces([text_])]
+    words: list[list[int]] = [list(piece.encode()) for piece in tokens.pieces_of([text_])]
     found: list[tuple[int, int]] = []
     for _ in range(n):
         counts: dict[tuple[int, int], int] = {}
@@ -70,7 +70,7 @@ def naive_merges(text_: str, n: int) -> list[tuple[int, int]]:
         if not counts or max(counts.values()) < 2:
             break
         best = min(counts, key=lambda pair: (-counts[pair], pair))
-        words = [tokens._merged(word, best, 256 + len(found)) for word in words]
+        words = [tokens.merge_pair(word, best, 256 + len(found)) for word in words]
         found.append(best)
     return found
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep
+from mlhub.runtime.ps.server.weights.updates import AddDelta, Elastic, GradientStep
 from mlhub.runtime.strategies.averaging import mixing
 from mlhub.runtime.strategies.decentralised import mixing as gossip_mixing
 from mlhub.runtime.strategies.decentralised import peer_selection

@@ -69,6 +69,7 @@ def carried_out(found: Ordering, rank: int, m: int) -> list[_Action]:
     """Schedules of one stage a worker have no plan that they follow: they are run."""
     (stage,) = stages_of(found, rank)
     made: Any = found.build([stage], m, lambda outputs, targets: 0)
+    # torch has no public way to run a schedule without a process group
     made._initialize_stage = lambda *_: None
     made._step_microbatches(target_mbs=[0] * m)
     done: list[_Action] = stage.done

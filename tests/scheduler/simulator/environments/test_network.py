@@ -38,7 +38,7 @@ def step_s(the_environment: NetworkEnvironment, job: str, places: dict[str, Gang
 
 
 def noise_of(the_environment: NetworkEnvironment, job: str, place: GangAllocation) -> float:
-    return the_environment._truth[job].noise(place)
+    return the_environment.truth[job].noise(place)
 
 
 def test_the_measured_iteration_is_exact_where_links_are_as_fast_as_they_were() -> None:
@@ -85,7 +85,7 @@ def test_every_job_completes_and_none_is_faster_than_its_links(policy: str) -> N
     figures = summary(outcome, nodes=the_environment.nodes)
     assert figures["n_completed"] == figures["n_submitted"] == 30
     for job in jobs:
-        assert figures["jct_s"][job.id] > 0.8 * job.extra["iterations"] * the_environment._truth[job.id].pass_s
+        assert figures["jct_s"][job.id] > 0.8 * job.extra["iterations"] * the_environment.truth[job.id].pass_s
 
 
 def test_the_same_seed_gives_the_same_simulation() -> None:
@@ -116,7 +116,7 @@ def test_given_speeds_are_those_of_packed_gangs_alone() -> None:
     the_environment = environment(muri_job("a", 8), knows_speeds=True)
     job = the_environment.snapshot_of(the_environment.arrivals[0].job)
     assert [o.n_workers for o in job.observations] == [1, 2, 4, 8]
-    truth = the_environment._truth["a"]
+    truth = the_environment.truth["a"]
     one = next(o for o in job.observations if o.n_workers == 4)
     assert one.compute_s == pytest.approx(truth.pass_s)
     assert one.batch_size == 64

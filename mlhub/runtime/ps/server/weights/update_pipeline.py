@@ -13,9 +13,9 @@ from torch import Tensor
 
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS
 from mlhub.runtime.ps.rules import ApplyUpdate, SendReply
-from mlhub.runtime.ps.server.chunks import Chunk
-from mlhub.runtime.ps.server.inflight import InflightPush, PendingVersion
 from mlhub.runtime.ps.server.waiting import ShardCondition
+from mlhub.runtime.ps.server.weights.chunks import Chunk
+from mlhub.runtime.ps.server.weights.inflight import InflightPush, PendingVersion
 
 
 class UpdatePipeline:

@@ -16,8 +16,14 @@ from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, ShardPlan
 from mlhub.runtime.ps.rules import Rule
-from mlhub.runtime.ps.server.staleness import MEAN_SQUARE_DECAY, SCALES, compensate, compensate_adaptively, gupta
-from mlhub.runtime.ps.server.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
+from mlhub.runtime.ps.server.weights.staleness import (
+    MEAN_SQUARE_DECAY,
+    SCALES,
+    compensate,
+    compensate_adaptively,
+    gupta,
+)
+from mlhub.runtime.ps.server.weights.updates import AddDelta, Elastic, GradientStep, PlainStep, ShardUpdate
 from mlhub.runtime.ps.wire.request_numbers import was_received
 
 FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # torch has one kernel for their whole step

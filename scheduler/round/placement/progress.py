@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the steps of placement share: what is free, what was granted, and the targets made so far."""
+
+from __future__ import annotations
+
+from scheduler.api.plan import Explanation
+from scheduler.api.proposal import Grant, Packing, Proposal
+from scheduler.api.snapshot import GangAllocation, JobSnapshot
+from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.placement.free_resources import FreeResources
+from scheduler.placement.link_pricing import LinkPricing
+from scheduler.placement.search import PlacementSearch
+from scheduler.placement.state import PlacementTargets
+from scheduler.round.state import RoundState
+
+
+class PlacementProgress:
+    """free_now: without what running jobs hold. free_later: once jobs that leave or shrink have done so.
+
+    has_leftovers: a job could not use all that it was granted. pricing: None where no place is priced.
+    """
+
+    def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
+        self.state, self.proposal, self.speeds = state, proposal, speeds
+        self.jobs = {job.id: job for job in state.candidates}
+        self.grants = {grant.job: grant for grant in proposal.grants}
+        self.free_now, self.free_later = state.free_now, state.free_later
+        self.targets = PlacementTargets()
+        self.has_leftovers = False
+        is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
+        self.pricing = LinkPricing(state, speeds) if is_priced else None
+        self.finder = PlacementSearch(self.grants, speeds, self.pricing, harmful=self.targets.harmful)
+
+    def place(self, job: JobSnapshot, allocation: GangAllocation, grant: Grant) -> None:
+        """Places the job; the budget and the explanations report the size that it really got."""
+        self.free_later.reserve(job, allocation)
+        self.free_now.restrict_to(self.free_later, allocation)
+        n_workers = allocation.n_workers
+        if n_workers != grant.n_workers:
+            self.state.budget.reserve(job, n_workers)
+            self.has_leftovers = True
+        explanations = tuple(
+            Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
+            for e in grant.explanations
+        )
+        self.targets.placed[job.id] = (allocation, explanations + self.finder.why(job, grant, allocation))
+
+    def wait_for(self, job: JobSnapshot, allocation: GangAllocation) -> None:
+        """Keeps the place free for the job until other jobs have left it."""
+        self.free_later.reserve(job, allocation)
+        self.free_now.restrict_to(self.free_later, allocation)
+        self.targets.awaited[job.id] = allocation
+
+    def with_own(self, free: FreeResources, job: JobSnapshot, held: GangAllocation) -> FreeResources:
+        """Returns what is free for the job itself: also what it holds, as far as it is promised to no other job."""
+        own = free.copy()
+        own.release(job, held)
+        own.restrict_to(self.free_later, held)
+        return own
+
+    def may_keep(self, held: GangAllocation, grant: Grant) -> bool:
+        """Whether it is on the requested type of GPU and nodes, and not with a job that keeps these GPUs already."""
+        node = self.free_later.nodes[held.shares[0].node]
+        has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
+        is_there = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
+        is_taken = any(mate in self.targets.kept for mate in self.free_later.occupants_of(held))
+        return has_type and (is_there or not grant.spots) and not is_taken

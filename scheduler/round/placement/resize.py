@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps 2 and 3 of placement: a gang that starts, grows or shrinks gets a place, now or later, or none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduler.api.proposal import Grant
+from scheduler.api.snapshot import GangAllocation, JobSnapshot
+from scheduler.placement.search import SCATTERED
+from scheduler.round.placement.progress import PlacementProgress
+
+
+def settle(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
+    """Of a proposal that places after preemption: reserves the place that the job will have, which it gets now if it is
+    free."""
+    held, allocation = job.held, progress.finder.find(progress.free_later, job, grant)
+    if allocation is None:
+        progress.targets.refused[job.id] = grant
+        return
+    progress.free_later.reserve(job, allocation)
+    if held is not None or progress.free_now.fits(job, allocation):
+        progress.targets.placed[job.id] = (allocation, grant.explanations)
+    else:
+        progress.targets.awaited[job.id] = allocation
+
+
+def shrink(progress: PlacementProgress, job: JobSnapshot) -> None:
+    """Places a running job on fewer of its own GPUs; where that is not possible, it stays as it is."""
+    held, grant = job.held, progress.grants[job.id]
+    assert held is not None
+    own = progress.with_own(progress.free_now, job, held)
+    allocation = progress.finder.find(own, job, grant, keep=held)
+    if allocation is None or not progress.free_later.fits(job, allocation):
+        progress.free_later.reserve(job, held)
+        progress.targets.kept[job.id] = progress.proposal.notes.get(job.id, grant.explanations)
+        return
+    progress.place(job, allocation, grant)
+
+
+def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
+    """Places a job that waits: now, or where others leave, or with fewer workers; else the grant is refused."""
+    may_now = progress.state.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
+    allocation = progress.finder.find(progress.free_now, job, grant) if may_now else None
+    if allocation is not None and not progress.free_later.fits(job, allocation):
+        allocation = None
+    later = (
+        None if _is_good(progress, job, allocation, grant) else progress.finder.find(progress.free_later, job, grant)
+    )
+    if allocation is not None and not _is_worse(progress, job, allocation, later):
+        progress.state.ledger_now.reserve(job.tenant, gpus=allocation.n_workers)
+        progress.place(job, allocation, grant)
+        return
+    if later is None:
+        smaller = _smaller(progress, job, grant)
+        if smaller is not None:
+            launch(progress, job, smaller)
+        else:
+            progress.targets.refused[job.id] = grant
+            progress.state.budget.release(job)
+            progress.has_leftovers = True
+        return
+    progress.wait_for(job, later)
+
+
+def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
+    """Places a running job anew, on its own GPUs and others; it stays as it is until these are free."""
+    held = job.held
+    assert held is not None
+    more = max(0, grant.n_workers - held.n_workers)
+    progress.free_later.release(job, held)
+    may_now = progress.state.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
+    own = progress.with_own(progress.free_now, job, held) if may_now else None
+    allocation = progress.finder.find(own, job, grant, keep=held) if own is not None else None
+    least = held.n_workers + progress.may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
+    if allocation is not None and progress.free_later.fits(job, allocation) and allocation.n_workers >= least:
+        more = allocation.n_workers - held.n_workers
+        progress.state.ledger_now.reserve(job.tenant, gpus=more, jobs=0)
+        progress.place(job, allocation, grant)
+        return
+    later = progress.finder.find(progress.free_later, job, grant, keep=held)
+    if later is not None and (later.n_workers > held.n_workers or least == held.n_workers):
+        progress.wait_for(job, later)
+    else:
+        progress.free_later.reserve(job, held)
+        progress.targets.refused[job.id] = grant
+        progress.state.budget.reserve(job, held.n_workers)
+        progress.has_leftovers = True
+    progress.targets.kept[job.id] = progress.proposal.notes.get(job.id, ())
+
+
+def _is_good(progress: PlacementProgress, job: JobSnapshot, allocation: GangAllocation | None, grant: Grant) -> bool:
+    """Is it there about as fast as it should be at that size, so that no place is worth waiting for?"""
+    if allocation is None or allocation.n_workers < grant.n_workers:
+        return False
+    return progress.finder.step_s(job, allocation) <= (1 + SCATTERED) * progress.finder.expected_s(job, grant)
+
+
+def _is_worse(
+    progress: PlacementProgress, job: JobSnapshot, allocation: GangAllocation, later: GangAllocation | None
+) -> bool:
+    """Is it clearly better to wait for the place that others are about to leave?"""
+    if later is None or later == allocation:
+        return False
+    return progress.finder.step_s(job, allocation) > (1 + SCATTERED) * progress.finder.step_s(job, later)
+
+
+def _smaller(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> Grant | None:
+    """Half the size, where that will do."""
+    n_workers = max(grant.least_workers or grant.n_workers, grant.n_workers // 2)
+    if n_workers >= grant.n_workers or not progress.state.budget.reserve(job, n_workers):
+        return None
+    return replace(grant, n_workers=n_workers, n_nodes=0)
