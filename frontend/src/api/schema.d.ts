@@ -4076,7 +4076,6 @@ export interface components {
              *     * `logs` - logs
              *     * `metrics` - metrics
              *     * `events` - events
-             *     * `audit` - audit
              *     * `results` - results
              */
             kind: components["schemas"]["RemovedPartKindEnum"];
@@ -4102,11 +4101,10 @@ export interface components {
          * @description * `logs` - logs
          *     * `metrics` - metrics
          *     * `events` - events
-         *     * `audit` - audit
          *     * `results` - results
          * @enum {string}
          */
-        RemovedPartKindEnum: "logs" | "metrics" | "events" | "audit" | "results";
+        RemovedPartKindEnum: "logs" | "metrics" | "events" | "results";
         /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
         Resources: {
             /**
@@ -5742,6 +5740,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
         };

@@ -12,8 +12,7 @@ from scheduler.round.placement.progress import PlacementProgress
 
 
 def settle(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
-    """Of a proposal that places after preemption: reserves the place that the job will have, which it gets now if it is
-    free."""
+    """Reserves the place that a job will have after preemptions, and gives it at once if it is free."""
     held, allocation = job.held, progress.finder.find(progress.free_later, job, grant)
     if allocation is None:
         progress.targets.refused[job.id] = grant

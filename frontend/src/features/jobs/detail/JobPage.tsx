@@ -119,7 +119,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
         </QueryResult>
       </SectionCard>
       <SectionCard title="Events">
-        <RemovedNote job={job} kinds={["events", "audit"]} />
+        <RemovedNote job={job} kinds={["events"]} />
         <QueryResult of={events} label="Loading the events">
           {(known) => <EventTable events={known} />}
         </QueryResult>
