@@ -81,7 +81,7 @@ def submit_job(
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor)
+            work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)
@@ -168,6 +168,8 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
                 remedy="Clone it to run it again.",
                 state=found.state,
             )
+        if intent is Intent.CANCEL:
+            work_queue.withdraw([found.pk])  # a dry run without use would cost the organisation a turn
         if not is_repeated:
             Job.objects.filter(pk=job.pk).update(intent=intent)
             _record(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor)

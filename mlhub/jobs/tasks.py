@@ -63,7 +63,7 @@ def sweep_not_handed_off() -> int:
     found = list(stuck.select_related("project__organisation", "created_by")[:500])
     for job in found:
         organisation = job.project.organisation
-        work_queue.enqueue(actions.HAND_OFF, job.id, organisation=organisation, user=job.created_by)
+        work_queue.enqueue(actions.HAND_OFF, job.id, organisation=organisation, user=job.created_by, is_bulk=True)
     return len(found)
 
 

@@ -54,20 +54,27 @@ LIMIT 1 FOR UPDATE OF item SKIP LOCKED
 
 
 def enqueue(
-    task: str, subject_id: UUID, *, organisation: Organisation, user: User | None, size_bytes: int = 0
+    task: str,
+    subject_id: UUID,
+    *,
+    organisation: Organisation,
+    user: User | None,
+    size_bytes: int = 0,
+    is_bulk: bool = False,
 ) -> WorkItem:
     """Adds work in the present transaction; what waits or is under way already is not added again.
 
-    task: the full name of the Celery task that does it when called with the subject's id.
+    task: the full name of the Celery task that does it when called with the subject's id. is_bulk: it comes after the
+    user's interactive work, as large files do, and what is beyond INTERACTIVE_ITEMS.
     """
-    own = WorkItem.objects.open().filter(organisation=organisation, user=user)
+    interactive = WorkItem.objects.open().filter(organisation=organisation, user=user, is_bulk=False)
     item, is_new = WorkItem.objects.open().get_or_create(
         task=task,
         subject_id=subject_id,
         defaults={
             "organisation": organisation,
             "user": user,
-            "is_bulk": size_bytes >= LARGE_BYTES or own.count() >= INTERACTIVE_ITEMS,
+            "is_bulk": is_bulk or size_bytes >= LARGE_BYTES or interactive.count() >= INTERACTIVE_ITEMS,
             "request_id": current_request_id()[:64],
         },
     )
@@ -78,7 +85,7 @@ def enqueue(
 
 
 def withdraw(subject_ids: Sequence[UUID]) -> int:
-    """Removes waiting work on subjects that are deleted; returns how many items."""
+    """Removes waiting work on subjects that are deleted or cancelled; returns how many items."""
     return WorkItem.objects.waiting().filter(subject_id__in=subject_ids).delete()[0]
 
 

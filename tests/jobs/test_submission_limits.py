@@ -52,6 +52,12 @@ def test_jobs_that_run_or_were_cancelled_do_not_count(cast, settings):
     assert [submit(cast, cast.bob).status_code for _ in range(2)] == [201, 422]
 
 
+def test_a_cancelled_job_leaves_the_queue_of_dry_runs(cast):
+    first, second = (submit(cast, cast.bob).json()["id"] for _ in range(2))
+    cast.client(cast.bob).post(f"/api/v1/jobs/{first}/cancel")
+    assert [str(item.subject_id) for item in WorkItem.objects.waiting()] == [second]
+
+
 def test_nothing_is_submitted_once_the_storage_quota_is_used_up(cast):
     Quota.objects.filter(organisation=cast.a).update(max_storage_bytes=0)
     refused = submit(cast, cast.bob)
