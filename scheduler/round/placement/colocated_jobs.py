@@ -11,8 +11,8 @@ from scheduler.round.placement.progress import PlacementProgress
 
 
 def colocate(progress: PlacementProgress, colocation: Colocation, job: JobSnapshot, grant: Grant) -> None:
-    """Places a job on the GPUs of its partners: at once where these run and no other job is there, else as soon as that is
-    the case."""
+    """Places a job on the GPUs of its partners: at once where these run and no other job is there, else as soon
+    as that is the case."""
     held, allocation = job.held, colocation.allocation_for(job, grant)
     if allocation is None:
         _refuse(progress, job, grant)

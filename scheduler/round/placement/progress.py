@@ -59,8 +59,8 @@ class PlacementProgress:
         return own
 
     def may_keep(self, held: GangAllocation, grant: Grant) -> bool:
-        """Returns whether a job may stay where it runs: on the requested type of GPU and nodes, with no job that keeps these
-        GPUs already."""
+        """Returns whether a job may stay where it runs: on the requested type of GPU and nodes, with no job that
+        keeps these GPUs already."""
         node = self.free_later.nodes[held.shares[0].node]
         has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
         is_there = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
