@@ -23,7 +23,7 @@ import psycopg2
 import psycopg2.errors
 import redis
 
-from mlhub.embedded.home import Home
+from mlhub.embedded.home import Home, given_address
 from mlhub.embedded.ports import is_free
 from mlhub.runtime.sandbox.capabilities import CONSEQUENCES, Capabilities, capabilities
 
@@ -55,8 +55,8 @@ class Addresses:
     def of(cls, home: Home) -> Addresses:
         """Variables of the environment come first: they name what MLHub's processes use where no supervisor runs."""
         platform = home.platform()
-        database_url = os.environ.get("DATABASE_URL") or (platform.database_url if platform else "")
-        redis_url = os.environ.get("REDIS_URL") or (platform.redis_url if platform else "")
+        database_url = given_address("DATABASE_URL") or (platform.database_url if platform else "")
+        redis_url = given_address("REDIS_URL") or (platform.redis_url if platform else "")
         url = os.environ.get("MLHUB_PUBLIC_URL") or (platform.url if platform else "")
         return cls(database_url, redis_url, url)
 

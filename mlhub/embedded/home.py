@@ -13,6 +13,8 @@ from mlhub import _installation
 from mlhub.embedded.ports import free_port, is_free
 
 PROJECT = _installation.ROOT
+# read here: Django's processes get what they name, and the signing key is the home folder's own
+FILES = {"MLHUB_SECRET_KEY_FILE", "DATABASE_URL_FILE", "REDIS_URL_FILE"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Home:
     def environment(self, *, url: str, database_url: str, redis_url: str) -> dict[str, str]:
         """The variables of Django's processes, on top of the environment that there is."""
         return {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name not in FILES},
             "DJANGO_SETTINGS_MODULE": "mlhub.settings",
             "MLHUB_HOME": str(self.path),
             "MLHUB_SECRET_KEY": self.secret("django"),
@@ -112,6 +114,12 @@ class Home:
             "PYTHONUNBUFFERED": "1",
             "OMP_NUM_THREADS": "1",
         }
+
+
+def given_address(name: str, default: str = "") -> str:
+    """What the variable DATABASE_URL or REDIS_URL gives, or the file that NAME_FILE names. Raises OSError."""
+    path = os.environ.get(f"{name}_FILE")
+    return Path(path).read_text().strip() if path else os.environ.get(name, default)
 
 
 def _make(folder: Path, mode: int) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tarfile
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mlhub.embedded.home import PROJECT, Home
+from mlhub.embedded.home import PROJECT, Home, given_address
 from mlhub.embedded.supervisor import database_of, locked
 
 KEYS = "keys.json"  # of a backup: the platform's secrets by variable
@@ -61,7 +60,7 @@ def _own_database(home: Home) -> Iterator[dict[str, str]]:
     """The environment of Django's commands, with the home's database running and no platform over it."""
     home.prepare()
     with locked(home), database_of(home) as url:
-        redis_url = os.environ.get("REDIS_URL", NO_REDIS)
+        redis_url = given_address("REDIS_URL", NO_REDIS)
         yield home.environment(url="http://127.0.0.1", database_url=url, redis_url=redis_url)
 
 

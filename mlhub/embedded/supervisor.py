@@ -26,7 +26,7 @@ from mlhub import _installation
 from mlhub._version import __version__
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.embedded.children import Child
-from mlhub.embedded.home import PROJECT, Home, Platform
+from mlhub.embedded.home import PROJECT, Home, Platform, given_address
 from mlhub.embedded.postgres import Postgres, PostgresError
 from mlhub.embedded.valkey import Valkey, ValkeyError
 
@@ -162,7 +162,7 @@ class Supervisor:
         self._stop_asked = True
 
     def _start_servers(self) -> tuple[str, str]:
-        database_url, redis_url = os.environ.get("DATABASE_URL", ""), os.environ.get("REDIS_URL", "")
+        database_url, redis_url = given_address("DATABASE_URL"), given_address("REDIS_URL")
         if not database_url:
             data = self.home.path / "pg18"
             _wait_for_old_postgres(data)

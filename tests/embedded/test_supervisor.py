@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.embedded.home import PROJECT, Home
+from mlhub.embedded.home import PROJECT, Home, given_address
 from mlhub.embedded.servers import temporary_servers
 from mlhub.embedded.supervisor import django_commands
 
@@ -24,7 +24,7 @@ from mlhub.embedded.supervisor import django_commands
 STAND_IN = """
 import sys
 from pathlib import Path
-from mlhub.embedded.home import Home
+from mlhub.embedded.home import Home, given_address
 from mlhub.embedded.supervisor import AlreadyRunningError, Supervisor
 python = sys.executable
 sleep = [python, "-S", "-c", "import time; time.sleep(1000)"]
@@ -213,6 +213,21 @@ def test_given_addresses_are_used_instead(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("REDIS_URL", "redis://elsewhere/0")
     with temporary_servers() as servers:
         assert (servers.database_url, servers.redis_url) == ("postgresql://elsewhere/db", "redis://elsewhere/0")
+
+
+def test_addresses_and_keys_in_files_are_read_once_and_not_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    for name in ("DATABASE_URL", "MLHUB_SECRET_KEY"):
+        (tmp_path / name).write_text("postgresql://given\n")
+        monkeypatch.setenv(f"{name}_FILE", str(tmp_path / name))
+    home = Home(tmp_path / "home")
+    home.prepare()
+    variables = home.environment(url="", database_url=given_address("DATABASE_URL"), redis_url="")
+    assert variables["DATABASE_URL"] == "postgresql://given"
+    assert variables["MLHUB_SECRET_KEY"] == home.secret("django")
+    assert not {"DATABASE_URL_FILE", "MLHUB_SECRET_KEY_FILE"} & set(variables)
 
 
 def test_the_web_server_leaves_forwarded_addresses_to_mlhub() -> None:

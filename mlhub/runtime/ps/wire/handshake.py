@@ -29,7 +29,7 @@ from mlhub.runtime.ps.wire.messages import (
 )
 from mlhub.runtime.ps.wire.transfer import call, receive, send
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 20.0  # a process that has just been started may wait for a processor on a busy node
 
 
 class StrangerError(Exception):
