@@ -97,8 +97,9 @@ schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema and 
 schema-check: setup frontend/node_modules/.installed  ## The committed schema and types are those of the code
 	@deploy/local/schema-check.sh
 
-# Each process has servers of its own; the tests of a file stay together. JOBS=0: in one process.
-JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+# Each process has servers of its own; the tests of a file stay together. Half of a test is waiting for processes that it
+# started, so there is one more than processors. JOBS=0: in one process.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
 	@python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile $(ARGS)
 

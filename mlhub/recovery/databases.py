@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -136,8 +137,9 @@ def load(dump: IO[bytes], into: Database) -> None:
         try:
             shutil.copyfileobj(dump, loading.stdin)
             loading.stdin.close()
-        except BrokenPipeError:
-            pass  # its last words say why
+        except BrokenPipeError:  # it has read what it needs, or its last words say why not
+            with contextlib.suppress(BrokenPipeError):
+                loading.stdin.close()
         words = loading.stderr.read().decode(errors="replace").strip()
     if loading.returncode:
         raise BackupError(f"pg_restore failed: {words[-500:]}")

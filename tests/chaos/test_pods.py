@@ -122,7 +122,7 @@ def test_a_pod_s_clock_that_is_five_minutes_off_loses_no_point_and_moves_no_dead
     assert MetricPoint.objects.count() == 1
     attempt.job.refresh_from_db()
     assert abs((timezone.now() - attempt.job.progress_at).total_seconds()) < 60
-    assert (timezone.now() - attempt.standstills.get().since).total_seconds() < 60
+    assert (timezone.now() - attempt.stall_records.get().since).total_seconds() < 60
 
 
 @pytest.mark.parametrize("skew_s", [-300, 300])

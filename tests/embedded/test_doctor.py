@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import psycopg2
@@ -61,8 +62,9 @@ def home(tmp_path: Path) -> Home:
     found = Home(tmp_path / "home")
     found.prepare()
     found.secret("django")
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(folder.stat().st_mode | 0o111)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(gettempdir()):
+            folder.chmod(folder.stat().st_mode | 0o111)
     return found
 
 

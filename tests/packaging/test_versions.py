@@ -16,7 +16,7 @@ from django.conf import settings
 from mlhub._version import __version__
 from tests.packaging.conftest import ROOT
 
-IMAGE = re.compile(r"mlhub-(?:server|runtime):(\S+?)[,}\s\"']")
+IMAGE = re.compile(r"mlhub-(?:server|runtime):(\S+?)[,}\s\"'`]")
 NAMES_IMAGES = ["deploy/images/server.Dockerfile", "deploy/images/runtime.Dockerfile", "deploy/compose/compose.yaml",
                 "deploy/helm/mlhub/values.yaml", "docs/guides/kubernetes.md"]  # fmt: skip
 REMOVED_BY_3_13 = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -38,6 +39,19 @@ BATCH = 200
 MAX_ID_DIGITS = 19
 
 
+class TimeFilter(django_filters.IsoDateTimeFilter):
+    """A time with any offset; PostgreSQL takes offsets below 16 hours only."""
+
+    def filter(self, qs: QuerySet[Event], value: datetime | None) -> QuerySet[Event]:
+        try:
+            found: QuerySet[Event] = super().filter(qs, value and value.astimezone(UTC))
+        except OverflowError as error:
+            raise InvalidInputError(
+                f"The time {value} is out of range.", field=self.field_name, remedy="Give a year from 1 to 9999."
+            ) from error
+        return found
+
+
 class EventFilter(django_filters.FilterSet):
     organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
     subject = django_filters.UUIDFilter("subject_id", help_text="Only what happened to the object of this id.")
@@ -49,8 +63,8 @@ class EventFilter(django_filters.FilterSet):
     username = django_filters.CharFilter(
         "facts__username", help_text="Only what happened to this user name, such as refused attempts to sign in."
     )
-    since = django_filters.IsoDateTimeFilter("at", lookup_expr="gte", help_text="Only events of this time and later.")
-    until = django_filters.IsoDateTimeFilter("at", lookup_expr="lt", help_text="Only events before this time.")
+    since = TimeFilter("at", lookup_expr="gte", help_text="Only events of this time and later.")
+    until = TimeFilter("at", lookup_expr="lt", help_text="Only events before this time.")
 
     class Meta:
         model = Event
