@@ -226,5 +226,10 @@ def test_events_are_found_by_actor_name_kind_and_time() -> None:
     assert found("kind=test.two") == [late.id]
     assert found("kind_prefix=test.") == [late.id, early.id]
     assert found("since=2026-11-20T12:30:00Z") == [late.id]
+    assert found("since=1458-11-26T19%3A02%3A21%2B23%3A40") == found(
+        "kind_prefix="
+    )  # an offset that PostgreSQL does not take
+    refused = cast.client(cast.victor).get(f"{EVENTS}?since=0001-01-01T00%3A00%3A00%2B05%3A00")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "since"), refused.json()
     assert found("until=2026-11-20T12:30:00Z") == [early.id]
     assert cast.client(cast.charlie).get(f"{EVENTS}?actor=bob").json()["results"] == []

@@ -47,7 +47,9 @@ class TimeFilter(django_filters.IsoDateTimeFilter):
             found: QuerySet[Event] = super().filter(qs, value and value.astimezone(UTC))
         except OverflowError as error:
             raise InvalidInputError(
-                f"The time {value} is out of range.", field=self.field_name, remedy="Give a year from 1 to 9999."
+                f"The time {value} is out of range.",
+                field="since" if self.lookup_expr == "gte" else "until",
+                remedy="Give a year from 1 to 9999.",
             ) from error
         return found
 
