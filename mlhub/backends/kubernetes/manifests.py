@@ -134,6 +134,8 @@ def pod(
     held = [(slot, claims[placement.node, slot]) for slot in placement.slots if (placement.node, slot) in claims]
     if held:
         body["resourceClaims"] = [{"name": claim_reference(slot), "resourceClaimName": name} for slot, name in held]
+    if options.priority_class:
+        body["priorityClassName"] = options.priority_class
     if options.runtime_class:
         body["runtimeClassName"] = options.runtime_class
     if options.image_pull_secret:

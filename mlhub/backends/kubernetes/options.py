@@ -50,6 +50,7 @@ class KubernetesOptions:
     image_pull_policy: str = "IfNotPresent"
     image_pull_secret: str = ""
     runtime_class: str = ""
+    priority_class: str = ""
     program: str = ""
     api_url: str = ""
     ingest_namespace: str = "mlhub"

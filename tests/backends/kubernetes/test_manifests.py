@@ -98,9 +98,17 @@ def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
     assert found == (GOLDEN / file).read_text()
 
 
-@pytest.mark.parametrize("options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia")])
+@pytest.mark.parametrize("options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia", priority_class="low")])
 def test_every_object_fits_the_schema_of_its_kind(options: KubernetesOptions) -> None:
     assert [p for m in objects(options) + project(options) + sharing() for p in problems(m)] == []
+
+
+@pytest.mark.parametrize("chosen", ["", "training"])
+def test_pods_have_the_priority_class_of_the_settings(chosen: str) -> None:
+    launch = spec()
+    gang = names.gang_of(launch, prefix="mlhub")
+    made = manifests.pod(launch, launch.pods[0], gang, KubernetesOptions(priority_class=chosen))
+    assert made["spec"].get("priorityClassName", "") == chosen
 
 
 def test_the_schema_check_sees_unknown_missing_and_wrong_fields() -> None:
