@@ -98,7 +98,9 @@ def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
     assert found == (GOLDEN / file).read_text()
 
 
-@pytest.mark.parametrize("options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia", priority_class="low")])
+@pytest.mark.parametrize(
+    "options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia", priority_class="low")]
+)
 def test_every_object_fits_the_schema_of_its_kind(options: KubernetesOptions) -> None:
     assert [p for m in objects(options) + project(options) + sharing() for p in problems(m)] == []
 
