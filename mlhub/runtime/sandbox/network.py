@@ -23,6 +23,9 @@ from mlhub.runtime.sandbox import kernel
 
 Target = tuple[int, Any]  # an address family, and an address of it
 MEMBERS = "network.members"
+# Relays come from this address of the host's loopback. People and proxies of the machine come from 127.0.0.1, whose
+# X-Forwarded-For may be trusted and which is shown /metrics.
+SOURCE = "127.0.0.2"
 MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_S = 256, 2**16, 10.0
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: the peer is told at once that there is no connection
 
@@ -50,6 +53,7 @@ def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> soc
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)  # its module may be out of reach afterwards
     targets = [(family, address) for family, _, _, _, address in found]
+    targets = [target for target in targets if target[1][0] != "::1"] or targets
     ours, its = socket.socketpair()
     if os.fork() == 0:
         with contextlib.suppress(BaseException):
@@ -137,6 +141,8 @@ def _connect(targets: Sequence[Target]) -> socket.socket | None:
         outside = socket.socket(family, socket.SOCK_STREAM)
         outside.settimeout(CONNECT_S)
         try:
+            if family == socket.AF_INET and address[0].startswith("127."):
+                outside.bind((SOURCE, 0))
             outside.connect(address)
         except OSError:
             outside.close()

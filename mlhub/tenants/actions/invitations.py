@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invitations: nobody belongs to an organisation unasked, and inviting does not tell who has an account."""
+"""Invitations: a person joins an organisation only by accepting, and inviting does not show who has an account."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def ingest_api() -> Iterator[str]:
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(b"ingest")
+            self.wfile.write(f"ingest for {self.client_address[0]}".encode())
 
         def log_message(self, *_: object) -> None:
             pass

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invites a person by user name. Whether there is such an account is not told.
+// Invites a person by user name. The answer does not say whether there is such an account.
 import { Button, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Organisations that invite the user: nobody belongs to one before they have accepted.
+// Organisations that invite the user, who becomes a member by accepting.
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
