@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of invitations: a person joins an organisation only by accepting, and answers do not show who has an account."""
+"""Tests of invitations: a person joins only by accepting, and answers do not show who has an account."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class KubernetesApi:
         return self._json("POST", path, query={"fieldValidation": "Strict", **query}, body=body)
 
     def apply(self, path: str, body: Object) -> Object:
-        """Makes or corrects an object (server-side apply): its fields become those of body, also where others changed them.
+        """Makes or corrects an object (server-side apply): its fields become those of body, also where changed.
 
         Fields that MLHub applied before and that body lacks are removed; what others added stays.
         """
