@@ -39,7 +39,8 @@ def still(world: World, attempt: Attempt, *, worker: int, doing: str, since_s: f
 
 
 def reported_stalls(job: Job) -> list[str]:
-    return [e.facts["waited_for"] for e in Event.objects.filter(kind="attempt.stalled", subject_id=job.id)]
+    found = Event.objects.filter(kind="attempt.stalled", subject_id=job.id).order_by("id")
+    return [event.facts["waited_for"] for event in found]
 
 
 def test_a_stalled_gang_is_reported_once_with_whom_it_waits_for(world: World) -> None:

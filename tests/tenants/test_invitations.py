@@ -40,7 +40,7 @@ def test_the_invited_sees_the_invitation_and_accepts_it(cast, dora):
     assert [m["organisation"]["name"] for m in client.get("/api/v1/auth/me").json()["memberships"]] == ["A"]
     assert client.get(MINE).json()["results"] == []
     assert client.post(f"{MINE}/{pk}/accept").status_code == 404
-    kinds = list(Event.objects.filter(organisation=cast.a).values_list("kind", "actor__username"))
+    kinds = list(Event.objects.filter(organisation=cast.a).order_by("id").values_list("kind", "actor__username"))
     assert kinds == [("invitation.created", "alice"), ("invitation.accepted", "dora"), ("membership.created", "dora")]
 
 

@@ -62,10 +62,10 @@ class Tap:
                 threading.Thread(target=self._pass, args=(source, target), daemon=True).start()
 
     def _pass(self, source: socket.socket, target: socket.socket) -> None:
-        while content := source.recv(2**16):
-            self.seen += content
-            target.sendall(content)
-        with suppress(OSError):  # the process behind it may have left first
+        with suppress(OSError):  # the process at either end may have left first
+            while content := source.recv(2**16):
+                self.seen += content
+                target.sendall(content)
             target.shutdown(socket.SHUT_WR)
 
 
