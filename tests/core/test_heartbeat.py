@@ -22,6 +22,7 @@ from mlhub.core import heartbeat
 from mlhub.core.locks import work_lock
 from tests.cast import make_cast
 from tests.control.worlds import World
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_worker_records_while_it_waits_for_work(file: Path, servers: Any) -> N
             time.sleep(0.1)
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait(PATIENCE_S)
 
 
 @pytest.mark.django_db
@@ -109,12 +110,12 @@ def test_a_control_loop_that_waits_for_the_lock_records_each_try(monkeypatch: py
     def hold() -> None:
         with work_lock(control_loop.LOCK):
             is_held.set()
-            may_go.wait(60)
+            may_go.wait(PATIENCE_S)
         connection.close()
 
     other = threading.Thread(target=hold)
     other.start()
-    assert is_held.wait(10)
+    assert is_held.wait(PATIENCE_S)
     waiting = Loop(World(make_cast()).backend)
     n_records = 0
 
@@ -127,5 +128,5 @@ def test_a_control_loop_that_waits_for_the_lock_records_each_try(monkeypatch: py
     monkeypatch.setattr(control_loop, "LOCK_RETRY_S", 0.01)
     waiting.run()
     may_go.set()
-    other.join(10)
+    other.join(PATIENCE_S)
     assert n_records == 3

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 
 from mlhub.core.locks import work_lock
+from tests.patience import PATIENCE_S
 
 
 def try_elsewhere(name: str) -> bool:
@@ -23,7 +24,7 @@ def try_elsewhere(name: str) -> bool:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     return got == [True]
 
 

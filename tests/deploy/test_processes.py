@@ -18,6 +18,7 @@ import pytest
 
 from mlhub.core import heartbeat
 from tests.deploy.test_chart import kinds, rendered
+from tests.patience import PATIENCE_S
 
 SHOWN = ["trial", "production", "scheduled"]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "kubernetes.md"
@@ -286,7 +287,7 @@ def test_the_bundled_valkey_starts_with_its_password_and_refuses_all_else(tmp_pa
         assert "a-long-password" not in Path(f"/proc/{server.pid}/cmdline").read_text()
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(PATIENCE_S)
 
 
 class _Web(http.server.BaseHTTPRequestHandler):
@@ -329,7 +330,7 @@ def test_helm_test_tells_what_is_missing(web: str, status: int, body: dict[str, 
     command = pod["spec"]["containers"][0]["command"]
     assert command[3] == "http://mlhub-web.mlhub.svc:8000"
     done = subprocess.run(
-        [sys.executable, *command[1:3], web, "0"], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, *command[1:3], web, "0"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
     assert words in done.stdout
     assert done.returncode == (0 if "is ready" in words else 1)

@@ -15,6 +15,7 @@ from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue, Outstanding
 from mlhub.runtime.ps.leases import BatchLease, LeasedWork, Leases
 from mlhub.runtime.ps.rules import Push
+from tests.patience import PATIENCE_S
 from tests.runtime.shards import Gang
 
 
@@ -55,7 +56,7 @@ def test_over_sockets_a_worker_goes_on_while_its_exchanges_are_under_way(bound: 
     gate, blocked = threading.Event(), client.exchange
 
     def slow(*arguments, **named):
-        assert gate.wait(10)
+        assert gate.wait(PATIENCE_S)
         return blocked(*arguments, **named)
 
     client.exchange = slow  # the network is slow
