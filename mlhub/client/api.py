@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import httpx
 
 POLL_S, MOST_POLL_S = 0.2, 2.0
+PAGE = 200
+STREAM_TIMEOUT_S = 30.0  # three of the comments that the platform sends while nothing happens
 PATIENCE_S = 120.0  # for a platform that is away, and for the inspection of an upload
 Progress = Callable[[str], object]
 
@@ -32,61 +35,90 @@ class Unfinished(Exception):  # noqa: N818 (it reads as what happened)
 
 
 class Api:
-    """Everything below /api/v1. Reads are repeated while the platform is away, for PATIENCE_S.
+    """Everything below /api/v1. Reads are repeated while the platform is away, for patience_s.
 
-    A request that comes too soon (429) is sent again after the time that the platform names, up to PATIENCE_S in all:
+    A request that comes too soon (429) is sent again after the time that the platform names, up to patience_s in all:
     the platform did nothing for it.
     """
 
-    def __init__(self, url: str, token: str) -> None:
-        self.url = url.rstrip("/")
+    def __init__(self, url: str, token: str, *, patience_s: float = PATIENCE_S) -> None:
+        self.url, self.patience_s = url.rstrip("/"), patience_s
         headers = {"Authorization": f"Bearer {token}"}
         self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=60, follow_redirects=True)
 
     def get(self, path: str, **query: Any) -> Any:
         """Raises Refused, httpx.TransportError."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + self.patience_s
         while True:
             try:
                 answer = self._in_time("GET", path, params=query)
                 if answer.status_code not in (502, 503, 504):
-                    return _content(answer)
+                    return content_of(answer)
             except httpx.TransportError:
                 if time.monotonic() > until:
                     raise
             if time.monotonic() > until:
-                return _content(answer)
+                return content_of(answer)
             time.sleep(MOST_POLL_S)
 
     def submit(self, **body: Any) -> dict[str, Any]:
         """A job, once, also when the answer is lost on the way. Raises Refused, httpx.TransportError."""
-        key, until = str(uuid4()), time.monotonic() + PATIENCE_S
+        key, until = str(uuid4()), time.monotonic() + self.patience_s
         while True:
             try:
                 answer = self._in_time("POST", "/jobs", json=body, headers={"Idempotency-Key": key})
-                found: dict[str, Any] = _content(answer)
+                found: dict[str, Any] = content_of(answer)
                 return found
             except httpx.TransportError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(MOST_POLL_S)
 
-    def upload(self, path: str, filename: str, content: bytes, **fields: Any) -> dict[str, Any]:
+    def post(self, path: str, **body: Any) -> Any:
+        """Raises Refused, httpx.TransportError. Not repeated: the platform may have done it."""
+        return content_of(self._in_time("POST", path, json=body or None))
+
+    def all(self, path: str, *, at_most: int | None = None, **query: Any) -> Iterator[dict[str, Any]]:
+        """The rows of a list, over its pages. Raises Refused, httpx.TransportError."""
+        limit = PAGE if at_most is None else min(PAGE, at_most)
+        page = self.get(path, limit=limit, **query)
+        n_given = 0
+        while True:
+            for row in page["results"]:
+                if n_given == at_most:
+                    return
+                n_given += 1
+                yield row
+            if not page.get("next"):
+                return
+            page = self.get(path, **{**query, **dict(httpx.URL(page["next"]).params)})
+
+    @contextmanager
+    def streamed(self, path: str, **headers: str) -> Iterator[httpx.Response]:
+        """The answer of a stream of events, still to be read. Raises Refused, httpx.TransportError."""
+        sent = {"Accept": "text/event-stream", **headers}
+        with self._http.stream("GET", path, headers=sent, timeout=STREAM_TIMEOUT_S) as answer:
+            if not answer.is_success:
+                answer.read()
+                content_of(answer)
+            yield answer
+
+    def upload(self, path: str, filename: str, content: bytes | BinaryIO, **fields: Any) -> dict[str, Any]:
         """Raises Refused, httpx.TransportError."""
         sent = {"files": {"file": (filename, content)}, "data": fields}
-        found: dict[str, Any] = _content(self._in_time("POST", path, **sent))
+        found: dict[str, Any] = content_of(self._in_time("POST", path, **sent))
         return found
 
     def download(self, path: str, to: Path, **query: Any) -> None:
         """Raises Refused, httpx.TransportError."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + self.patience_s
         while True:
             with self._http.stream("GET", path, params=query) as answer:
                 if not answer.is_success:
                     answer.read()
                     if _waits_for_turn(answer, until=until):
                         continue
-                    _content(answer)
+                    content_of(answer)
                 with to.open("wb") as file:
                     for piece in answer.iter_bytes():
                         file.write(piece)
@@ -94,7 +126,7 @@ class Api:
 
     def _in_time(self, method: str, path: str, **sent: Any) -> httpx.Response:
         """The answer, 429 only when the platform asks for more patience than there is."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + self.patience_s
         while True:
             answer = self._http.request(method, path, **sent)
             if not _waits_for_turn(answer, until=until):
@@ -102,7 +134,7 @@ class Api:
 
     def wait_for_dataset(self, dataset_id: str) -> dict[str, Any]:
         """Its newest version, once it was inspected. Raises Refused when it was not accepted, TimeoutError."""
-        until, pause_s = time.monotonic() + PATIENCE_S, POLL_S
+        until, pause_s = time.monotonic() + self.patience_s, POLL_S
         while True:
             version: dict[str, Any] = self.get(f"/datasets/{dataset_id}")["latest_version"]
             if version["state"] == "ready":
@@ -146,7 +178,8 @@ def _waits_for_turn(answer: httpx.Response, *, until: float) -> bool:
     return True
 
 
-def _content(answer: httpx.Response) -> Any:
+def content_of(answer: httpx.Response) -> Any:
+    """The JSON of an answer, None when it has no body. Raises Refused for an error."""
     if answer.is_success:
         return answer.json() if answer.content else None
     try:

@@ -25,7 +25,7 @@ from mlhub.embedded.valkey import ValkeyError
 ALREADY_RUNNING, NOT_RUNNING = 3, 4
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m mlhub.embedded", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", help="start everything and stay; Ctrl-C stops it")
@@ -42,7 +42,7 @@ def main() -> int:
     restore.add_argument("--force", action="store_true", help="also in place of a platform that people have used")
     commands.add_parser("env", help="print the variables that manage.py needs to reach a running platform")
     commands.add_parser("doctor", help="check database, Valkey, web, rounds, sandbox, disk and folders")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     home, console = Home.of_environment(), Console(highlight=False)
     if arguments.command == "up":
         return _up(home, console, demo=arguments.demo, leave=arguments.exit)

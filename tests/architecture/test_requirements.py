@@ -51,7 +51,7 @@ COMMANDS = {
 }
 # Which files an extra serves; `mlhub/` alone is the server.
 PARTS = {
-    "": ["mlhub/client"],
+    "": ["mlhub/client", "mlhub/cli"],
     "scheduler": ["scheduler"],
     "runtime": ["mlhub/wire", "mlhub/runtime"],
     "embedded": ["mlhub"],

@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
+from safetensors.numpy import load_file
 
 from mlhub.client import Estimator, Refused, TrainedModel
 from mlhub.demo.client import Person
 from mlhub.demo.client import RequestRefused as Problem
-from tests.platform import RunningPlatform, running, wait
+from tests.platform import ROOT, RunningPlatform, running, wait
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -113,3 +117,33 @@ def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_re
     assert metrics == pytest.approx(trained["result_metrics"], rel=1e-5)
     with pytest.raises(Problem, match="did not train"):
         alice.post("/jobs", kind="predict", model_of=three["id"], dataset_version=version)
+
+
+def test_the_command_line_uploads_trains_follows_and_pulls(
+    platform: RunningPlatform, alice: Person, token: str, tmp_path: Path
+) -> None:
+    csv.write_csv(flowers(200), tmp_path / "garden.csv")
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\n\ndef build_model(hyperparameters):\n"
+        "    return nn.Linear(hyperparameters['input_shape'][0], hyperparameters['n_classes'])\n"
+    )
+    environment = {
+        **os.environ, "MLHUB_URL": platform.url, "MLHUB_TOKEN": token, "XDG_CONFIG_HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+
+    def mlhub(*argv: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "mlhub.cli", *argv]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+
+    asked = ["run", "net.py", "--data", "garden.csv", "--target", "species", "--epochs", "3", "--name", "garden"]
+    done = mlhub(*asked)
+    assert done.returncode == 0, done.stderr + platform.logs()
+    assert "garden succeeded: " in done.stderr
+    assert alice.get(f"/jobs/{done.stdout.split()[0]}")["state"] == "succeeded"
+    again = mlhub(*asked, "--detach")
+    assert again.stderr.count("has not changed") == 2
+    assert mlhub("cancel", again.stdout.strip()).returncode == 0
+    assert "eval/accuracy" in mlhub("metrics", done.stdout.split()[0]).stdout
+    assert mlhub("model", "pull", done.stdout.split()[0], "--to", "out").returncode == 0
+    assert load_file(tmp_path / "out" / "weights.safetensors")["weight"].shape == (3, 3)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
+from mlhub.cli.app import app as command_line
 from scheduler.__main__ import command_line_parser
 from tests.docs.pages import PAGES, ROOT, commands, files, heading_anchors, inline_code, prose_of, text_of
 
@@ -30,7 +32,8 @@ FILE_NAME = re.compile(
 # Files that users have, that a run leaves, or that other projects call so; no files of this repository.
 OF_USERS = {
     "model.py", "train.py", "my_policy.py", "model.json", "metadata.json", "my-values.yaml", "failures.yaml",
-    "cluster.yaml", "day.yaml", "round.json", "out.json", "table.md", "keys.json",
+    "cluster.yaml", "day.yaml", "job.yaml", "src/train.py", "XDG_CONFIG_HOME/mlhub/credentials.json",
+    "round.json", "out.json", "table.md", "keys.json",
 }  # fmt: skip
 
 BUILT = {"mlhub/_files", "frontend/dist"}  # folders that a build makes
@@ -51,6 +54,21 @@ def lines_of(*start: str) -> list[tuple[str, list[str]]]:
     """(page, the words after `start`) of every command that begins so."""
     found = [(page, after(words, *start)) for page in PAGES for words in commands(page)]
     return [(page, rest) for page, rest in found if rest is not None]
+
+
+@pytest.mark.parametrize(
+    ("page", "words"), [(page, words[1:]) for page in PAGES for words in commands(page) if words[:1] == ["mlhub"]]
+)
+def test_a_command_of_mlhub_has_these_options(page: str, words: list[str]) -> None:
+    command: Any = typer.main.get_command(command_line)
+    known = {"--help", *(name for parameter in command.params for name in parameter.opts)}
+    for word in words:
+        if word.startswith("-"):
+            assert word.partition("=")[0] in known, f"{page}: {command.name} has no option {word}"
+        elif hasattr(command, "commands") and word.islower():
+            assert word in command.commands, f"{page}: mlhub has no command {word}"
+            command = command.commands[word]
+            known |= {name for parameter in command.params for name in parameter.opts}
 
 
 @pytest.mark.parametrize(

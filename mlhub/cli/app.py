@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command mlhub: its commands, and how each of them ends."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import httpx
+import typer
+from rich.console import Console
+
+from mlhub._version import __version__
+from mlhub.cli.commands import account, cluster, collections, jobs, platform
+from mlhub.cli.commands.run import run
+from mlhub.cli.credentials import TOKEN, URL
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.output import Format
+from mlhub.cli.session import Session
+from mlhub.client.api import Refused
+
+app = typer.Typer(name="mlhub", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"mlhub {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    output: Annotated[Format, typer.Option("--output", "-o", help="How results are printed.")] = Format.TABLE,
+    url: Annotated[str | None, typer.Option(envvar=URL, help="Address; by default where you signed in.")] = None,
+    token: Annotated[str | None, typer.Option(envvar=TOKEN, help="API token; by default what login kept.")] = None,
+    project: Annotated[str, typer.Option("--project", "-p", envvar="MLHUB_PROJECT", help="Name or id.")] = "",
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True)] = False,  # noqa: ARG001
+) -> None:
+    """Bring data and a model, say train: MLHub decides the rest."""
+    context.obj = Session(form=output, url=url, token=token, project=project)
+
+
+ACCOUNT, TRAIN, LOOK, PLATFORM = "Account", "Jobs", "Cluster", "Platform on this machine"
+for panel, commands in {
+    ACCOUNT: (account.login, account.logout, account.whoami),
+    TRAIN: (
+        run, jobs.ps, jobs.show, jobs.why, jobs.logs, jobs.metrics, jobs.wait, jobs.cancel, jobs.pause, jobs.resume,
+        jobs.clone, jobs.result,
+    ),
+    LOOK: (cluster.top, cluster.queue, cluster.quota),
+    PLATFORM: (
+        platform.up, platform.demo, platform.down, platform.status, platform.doctor, platform.env, platform.backup,
+        platform.restore,
+    ),
+}.items():  # fmt: skip
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+for name, group in {
+    "dataset": collections.dataset, "model": collections.model, "project": collections.project, "node": cluster.node,
+}.items():  # fmt: skip
+    app.add_typer(group, name=name)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command. Returns its exit code (mlhub/cli/failures.py); errors go to standard error, with the remedy."""
+    try:
+        app(args=argv, prog_name="mlhub")
+    except SystemExit as end:
+        return int(end.code or 0)
+    except CommandError as error:
+        return _failed(str(error), error.remedy, error.code)
+    except Refused as error:
+        is_unknown = error.problem.get("status") == 401
+        message = str(error.problem.get("detail") or error.problem.get("message") or error)
+        remedy = "Run `mlhub login`." if is_unknown else error.remedy
+        return _failed(message, remedy, CommandStatus.NOT_SIGNED_IN if is_unknown else CommandStatus.REFUSED)
+    except httpx.TransportError as error:
+        url = getattr(getattr(error, "_request", None), "url", "")
+        return _failed(
+            f"No answer from {url}: {error}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE
+        )
+    return int(CommandStatus.OK)
+
+
+def _failed(message: str, remedy: str, code: CommandStatus) -> int:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"mlhub: {message}", markup=False)
+    if remedy and remedy not in message:
+        console.print(f"       {remedy}", markup=False)
+    return int(code)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub login, logout, whoami: who the command line is to the platform."""
+
+from __future__ import annotations
+
+import platform
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from mlhub.cli import credentials
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.session import session_of
+from mlhub.client.api import Api, Refused, content_of
+
+TOKEN_DAYS = 90
+Scopes = ["read", "write"]
+
+
+def login(
+    context: typer.Context,
+    url: Annotated[str, typer.Argument(help="Address of the platform.")] = "",
+    username: Annotated[str, typer.Option(help="Asked for when left out.")] = "",
+    token: Annotated[
+        str, typer.Option(help="Keep this API token instead of making one by username and password.")
+    ] = "",
+) -> None:
+    """Sign in: makes an API token (90 days) and keeps it in a file that only you may read."""
+    session = session_of(context)
+    address = credentials.find(url or session.url, None).url
+    if not token:
+        name = username or typer.prompt("Username", err=True)
+        password = typer.prompt("Password", hide_input=True, err=True)
+        token = _made_token(address, name, password)
+    me = Api(address, token).get("/auth/me")
+    path = credentials.keep(credentials.Credentials(address, token))
+    session.output.note(f"Signed in at {address} as {me['username']}; the token is in {path}.")
+
+
+def logout(context: typer.Context) -> None:
+    """Forget the kept token (it stays valid until it expires, or is revoked on the page API tokens)."""
+    session_of(context).output.note("Signed out." if credentials.forget() else "Nobody was signed in.")
+
+
+def whoami(context: typer.Context) -> None:
+    """Who you are, where, and in which organisations."""
+    session = session_of(context)
+    me: dict[str, Any] = session.api.get("/auth/me")
+    session.output.data({"url": session.api.url, **me})
+
+
+def _made_token(url: str, username: str, password: str) -> str:
+    with httpx.Client(base_url=f"{url}/api/v1", timeout=60, follow_redirects=True) as http:
+        http.get("/auth/csrf")
+        sent = {"username": username, "password": password}
+        try:
+            content_of(http.post("/auth/login", json=sent, headers=_csrf(http)))
+        except Refused as error:
+            raise CommandError(str(error), code=CommandStatus.NOT_SIGNED_IN) from error
+        wanted = {"name": f"mlhub on {platform.node()}"[:100], "scopes": Scopes, "expires_in_days": TOKEN_DAYS}
+        made = content_of(http.post("/tokens", json=wanted, headers=_csrf(http)))
+        http.post("/auth/logout", headers=_csrf(http))
+        return str(made["token"])
+
+
+def _csrf(http: httpx.Client) -> dict[str, str]:
+    return {"X-CSRFToken": http.cookies.get("csrftoken") or "", "Referer": str(http.base_url)}

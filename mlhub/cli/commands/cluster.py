@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub top, queue, quota, node: the cluster, who waits for it, and who may use how much of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.commands.jobs import COLUMNS
+from mlhub.cli.failures import CommandError
+from mlhub.cli.output import size, until
+from mlhub.cli.session import Session, session_of
+
+node = typer.Typer(help="Nodes; administrators cordon and drain them.", no_args_is_help=True)
+ReasonOption = Annotated[str, typer.Option(help="Why, for those who see it.")]
+NodeName = Annotated[str, typer.Argument(help="Name of the node.")]
+
+
+def _jobs_of(row: dict[str, Any]) -> str:
+    jobs = [job for slot in row["slots"] for job in (slot["job"], *slot["colocated"]) if job is not None]
+    return ", ".join(sorted({job["name"] or "(of another organisation)" for job in jobs}))
+
+
+NODES = {
+    "NODE": lambda row: row["name"],
+    "RACK": lambda row: row["rack"],
+    "GPU": lambda row: row["gpu_type"],
+    "IN USE": lambda row: f"{sum(slot['job'] is not None for slot in row['slots'])}/{row['n_slots']}",
+    "CPUS": lambda row: f"{row['cpus']:g}",
+    "MEMORY": lambda row: size(row["memory_bytes"]),
+    "STATE": lambda row: _state(row),
+    "JOBS": _jobs_of,
+}
+
+
+def _state(row: dict[str, Any]) -> str:
+    if not row["is_ready"]:
+        return f"not ready: {row['message']}" if row["message"] else "not ready"
+    return "ready" if row["is_schedulable"] else "cordoned"
+
+
+def top(context: typer.Context) -> None:
+    """Nodes, their GPUs in use, and the jobs on them."""
+    _nodes(context)
+
+
+@node.command("ls")
+def list_nodes(context: typer.Context) -> None:
+    """List nodes."""
+    _nodes(context)
+
+
+@node.command()
+def cordon(context: typer.Context, name: NodeName, reason: ReasonOption = "") -> None:
+    """Start nothing new on a node."""
+    _maintain(context, name, "cordon", reason)
+
+
+@node.command()
+def drain(context: typer.Context, name: NodeName, reason: ReasonOption = "") -> None:
+    """Cordon a node, and move its jobs elsewhere from their checkpoints."""
+    _maintain(context, name, "drain", reason)
+
+
+@node.command()
+def uncordon(context: typer.Context, name: NodeName) -> None:
+    """Use a node again."""
+    _maintain(context, name, "uncordon")
+
+
+def queue(context: typer.Context, limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200)] = 50) -> None:
+    """Jobs that wait, in the order in which they are served."""
+    session = session_of(context)
+    rows = session.api.get("/queue", limit=limit)["results"]
+    columns: dict[str, Any] = {"PLACE": lambda job: job["place"]}
+    columns |= {name: COLUMNS[name] for name in ("ID", "NAME", "BY", "PROJECT")}
+    columns |= {"STARTS": lambda job: until(job["predicted_start_at"]), "WHY": COLUMNS["WHY"]}
+    session.output.rows(rows, columns)
+
+
+def quota(context: typer.Context) -> None:
+    """What your organisations may use, and use now."""
+    session = session_of(context)
+    rows = []
+    for membership in session.api.get("/auth/me")["memberships"]:
+        organisation = membership["organisation"]
+        found = session.api.get(f"/organisations/{organisation['id']}/quota")
+        rows.append({"organisation": organisation["name"], **found})
+    columns = {
+        "ORGANISATION": lambda row: row["organisation"],
+        "GPUS": lambda row: _of(row["used"]["gpus"], row["max_gpus"]),
+        "GUARANTEE": lambda row: row["guarantee"],
+        "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
+        "STORAGE": lambda row: _of(
+            size(row["used"]["storage_bytes"]),
+            None if row["max_storage_bytes"] is None else size(row["max_storage_bytes"]),
+        ),
+    }
+    session.output.rows(rows, columns)
+
+
+def _of(used: Any, limit: Any) -> str:
+    return f"{used} of {limit}" if limit is not None else f"{used}, no limit"
+
+
+def _nodes(context: typer.Context) -> None:
+    session = session_of(context)
+    racks = session.api.get("/cluster")["racks"]
+    session.output.rows([{"rack": rack["name"], **row} for rack in racks for row in rack["nodes"]], NODES)
+
+
+def _maintain(context: typer.Context, name: str, verb: str, reason: str = "") -> None:
+    session: Session = session_of(context)
+    names = [row["name"] for rack in session.api.get("/cluster")["racks"] for row in rack["nodes"]]
+    if name not in names:
+        raise CommandError(f"There is no node {name}.", remedy=f"There are {', '.join(names[:20])}.")
+    asked = {"reason": reason} if reason else {}
+    racks = session.api.post(f"/cluster/nodes/{name}/{verb}", **asked)["racks"]
+    session.output.rows([{"rack": r["name"], **row} for r in racks for row in r["nodes"] if row["name"] == name], NODES)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub dataset push|ls|show|pull, mlhub model push|ls|show|pull, mlhub project ls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli import packing, uploads
+from mlhub.cli.failures import CommandError
+from mlhub.cli.names import found, project_id
+from mlhub.cli.output import size, until
+from mlhub.cli.session import Session, session_of
+
+Name = Annotated[str, typer.Argument(help="Name or id.")]
+New = Annotated[str, typer.Option(help="By default that of the file.")]
+dataset = typer.Typer(help="Datasets.", no_args_is_help=True)
+model = typer.Typer(help="Models: code that is uploaded, and what was trained.", no_args_is_help=True)
+project = typer.Typer(help="Projects.", no_args_is_help=True)
+
+
+def _version(row: dict[str, Any]) -> dict[str, Any]:
+    return row["latest_version"] or {}
+
+
+OWNED = {
+    "ID": lambda row: row["id"][:8],
+    "NAME": lambda row: row["name"],
+    "PROJECT": lambda row: (row["project"] or {}).get("name", "built in"),
+    "VERSION": lambda row: _version(row).get("number"),
+    "STATE": lambda row: _version(row).get("state"),
+    "CREATED": lambda row: until(row["created_at"]),
+}
+
+
+@dataset.command("ls")
+def list_datasets(context: typer.Context) -> None:
+    """List the datasets that you may see."""
+    _list(context, "datasets", {**OWNED, "FORMAT": lambda row: _version(row).get("format")})
+
+
+@model.command("ls")
+def list_models(context: typer.Context) -> None:
+    """List the models that you may use."""
+    _list(context, "models", {**OWNED, "KIND": lambda row: _version(row).get("kind")})
+
+
+@project.command("ls")
+def list_projects(context: typer.Context) -> None:
+    """List your projects."""
+    session = session_of(context)
+    columns = {
+        "ID": lambda p: p["id"][:8],
+        "NAME": lambda p: p["name"],
+        "ORGANISATION": lambda p: p["organisation"]["name"],
+    }
+    session.output.rows(list(session.api.all("/projects")), columns)
+
+
+@dataset.command("show")
+def show_dataset(context: typer.Context, name: Name) -> None:
+    """A dataset with its newest version: files, columns, preview."""
+    session = session_of(context)
+    session.output.data(session.api.get(f"/datasets/{_of(session, 'datasets', name)['id']}"))
+
+
+@model.command("show")
+def show_model(context: typer.Context, name: Name) -> None:
+    """A model with its newest version."""
+    session = session_of(context)
+    session.output.data(session.api.get(f"/models/{_of(session, 'models', name)['id']}"))
+
+
+@dataset.command("push")
+def push_dataset(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A file, or a folder of images.")],
+    name: New = "",
+    target: Annotated[str, typer.Option(help="The column to predict, of a table.")] = "",
+    options: Annotated[list[str] | None, typer.Option("--option", help="field=value, such as tokenizer=byte.")] = None,
+) -> None:
+    """Upload a dataset, or a new version of one of that name, unless it has not changed."""
+    session = session_of(context)
+    fields = {"target": target} if target else {}
+    for option in options or []:
+        field, separator, value = option.partition("=")
+        if not separator:
+            raise CommandError(f"{option!r} is no field=value.")
+        fields[field] = value
+    with packing.packed(path) as file:
+        version = uploads.uploaded(
+            session, "datasets", file, name=(name or path.resolve().stem)[:100],
+            project=project_id(session.api, session.project), fields=fields,
+        )  # fmt: skip
+    _made(session, version, size(version["size_bytes"]))
+
+
+@model.command("push")
+def push_model(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A script, a package's folder, or a model of another framework.")],
+    name: New = "",
+    entry: Annotated[str, typer.Option(help="The script of a folder, such as src/train.py.")] = "",
+) -> None:
+    """Upload a model's code, or a new version of one of that name, unless it has not changed."""
+    session = session_of(context)
+    project_of = project_id(session.api, session.project)
+    if path.is_file() and path.suffix != ".py":
+        with packing.packed(path) as file:
+            called = (name or path.resolve().stem)[:100]
+            version = uploads.uploaded(session, "models", file, name=called, project=project_of, fields={})
+    else:
+        code = packing.code(path, entry)
+        with packing.zipped(code.files, f"{code.name}.zip") as file:
+            fields = {"kind": code.kind, "entry": code.entry}
+            called = name or code.name
+            version = uploads.uploaded(session, "models", file, name=called, project=project_of, fields=fields)
+    _made(session, version, version["kind"])
+
+
+@model.command("pull")
+def pull_model(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A job that has trained, or the id of a model version.")],
+    to: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
+    what: Annotated[str, typer.Option(help="weights, package, metadata, or all.")] = "all",
+) -> None:
+    """Download what a job has trained: weights (safetensors), code and metadata."""
+    session = session_of(context)
+    version = _trained(session, name)
+    to.mkdir(parents=True, exist_ok=True)
+    endings = {"weights": "safetensors", "package": "zip", "metadata": "json"}
+    offered = version["downloads"]
+    for part in endings if what == "all" else [what]:
+        if part not in endings:
+            raise CommandError(f"--what is weights, package, metadata or all, not {part}.")
+        if not offered.get(part) and what == "all":
+            continue
+        path = to / f"{part}.{endings[part]}"
+        session.api.download(f"/model-versions/{version['id']}/download", path, what=part)
+        session.output.note(f"Written: {path} ({size(path.stat().st_size)}).")
+
+
+def _trained(session: Session, name: str) -> dict[str, Any]:
+    """The version that a job has trained, or the version of that id."""
+    try:
+        job = session.api.get(f"/jobs/{found(session.api, 'jobs', name)['id']}")
+    except CommandError:
+        version: dict[str, Any] = session.api.get(f"/model-versions/{name}")
+        return version
+    if job["result_version"] is None:
+        raise CommandError(f"{job['name']} has no trained model: it is {job['state']}.")
+    trained: dict[str, Any] = session.api.get(f"/model-versions/{job['result_version']}")
+    return trained
+
+
+def _of(session: Session, collection: str, name: str) -> dict[str, Any]:
+    query = {"project": project_id(session.api, session.project)} if session.project else {}
+    return found(session.api, collection, name, **query)
+
+
+def _list(context: typer.Context, collection: str, columns: dict[str, Any]) -> None:
+    session = session_of(context)
+    query: dict[str, Any] = {"project": project_id(session.api, session.project)} if session.project else {}
+    session.output.rows(list(session.api.all(f"/{collection}", **query)), columns)
+
+
+def _made(session: Session, version: dict[str, Any], about: str) -> None:
+    if session.output.form != "table":
+        session.output.data(version)
+    else:
+        session.output.line(version["id"])
+        session.output.note(f"Version {version['number']} is ready ({about}).")

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub ps, show, why, metrics, cancel, pause, resume, clone: what is asked of jobs that exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli import following, job_file
+from mlhub.cli.failures import CommandError
+from mlhub.cli.names import found, project_id
+from mlhub.cli.output import duration, until
+from mlhub.cli.session import Session, session_of
+
+JobArgument = Annotated[str, typer.Argument(help="Name, id, or the beginning of the id of a job.")]
+ACTIVE = ["queued", "starting", "running", "stopping", "paused"]
+COLUMNS = {
+    "ID": lambda job: job["id"][:8],
+    "NAME": lambda job: job["name"],
+    "STATE": lambda job: job["state"],
+    "PROGRESS": lambda job: f"{job['progress']:.0%}" if job["progress"] is not None else "",
+    "BY": lambda job: (job["created_by"] or {}).get("username", ""),
+    "PROJECT": lambda job: job["project"]["name"],
+    "SUBMITTED": lambda job: until(job["submitted_at"]),
+    "FINISHES": lambda job: until(job["predicted_finish_at"]) if job["state"] in ACTIVE else "",
+    "WHY": lambda job: job["explanations"][0]["sentence"] if job["explanations"] else job["reason"],
+}
+
+
+def ps(
+    context: typer.Context,
+    every: Annotated[bool, typer.Option("--all", "-a", help="Also those that have ended.")] = False,
+    state: Annotated[list[str] | None, typer.Option(help="Only jobs of this state; may be repeated.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The most jobs.")] = 50,
+) -> None:
+    """List jobs, the newest first."""
+    session = session_of(context)
+    query: dict[str, Any] = {} if every and not state else {"state": state or ACTIVE}
+    if session.project:
+        query["project"] = project_id(session.api, session.project)
+    session.output.rows(list(session.api.all("/jobs", at_most=limit, **query)), COLUMNS)
+
+
+def show(
+    context: typer.Context,
+    job: JobArgument,
+    as_file: Annotated[bool, typer.Option("--as-file", help="As a YAML file that `mlhub run` reads.")] = False,
+) -> None:
+    """Everything that is known of a job."""
+    session = session_of(context)
+    detail = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}")
+    if as_file:
+        print(job_file.dumped(job_file.of_job(detail)), end="")
+    else:
+        session.output.data(detail)
+
+
+def why(context: typer.Context, job: JobArgument) -> None:
+    """Why a job waits, runs where it runs, or ended; and when it is predicted to start and finish."""
+    session = session_of(context)
+    answer = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}/why")
+    if session.output.form != "table":
+        session.output.data(answer)
+        return
+    line = session.output.line
+    line(answer["headline"])
+    for explanation in answer["explanations"]:
+        line(f"  - {explanation['sentence']}")
+    if answer["place"] is not None:
+        line(f"Place in the queue: {answer['place']}.")
+    if answer["predicted_start_at"] and answer["state"] == "queued":
+        line(f"Predicted start: {until(answer['predicted_start_at'])}.")
+    if answer["predicted_finish_at"]:
+        latest = until(answer["predicted_finish_p90_at"])
+        line(f"Predicted finish: {until(answer['predicted_finish_at'])}" + (f"; P90: {latest}." if latest else "."))
+
+
+def metrics(
+    context: typer.Context,
+    job: JobArgument,
+    key: Annotated[str, typer.Option(help="Only this metric, with all its points, such as train/loss.")] = "",
+) -> None:
+    """The newest value of each metric of a job, or the points of one."""
+    session = session_of(context)
+    query = {"key": key} if key else {"max_points": 10}
+    series = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}/metrics", **query)["series"]
+    if key:
+        points = [point for one in series for point in one["points"]]
+        columns = {"STEP": lambda p: p["step"], "EPOCH": lambda p: p["epoch"], "VALUE": lambda p: f"{p['value']:.6g}"}
+        session.output.rows(points, columns)
+        return
+    newest = [{"key": one["key"], **one["points"][-1]} for one in series if one["points"]]
+    columns = {"METRIC": lambda p: p["key"], "STEP": lambda p: p["step"], "VALUE": lambda p: f"{p['value']:.6g}"}
+    session.output.rows(newest, columns)
+
+
+def logs(
+    context: typer.Context,
+    job: JobArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
+    tail: Annotated[int, typer.Option(min=0, help="Only the last lines; 0: all.")] = 0,
+    role: Annotated[str, typer.Option(help="Only of worker, or of server.")] = "",
+    index: Annotated[int | None, typer.Option(help="Only of the pod of this index.")] = None,
+) -> None:
+    """The log of a job: all its attempts, oldest line first."""
+    session = session_of(context)
+    one = found(session.api, "jobs", job)
+    query = {name: value for name, value in (("role", role), ("index", index)) if value not in ("", None)}
+    code = following.show_log(session, one["id"], query=query, tail=tail, follow=follow)
+    if follow:
+        raise typer.Exit(code)
+
+
+def wait(context: typer.Context, job: JobArgument) -> None:
+    """Wait until a job ends; status 0 when it succeeded."""
+    session = session_of(context)
+    raise typer.Exit(following.wait(session, found(session.api, "jobs", job)["id"]))
+
+
+def cancel(context: typer.Context, jobs: Annotated[list[str], typer.Argument(help="Names or ids.")]) -> None:
+    """End jobs for good."""
+    _ask(context, jobs, "cancel")
+
+
+def pause(context: typer.Context, jobs: Annotated[list[str], typer.Argument(help="Names or ids.")]) -> None:
+    """Save a checkpoint of jobs, and free their GPUs until they are resumed."""
+    _ask(context, jobs, "pause")
+
+
+def resume(context: typer.Context, jobs: Annotated[list[str], typer.Argument(help="Names or ids.")]) -> None:
+    """Put paused jobs back into the queue; they go on from their checkpoints."""
+    _ask(context, jobs, "resume")
+
+
+def clone(
+    context: typer.Context,
+    job: JobArgument,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as epochs=20.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
+) -> None:
+    """Submit a job again, with changes."""
+    session = session_of(context)
+    body = job_file.with_changes({}, changes or [])
+    made = session.api.post(f"/jobs/{found(session.api, 'jobs', job)['id']}/clone", **body)
+    submitted(session, made)
+    if follow:
+        raise typer.Exit(following.show_log(session, made["id"], query={}, tail=0, follow=True))
+
+
+def result(
+    context: typer.Context,
+    job: JobArgument,
+    to: Annotated[Path | None, typer.Option(help="The file to write.")] = None,
+) -> None:
+    """Download what a prediction gave."""
+    session = session_of(context)
+    one = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}")
+    if one["result_file"] is None:
+        raise CommandError(
+            f"{one['name']} has no result: it is {one['state']}.", remedy=f"`mlhub why {job}` says more."
+        )
+    path = to or Path(f"{one['name']}-{one['result_file']['name']}".replace("/", "-"))
+    session.api.download(f"/jobs/{one['id']}/result", path)
+    session.output.note(f"Written: {path}.")
+
+
+def submitted(session: Session, job: dict[str, Any]) -> None:
+    """Says which job was made."""
+    if session.output.form != "table":
+        session.output.data(job)
+        return
+    session.output.line(job["id"])
+    session.output.note(f"Job {job['name']} is {job['state']}: {session.api.url}/jobs/{job['id']}")
+
+
+def _ask(context: typer.Context, names: list[str], verb: str) -> None:
+    session = session_of(context)
+    answers = []
+    for name in names:
+        answers.append(session.api.post(f"/jobs/{found(session.api, 'jobs', name)['id']}/{verb}"))
+    columns = {c: COLUMNS[c] for c in ("ID", "NAME", "STATE")}
+    session.output.rows(answers, {**columns, "WAITED": lambda job: duration(job["waited_s"])})

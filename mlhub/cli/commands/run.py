@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub run: upload what changed, submit, follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli import following, job_file, packing, uploads
+from mlhub.cli.commands.jobs import submitted
+from mlhub.cli.failures import CommandError
+from mlhub.cli.job_file import JobFile
+from mlhub.cli.names import found, project_id
+from mlhub.cli.session import Session, session_of
+
+COLLECTIONS = {"dataset": "datasets", "model": "models", "model_of": "jobs"}
+
+
+def run(
+    context: typer.Context,
+    what: Annotated[
+        Path | None, typer.Argument(help="A job file (.yaml), a script (.py), or a folder of code.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
+    dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
+    model: Annotated[str, typer.Option(help="A model that is there, such as mlp, by name or id.")] = "",
+    target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",
+    entry: Annotated[str, typer.Option(help="The script of a folder of code, such as src/train.py.")] = "",
+    name: Annotated[str, typer.Option(help="The name of the job.")] = "",
+    epochs: Annotated[int | None, typer.Option(min=1)] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, as in a job file.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow its log.")] = False,
+) -> None:
+    """Train: `mlhub run train.py --data ./folder`, `mlhub run --dataset iris --model mlp`, `mlhub run job.yaml`.
+
+    Ctrl-C stops following; the job goes on.
+    """
+    session = session_of(context)
+    is_file = what is not None and what.suffix in (".yaml", ".yml")
+    given = {"dataset": dataset, "model": model, "target": target, "entry": entry, "name": name, "epochs": epochs}
+    wanted = job_file.with_changes({n: v for n, v in given.items() if v}, changes or [])
+    here = job_file.parsed(wanted, folder=Path(), where="the command line")
+    if data is not None:
+        here = here.over(JobFile(data=data))
+    if what is not None:
+        here = here.over(job_file.read(what) if is_file else JobFile(code=what))
+    job = session.api.submit(**body(session, here))
+    submitted(session, job)
+    if detach:
+        return
+    try:
+        raise typer.Exit(following.show_log(session, job["id"], query={}, tail=0, follow=True))
+    except KeyboardInterrupt:
+        session.output.note(f"The job goes on. `mlhub logs -f {job['id'][:8]}` follows it, `mlhub cancel` ends it.")
+
+
+def body(session: Session, wanted: JobFile) -> dict[str, Any]:
+    """What POST /jobs gets, after uploading what is to be uploaded. Raises CommandError, Refused."""
+    _check(wanted)
+    project = project_id(session.api, session.project or wanted.references.get("project", ""))
+    sent = {**wanted.settings, "project": project}
+    for field, value in wanted.references.items():
+        if field in COLLECTIONS:
+            sent[field] = found(session.api, COLLECTIONS[field], value)["id"]
+        elif field != "project":
+            sent[field] = value
+    if wanted.data is not None:
+        sent["dataset_version"] = _dataset(session, wanted, project)
+    if wanted.code is not None:
+        sent["model_version"] = _model(session, wanted, project)
+    return sent
+
+
+def _check(wanted: JobFile) -> None:
+    """Raises CommandError when there is no data or no model, before anything is uploaded."""
+    if wanted.data is None and not {"dataset", "dataset_version"} & set(wanted.references):
+        raise CommandError("On which data?", remedy="Give --data FILE, or --dataset NAME (`mlhub dataset ls`).")
+    if wanted.code is None and not {"model", "model_version", "model_of"} & set(wanted.references):
+        raise CommandError("Which model?", remedy="Name a script or a folder, or give --model NAME (`mlhub model ls`).")
+
+
+def _dataset(session: Session, wanted: JobFile, project: str) -> str:
+    assert wanted.data is not None
+    fields = {"target": wanted.target} if wanted.target else {}
+    with packing.packed(wanted.data) as file:
+        name = wanted.data.resolve().stem[:100]
+        version = uploads.uploaded(session, "datasets", file, name=name, project=project, fields=fields)
+    return str(version["id"])
+
+
+def _model(session: Session, wanted: JobFile, project: str) -> str:
+    assert wanted.code is not None
+    code = packing.code(wanted.code, wanted.entry)
+    fields = {"kind": code.kind, "entry": code.entry}
+    with packing.zipped(code.files, f"{code.name}.zip") as file:
+        version = uploads.uploaded(session, "models", file, name=code.name, project=project, fields=fields)
+    return str(version["id"])

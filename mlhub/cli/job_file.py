@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job as a YAML file: the fields of POST /api/v1/jobs, with names instead of ids, and paths of data and code."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mlhub.cli.failures import CommandError
+
+SETTINGS = (
+    "name", "kind", "epochs", "batch_size", "hyperparameters", "mode", "strategy", "min_workers", "max_workers",
+    "priority", "resources", "limits", "seed", "target_metric", "target_value", "features", "output", "examples",
+)  # fmt: skip
+REFERENCES = ("project", "dataset", "dataset_version", "model", "model_version", "model_of")
+BROUGHT = ("data", "code", "entry", "target")
+
+
+@dataclass(frozen=True)
+class JobFile:
+    """settings and references: as in the API; names are allowed as references.
+
+    data: a file or folder to upload as the dataset; target: the column of a table to predict. code: a Python file or a
+    folder to upload as the model; entry: its script or module.
+    """
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    references: dict[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    code: Path | None = None
+    entry: str = ""
+    target: str = ""
+
+    def over(self, other: JobFile) -> JobFile:
+        """The fields of both; where both have one, this one's."""
+        return JobFile(
+            settings={**other.settings, **self.settings},
+            references={**other.references, **self.references},
+            data=self.data or other.data,
+            code=self.code or other.code,
+            entry=self.entry or other.entry,
+            target=self.target or other.target,
+        )
+
+
+def read(path: Path) -> JobFile:
+    """Paths in the file are relative to the file. Raises CommandError naming the field and the remedy."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} is no YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise CommandError(f"{path} must be a mapping of fields, such as `epochs: 10`.")
+    return parsed(content, folder=path.parent, where=str(path))
+
+
+def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
+    """Raises CommandError for a field that no job has."""
+    known = (*SETTINGS, *REFERENCES, *BROUGHT)
+    for name in content:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            raise CommandError(
+                f"{where}: a job has no field `{name}`.",
+                remedy=f"Did you mean `{near[0]}`?" if near else f"Fields are {', '.join(known)}.",
+            )
+    for name in ("entry", "target", *REFERENCES, "data", "code"):
+        if name in content and not isinstance(content[name], str):
+            raise CommandError(f"{where}: `{name}` must be text.")
+    return JobFile(
+        settings={n: content[n] for n in SETTINGS if n in content},
+        references={n: content[n] for n in REFERENCES if n in content},
+        data=folder / content["data"] if "data" in content else None,
+        code=folder / content["code"] if "code" in content else None,
+        entry=content.get("entry", ""),
+        target=content.get("target", ""),
+    )
+
+
+def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """content with each `field=value` or `field.name=value`; values are YAML (20, true, {a: 1}, text).
+
+    Raises CommandError for what is not written so.
+    """
+    changed = dict(content)
+    for change in changes:
+        path, separator, text = change.partition("=")
+        if not (separator and path):
+            raise CommandError(f"{change!r} is no field=value.", remedy="Write it as in `--set epochs=20`.")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise CommandError(f"The value of {path} is no YAML: {error}") from error
+        name, _, inner = path.partition(".")
+        if inner:
+            changed[name] = {**(changed.get(name) or {}), inner: value}
+        else:
+            changed[name] = value
+    return changed
+
+
+def of_job(job: dict[str, Any]) -> dict[str, Any]:
+    """The content of a file that submits a job of the API again: same versions, same settings."""
+    found: dict[str, Any] = {"project": job["project"]["id"], "dataset_version": job["dataset_version"]["id"]}
+    if job["model_version"]:
+        found["model_version"] = job["model_version"]["id"]
+    for name in SETTINGS:
+        value = job.get(name)
+        if isinstance(value, dict):
+            value = {inner: v for inner, v in value.items() if v is not None}
+        if value not in (None, "", {}, []):
+            found[name] = value
+    return found
+
+
+def dumped(content: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(content, sort_keys=False))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names where the API wants ids: people write `iris`, a job's name, or the first characters of an id."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.client.api import Api, Refused
+
+SHORTEST_PREFIX = 4
+LISTED = 200
+
+
+def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
+    """One object of a collection ("jobs", "datasets" ...) by id, exact name, or the beginning of its id.
+
+    Of several jobs of one name it is the newest. Raises CommandError when there is none, or when several fit.
+    """
+    if _is_id(name):
+        return _by_id(api, collection, name)
+    rows: list[dict[str, Any]] = api.get(f"/{collection}", name=name, limit=2, **query)["results"]
+    if collection == "jobs" and rows:
+        return rows[0]
+    if not rows and len(name) >= SHORTEST_PREFIX:
+        rows = [r for r in api.get(f"/{collection}", limit=LISTED, **query)["results"] if r["id"].startswith(name)]
+    if len(rows) == 1:
+        return rows[0]
+    kind = collection.rstrip("s")
+    if rows:
+        ids = ", ".join(row["id"] for row in rows)
+        raise CommandError(f"Several {collection} are called {name}.", remedy=f"Give --project, or an id: {ids}.")
+    raise CommandError(
+        f"There is no {kind} {name} that you may see.",
+        remedy=f"`mlhub {_listing(collection)}` lists what there is.",
+        code=CommandStatus.REFUSED,
+    )
+
+
+def project_id(api: Api, name: str) -> str:
+    """The project that was named, or the only one. Raises CommandError."""
+    if name:
+        return str(found(api, "projects", name)["id"])
+    rows = [p for p in api.get("/projects", limit=LISTED)["results"] if not p.get("archived_at")]
+    if len(rows) == 1:
+        return str(rows[0]["id"])
+    names = ", ".join(row["name"] for row in rows)
+    if not rows:
+        raise CommandError("You are in no project.", remedy="Ask an owner of your organisation to make one.")
+    raise CommandError("Which project?", remedy=f"Give --project; there are: {names}.")
+
+
+def _by_id(api: Api, collection: str, pk: str) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = api.get(f"/{collection}/{pk}")
+    except Refused as error:
+        if error.problem.get("status") != 404:
+            raise
+        raise CommandError(
+            f"There is no {collection.rstrip('s')} {pk} that you may see.", code=CommandStatus.REFUSED
+        ) from error
+    return row
+
+
+def _listing(collection: str) -> str:
+    return "ps --all" if collection == "jobs" else f"{collection.rstrip('s')} ls"
+
+
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

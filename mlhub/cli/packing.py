@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders as uploads: a folder becomes a zip that is the same for the same content."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mlhub.cli.failures import CommandError
+
+LEFT_OUT = {"__pycache__", "node_modules", "venv", "env"}  # and everything hidden, such as .git and .venv
+EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own first moment: the time of a file is no content
+PYTHON = {".py", ".txt", ".toml", ".yaml", ".yml", ".json"}  # what travels with a single script
+MAX_BESIDE_SCRIPT_BYTES = 4 * 2**20
+PIECE = 2**20
+
+
+@dataclass(frozen=True)
+class Packed:
+    """path: the file to send, under filename. digest: SHA-256 of its content."""
+
+    path: Path
+    filename: str
+    digest: str
+
+    @property
+    def size_bytes(self) -> int:
+        return self.path.stat().st_size
+
+
+@dataclass(frozen=True)
+class Code:
+    """kind: package or script. entry: its module or script, "" for the platform's default."""
+
+    files: list[tuple[Path, str]]
+    kind: str
+    entry: str
+    name: str
+
+
+@contextmanager
+def packed(path: Path) -> Iterator[Packed]:
+    """A file as it is, a folder as a zip. Raises CommandError when it is not there or empty."""
+    if path.is_file():
+        yield Packed(path, path.name, _sha256(path))
+        return
+    files = list(_files(path))
+    if not files:
+        raise CommandError(f"{path} has no files." if path.is_dir() else f"There is no file or folder {path}.")
+    with zipped(files, f"{path.resolve().name}.zip") as found:
+        yield found
+
+
+@contextmanager
+def zipped(files: list[tuple[Path, str]], filename: str) -> Iterator[Packed]:
+    """files: paths, with their names in the zip."""
+    with TemporaryDirectory(prefix="mlhub-") as folder:
+        target = Path(folder) / "upload.zip"
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for source, name in sorted(files, key=lambda item: item[1]):
+                entry = zipfile.ZipInfo(name, EPOCH)
+                entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
+                with source.open("rb") as file, archive.open(entry, "w") as out:
+                    while piece := file.read(PIECE):
+                        out.write(piece)
+        yield Packed(target, filename, _sha256(target))
+
+
+def code(path: Path, entry: str) -> Code:
+    """A folder, or a Python file with the small text files of its folder. Raises CommandError.
+
+    A module with a function build_model is a package; any other is a script.
+    """
+    if path.is_dir():
+        files = list(_files(path))
+        first = entry or next((n for n in ("model.py", "train.py", "main.py") if (path / n).is_file()), "")
+        if not first:
+            raise CommandError(
+                f"{path} has neither model.py, train.py nor main.py.", remedy="Name the script: --entry."
+            )
+    else:
+        files, first = _script_files(path), path.name
+    script = path / first if path.is_dir() else path
+    if not script.is_file():
+        raise CommandError(f"There is no file {script}.")
+    kind = "package" if _has_build_model(script) else "script"
+    module = first.removesuffix(".py").replace("/", ".")
+    name = (path.resolve().name if path.is_dir() else path.stem)[:100]
+    return Code(files, kind, module if kind == "package" else first, name)
+
+
+def _script_files(path: Path) -> list[tuple[Path, str]]:
+    if not path.is_file():
+        raise CommandError(f"There is no file or folder {path}.")
+    beside = [
+        (file, name) for file, name in _files(path.parent) if file.suffix in PYTHON and file.resolve() != path.resolve()
+    ]
+    if sum(file.stat().st_size for file, _ in beside) > MAX_BESIDE_SCRIPT_BYTES:
+        raise CommandError(
+            f"{path.resolve().parent} has more than {MAX_BESIDE_SCRIPT_BYTES // 2**20} MiB of code and text.",
+            remedy="Move the script with what it imports into a folder, and name that folder and --entry.",
+        )
+    return [(path, path.name), *beside]
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, str]]:
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith(".") or part in LEFT_OUT for part in parts):
+            yield path, "/".join(parts)
+
+
+def _has_build_model(path: Path) -> bool:
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise CommandError(f"{path} is no Python: {error}.") from error
+    return any(isinstance(node, ast.FunctionDef) and node.name == "build_model" for node in tree.body)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

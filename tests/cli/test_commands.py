@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line against the API: what it prints, how it ends, and what it lets a script rely on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.embedded.ports import free_port
+from mlhub.tenants.actions import create_token
+from mlhub.tenants.models import Project
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import builtin, ready_dataset
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the credentials nor the memory of uploads of whoever runs the tests."""
+    for name in ("MLHUB_URL", "MLHUB_TOKEN", "MLHUB_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def cast(transactional_db: None) -> Cast:
+    return make_cast()
+
+
+@pytest.fixture
+def bob(cast: Cast, live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Cast:
+    """The command line speaks as bob, by environment variables."""
+    _, token = create_token(cast.bob, name="terminal", scopes=["read", "write"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_URL", live_server.url)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+    return cast
+
+
+def submitted(cast: Cast, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    dataset = ready_dataset(cast.project_a, cast.bob)
+    argv = ["run", "--dataset", str(dataset.dataset_id), "--model", builtin().model.name, "--detach", *options]
+    assert main(argv) == CommandStatus.OK, capsys.readouterr().err
+    return capsys.readouterr().out.strip()
+
+
+def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
+    pk = submitted(bob, capsys, "--name", "first", "--epochs", "3", "--set", "hyperparameters.learning_rate=0.01")
+    assert main(["ps"]) == CommandStatus.OK
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split()[:3] == ["ID", "NAME", "STATE"]
+    assert table[1].split()[:3] == [pk[:8], "first", "queued"]
+    assert main(["-o", "json", "show", "first"]) == CommandStatus.OK
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["id"], shown["epochs"], shown["hyperparameters"]["learning_rate"]) == (pk, 3, 0.01)
+    assert main(["why", pk[:8]]) == CommandStatus.OK
+    assert capsys.readouterr().out.strip()
+    assert main(["cancel", "first"]) == CommandStatus.OK
+    assert "cancelled" in capsys.readouterr().out
+    assert main(["ps"]) == CommandStatus.OK
+    assert len(capsys.readouterr().out.splitlines()) == 1  # the headings
+    assert main(["wait", "first"]) == CommandStatus.JOB_FAILED
+
+
+def test_a_job_as_a_file_submits_the_same_job_again(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings = ("--set", "priority=-5", "--set", "resources={memory_gib: 2}", "--set", "strategy.name=bsp")
+    pk = submitted(bob, capsys, "--name", "first", "--epochs", "3", "--set", "seed=7", *settings)
+    assert main(["show", pk, "--as-file"]) == CommandStatus.OK
+    file = tmp_path / "job.yaml"
+    file.write_text(capsys.readouterr().out)
+    assert main(["run", str(file), "--detach"]) == CommandStatus.OK
+    again = capsys.readouterr().out.strip()
+    assert again != pk
+    assert main(["show", again, "--as-file"]) == CommandStatus.OK
+    assert yaml.safe_load(capsys.readouterr().out) == yaml.safe_load(file.read_text())
+
+
+def test_options_of_the_command_come_before_the_file(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    dataset = ready_dataset(bob.project_a, bob.bob)
+    file = tmp_path / "job.yaml"
+    file.write_text(f"dataset: {dataset.dataset_id}\nmodel: {builtin().model.name}\nepochs: 3\nname: from the file\n")
+    assert main(["-o", "json", "run", str(file), "--epochs", "9", "--detach"]) == CommandStatus.OK
+    made = json.loads(capsys.readouterr().out)
+    assert (made["name"], made["epochs"]) == ("from the file", 9)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("epochz: 3", "Did you mean `epochs`?"),
+        ("[1, 2", "is no YAML"),
+        ("- a list", "must be a mapping"),
+        ("model: 3", "`model` must be text"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_with_the_remedy(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path, content: str, message: str
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(content)
+    assert main(["run", str(file)]) == CommandStatus.USAGE
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (["why", "nothing"], CommandStatus.REFUSED, "There is no job nothing"),
+        (["run", "--model", "mlp"], CommandStatus.USAGE, "On which data?"),
+        (["run", "absent.py", "--data", "absent.csv"], CommandStatus.USAGE, "There is no file or folder absent.csv"),
+        (["node", "cordon", "n99"], CommandStatus.USAGE, "There is no node n99"),
+        (["ps", "--state", "flying"], CommandStatus.REFUSED, "flying"),
+        (["pz"], CommandStatus.USAGE, "No such command"),
+        (["--project", "other", "dataset", "ls"], CommandStatus.REFUSED, "There is no project other"),
+    ],
+)
+def test_what_cannot_be_done_ends_with_a_code_and_names_the_reason(
+    bob: Cast, capsys: pytest.CaptureFixture[str], argv: list[str], code: CommandStatus, message: str
+) -> None:
+    assert main(argv) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_of_several_projects_one_must_be_named(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
+    Project.objects.create(organisation=bob.a, name="speech")
+    dataset = ready_dataset(bob.project_a, bob.bob)
+    argv = ["run", "--dataset", str(dataset.dataset_id), "--model", builtin().model.name, "--detach"]
+    assert main(argv) == CommandStatus.USAGE
+    assert "Give --project; there are: " in capsys.readouterr().err
+    assert main(["--project", "vision", *argv]) == CommandStatus.OK
+
+
+def test_signing_in_keeps_a_token_that_only_the_owner_may_read(
+    cast: Cast, live_server: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.bob.set_password("correct horse battery staple")
+    cast.bob.save()
+    answers = iter(["wrong", "correct horse battery staple"])
+    monkeypatch.setattr("getpass.getpass", lambda *_, **__: next(answers))
+    login = ["login", live_server.url, "--username", "bob"]
+    assert main(login) == CommandStatus.NOT_SIGNED_IN
+    assert main(["ps"]) == CommandStatus.NOT_SIGNED_IN
+    assert main(login) == CommandStatus.OK
+    kept = tmp_path / "config" / "mlhub" / "credentials.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    capsys.readouterr()
+    assert main(["-o", "json", "whoami"]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out)["username"] == "bob"
+    assert main(["--url", f"http://127.0.0.1:{free_port()}", "ps"]) == CommandStatus.NOT_SIGNED_IN  # not sent elsewhere
+    assert main(["logout"]) == CommandStatus.OK
+    assert not kept.exists()
+    assert main(["whoami"]) == CommandStatus.NOT_SIGNED_IN
+
+
+def test_a_platform_that_does_not_answer_has_its_own_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlhub.cli.session.PATIENCE_S", 0.0)
+    address = f"http://127.0.0.1:{free_port()}"
+    assert main(["--url", address, "--token", "mlh_x", "ps"]) == CommandStatus.UNREACHABLE
+    assert address in capsys.readouterr().err
+
+
+def test_lists_show_what_one_may_see(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
+    ready_dataset(bob.project_b, bob.charlie)
+    mine = ready_dataset(bob.project_a, bob.bob)
+    assert main(["-o", "yaml", "dataset", "ls"]) == CommandStatus.OK
+    assert [row["id"] for row in yaml.safe_load(capsys.readouterr().out)] == [str(mine.dataset_id)]
+    assert main(["quota"]) == CommandStatus.OK
+    assert "A" in capsys.readouterr().out
+    assert main(["project", "ls"]) == CommandStatus.OK
+    assert "vision" in capsys.readouterr().out
+    assert main(["queue"]) == CommandStatus.OK
+    assert main(["top"]) == CommandStatus.OK
