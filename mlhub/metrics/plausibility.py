@@ -68,7 +68,7 @@ def _times(attempt: Attempt, report: ProgressReport) -> list[Refused]:
         return [Refused("step_s", report.step_s, "No step takes less than a microsecond.", spoils_times=True)]
     if parts_s > SLACK * report.step_s + 1e-3:
         return [Refused("step_s", report.step_s, f"Its parts take {parts_s:g} s.", spoils_times=True)]
-    n_new = max(0, report.steps_done - attempt.last_step)
+    n_new = max(1, report.steps_done - attempt.last_step)
     lived_s = (timezone.now() - attempt.created_at).total_seconds()
     if report.step_s * n_new > SLACK * lived_s * max(1, attempt.n_workers) + SLACK_S:
         reason = f"{n_new:,} such steps take longer than the attempt has existed."
