@@ -27,6 +27,7 @@ class Node(models.Model):
     observed_at = models.DateTimeField()
     max_jobs_per_gpu = models.PositiveIntegerField(default=1)
     sharing = models.TextField(blank=True)
+    gpu_memory_bytes = models.PositiveBigIntegerField(default=0)  # of one GPU; 0 = not known
 
 
 class SandboxReport(models.Model):

@@ -91,4 +91,5 @@ def _row(node: NodeStatus, now: datetime) -> Node:
         observed_at=now,
         max_jobs_per_gpu=node.max_jobs_per_gpu,
         sharing=node.sharing,
+        gpu_memory_bytes=node.gpu_memory_bytes,
     )

@@ -47,6 +47,17 @@ def requested_servers(job: Job) -> int | None:
     return None if asked is None else int(asked)
 
 
+def requested_workers(job: Job) -> int | None:
+    """What policies of fixed sizes give the job. None: it asks for none in particular."""
+    asked = job.resources.get("n_workers")
+    return None if asked is None else int(asked)
+
+
+def gpu_types(job: Job) -> tuple[str, ...]:
+    """The types of GPU that the job may run on; none: any."""
+    return tuple(str(name) for name in job.resources.get("gpu_types") or ())
+
+
 def _chosen() -> KubernetesOptions:
     """What the administrator chose, or the defaults. Raises ValueError that names the setting."""
     raw = settings.KUBERNETES if settings.BACKEND == "kubernetes" else {}

@@ -12,8 +12,14 @@ from django.db.models import Prefetch
 
 from mlhub.backends.protocol import ItemKind, NodeStatus
 from mlhub.control.isolation import FaultIsolation
-from mlhub.control.learned_models import LearnedModels, learned_models_of
-from mlhub.control.pod_resources import requested_servers, server_resources, worker_resources
+from mlhub.control.learned_models import LearnedModels, NoiseCurve, learned_models_of
+from mlhub.control.pod_resources import (
+    gpu_types,
+    requested_servers,
+    requested_workers,
+    server_resources,
+    worker_resources,
+)
 from mlhub.control.quota_tree import QuotaTree, tree_of
 from mlhub.control.soundness import sound_job
 from mlhub.control.target_prediction import expected_steps
@@ -34,6 +40,7 @@ PHASES = {
     JobState.RUNNING: Phase.RUNNING,
     JobState.STOPPING: Phase.STOPPING,
 }
+USABLE_GPU_MEMORY = 0.9  # of a GPU's memory: the driver and fragments take the rest
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
@@ -79,6 +86,7 @@ def take_snapshot(
     families = _families(jobs, isolation)
     learned = learned_models_of(set(families.values()), isolation=isolation)
     steps = expected_steps(jobs, isolation=isolation)
+    gpu_memory_bytes = _gpu_memory(nodes)
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
     tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree, isolation=isolation)
@@ -94,6 +102,7 @@ def take_snapshot(
                 now=now,
                 steps_total=steps.get(job.id),
                 shares_within=str(job.project_id) if in_projects else "",
+                gpu_memory_bytes=gpu_memory_bytes,
             )
         )
 
@@ -118,6 +127,7 @@ def take_snapshot(
         tenants=tuple(tree.tenants),
         seed=round_number,
         round_number=round_number,
+        pairs=learned.pairs,
         withdrawn=_withdrawn(set(remembered) - {str(job.id) for job in jobs}),
     )
 
@@ -172,10 +182,11 @@ def job_snapshot(
     now: datetime,
     steps_total: int | None = None,
     shares_within: str = "",
+    gpu_memory_bytes: Mapping[str, int] | None = None,
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
-    steps_total: where its curve predicts an end before the declared one.
+    steps_total: where its curve predicts an end before the declared one. gpu_memory_bytes: of one GPU, by type.
     """
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
@@ -218,7 +229,43 @@ def job_snapshot(
         noise_scale=learned.noise_scales.get(family),
         shares_within=shares_within,
         requested_servers=requested_servers(job),
+        gpu_types=gpu_types(job),
+        requested_workers=requested_workers(job),
+        length_is_known=_length_is_known(job),
+        max_local_batch=_max_local_batch(job, learned.memory_by_example.get(family), gpu_memory_bytes or {}),
+        noise_ahead=_noise_ahead(job, learned.noise_curves.get(family, ())),
     )
+
+
+def _gpu_memory(nodes: Sequence[NodeStatus]) -> dict[str, int]:
+    """Of one GPU, by type: the least that a node reports; types of which nothing is known are absent."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        if node.gpu_memory_bytes:
+            found[node.gpu_type] = min(node.gpu_memory_bytes, found.get(node.gpu_type, node.gpu_memory_bytes))
+    return found
+
+
+def _length_is_known(job: Job) -> bool:
+    """Epochs declare the length of a training; a script has as many steps as it reports, once it does."""
+    return job.model_version.kind != Kind.SCRIPT or job.steps_total > 0
+
+
+def _max_local_batch(
+    job: Job, memory_by_example: tuple[float, float] | None, gpu_memory_bytes: Mapping[str, int]
+) -> int | None:
+    """Examples that fit onto the smallest GPU that the job may run on; None where memory was not measured."""
+    allowed = [size for kind, size in gpu_memory_bytes.items() if not gpu_types(job) or kind in gpu_types(job)]
+    if memory_by_example is None or not allowed:
+        return None
+    fixed, each = memory_by_example
+    return max(1, int((USABLE_GPU_MEMORY * min(allowed) - fixed) / each))
+
+
+def _noise_ahead(job: Job, curve: NoiseCurve) -> tuple[tuple[float, float], ...]:
+    """In steps of the job's own batch, from where it stands on."""
+    points = tuple((examples / job.batch_size, noise) for examples, noise in curve)
+    return tuple(point for point in points if point[0] > job.steps_done)
 
 
 def _mode(job: Job) -> Mode | None:

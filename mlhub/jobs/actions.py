@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
-from mlhub.jobs.admission import check_request, check_room, check_versions
+from mlhub.jobs.admission import check_request, check_resources, check_room, check_versions
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
@@ -66,6 +66,7 @@ def submit_job(
     else:
         request = check_prediction(kind, dataset_version, model_version, request)
         check_room(project.organisation, request["min_workers"])
+        check_resources(request)
     try:
         with transaction.atomic():
             check_waiting_jobs(project.organisation, actor)

@@ -98,6 +98,7 @@ def check_request(
         _check_fit(dataset.schema or {}, request)
     request = {**request, **_strategy(model, request)}
     check_room(organisation, request.get("min_workers", 1))
+    check_resources(request)
     return request
 
 
@@ -227,6 +228,39 @@ def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
             remedy="Give min_workers and max_workers the same number.",
         )
     return {"min_workers": n, "max_workers": n}
+
+
+def check_resources(request: dict[str, Any]) -> None:
+    """Whether the cluster has GPUs of the types asked for, and n_workers lies within the job's bounds.
+
+    Raises InvalidInputError.
+    """
+    asked = request.get("resources") or {}
+    least, most = request.get("min_workers", 1), request.get("max_workers", 64)
+    n_workers, types = asked.get("n_workers"), asked.get("gpu_types")
+    if n_workers is not None and not least <= n_workers <= most:
+        raise InvalidInputError(
+            f"resources.n_workers is {n_workers}, min_workers {least} and max_workers {most}.",
+            field="resources.n_workers",
+            remedy="Give a number from min_workers to max_workers.",
+        )
+    there = dict(Node.objects.values_list("gpu_type").annotate(n=Sum("n_slots")).order_by("gpu_type"))
+    if types is None or not there:
+        return
+    unknown = sorted(set(types) - set(there))
+    if unknown:
+        raise InvalidInputError(
+            f"The cluster has no GPU of type {', '.join(unknown)}.",
+            field="resources.gpu_types",
+            remedy=f"Give some of: {', '.join(there)}.",
+        )
+    have = max(there[name] for name in types)
+    if least > have:
+        raise InvalidInputError(
+            f"min_workers is {least}, and the cluster has {have} GPUs of one of these types.",
+            field="resources.gpu_types",
+            remedy=f"Give min_workers of at most {have}, or more types.",
+        )
 
 
 def check_room(organisation: Organisation, n_gpus: int) -> None:

@@ -18,6 +18,7 @@ from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
 from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
+from mlhub.metrics.plausibility import TIMES
 from mlhub.metrics.point_store import PointBatch
 from mlhub.metrics.reports import at, read_report
 from mlhub.metrics.server_restarts import record_server_return
@@ -193,19 +194,17 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
 
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
-    now = timezone.now()
+    """What cannot be true moves neither the job nor the attempt."""
     report = as_gang(attempt, report)
-    job = Job.objects.filter(pk=attempt.job_id)
-    job.update(
-        steps_done=report.steps_done,
-        steps_total=report.steps_total,
-        epoch=report.epoch,
-        step_s=report.step_s,
-        progress_at=now,
-    )
-    learn(attempt, report)
-    Attempt.objects.filter(pk=attempt.pk).update(last_step=report.steps_done)
-    attempt.last_step = report.steps_done
+    refused = learn(attempt, report)
+    changes: dict[str, Any] = {"progress_at": timezone.now()}
+    if "steps_done" not in refused:
+        changes |= {"steps_done": report.steps_done, "steps_total": report.steps_total, "epoch": report.epoch}
+        Attempt.objects.filter(pk=attempt.pk).update(last_step=report.steps_done)
+        attempt.last_step = report.steps_done
+    if not refused.intersection(TIMES):
+        changes["step_s"] = report.step_s
+    Job.objects.filter(pk=attempt.job_id).update(**changes)
 
 
 def _store_phase(attempt: Attempt, report: PhaseReport) -> None:

@@ -102,6 +102,62 @@ class SpeedSample(models.Model):
     n_steps = models.PositiveBigIntegerField()
     updated_at = models.DateTimeField()
     measured = models.JSONField(default=dict)  # the newest values, by the names of wire/measurements.py
+    is_shared = models.BooleanField(default=False)  # never alone so far: other gangs used its nodes or links, too
+    n_colocated_steps = models.PositiveBigIntegerField(default=0)  # on GPUs that another job held, too; not in n_steps
+    companions = models.CharField(max_length=500, blank=True, default="")  # of the newest report
+    noise_curve = models.JSONField(default=list)  # [[step, noise scale], ...], ascending, at most MAX_NOISE_POINTS
+
+
+class SharedResource(models.TextChoices):
+    """What two gangs have in common, the tightest first."""
+
+    GPU = "gpu"
+    NIC = "nic"
+    NODE = "node"  # its CPUs, memory bandwidth and disk
+    UPLINK = "uplink"
+
+
+class PairSample(models.Model):
+    """How fast an attempt's steps were while exactly one other gang used the same resource.
+
+    step_s: mean of the reports there; variance: of these. alone_s: the same attempt's step without others on that
+    resource, or its family's on the same layout; slowdown: step_s / alone_s; None while alone_s is not known.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="pair_samples")
+    family = models.CharField(max_length=80)
+    other_family = models.CharField(max_length=80)
+    resource = models.CharField(max_length=8, choices=SharedResource)
+    gpu_type = models.CharField(max_length=100)
+    step_s = models.FloatField()
+    variance = models.FloatField(default=0.0)
+    alone_s = models.FloatField(null=True)
+    slowdown = models.FloatField(null=True)
+    n_steps = models.PositiveBigIntegerField()
+    n_reports = models.PositiveIntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["family", "other_family"])]
+        constraints = [
+            models.UniqueConstraint(fields=["attempt", "other_family", "resource"], name="pair_sample_of_attempt")
+        ]
+
+
+class RefusedMeasurement(models.Model):
+    """A value that a pod reported and that cannot be true: nothing is learnt from it. n: how often it came."""
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="refused_measurements")
+    field = models.CharField(max_length=60)
+    value = models.FloatField()
+    reason = models.CharField(max_length=300)
+    n = models.PositiveIntegerField(default=1)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "field"], name="refused_measurement_of_attempt")]
 
 
 class Staleness(models.Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, get_type_hints
 
 from mlhub.core.errors import InvalidInputError
@@ -28,6 +28,7 @@ KEY = re.compile(r"[A-Za-z0-9_./-]{1,250}")
 MAX_STEP = 2**53
 MAX_TEXT = 20_000
 MAX_VALUES = 500
+MAX_CLOCK_AHEAD = timedelta(minutes=1)
 
 
 def read_report(raw: Any, *, number: int) -> Report:
@@ -55,11 +56,13 @@ def read_report(raw: Any, *, number: int) -> Report:
 
 
 def at(seconds: float) -> datetime:
-    """A pod's clock reading; one that cannot be a time is taken for now."""
+    """A pod's clock reading; one that cannot be a time, or is in the future, is taken for now."""
+    now = datetime.now(UTC)
     try:
-        return datetime.fromtimestamp(seconds, UTC)
+        found = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, OSError, ValueError):
-        return datetime.now(UTC)
+        return now
+    return found if found <= now + MAX_CLOCK_AHEAD else now
 
 
 def _check_content(report: Report, number: int) -> None:

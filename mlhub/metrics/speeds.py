@@ -10,13 +10,17 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.models import SpeedSample, Staleness
+from mlhub.metrics.companions import companions_of
+from mlhub.metrics.models import SharedResource, SpeedSample, Staleness
+from mlhub.metrics.pairs import learn_pair
+from mlhub.metrics.plausibility import record_refused, sound_measurements
 from mlhub.runtime.strategies.catalogue.schema import parse
-from mlhub.wire.measurements import known
 from mlhub.wire.report import ProgressReport, StalenessReport
 
 PARTS = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
 MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; then the mean follows
+MAX_NOISE_POINTS = 64  # of an attempt's curve; beyond, every second one is dropped
+OF_THE_GPU = ("gpu_utilisation", "gpu_memory_bytes", "memory_bandwidth")
 
 
 def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
@@ -33,25 +37,74 @@ def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
     return replace(report, **{part: getattr(report, part) / n_at_once for part in PARTS})
 
 
-def learn(attempt: Attempt, report: ProgressReport) -> None:
-    """Takes a progress report into the attempt's mean. The first interval warms up caches and counts for nothing."""
+def learn(attempt: Attempt, report: ProgressReport) -> set[str]:
+    """Takes a progress report into the attempt's means. The first interval warms up caches and counts for nothing.
+    Returns the fields that cannot be true: they are recorded, and nothing is learnt from them.
+
+    Steps on GPUs that another job holds, too, count for the pair alone. Steps with other gangs on the same nodes or
+    links count as long as the attempt was never without; what it measures alone takes their place. An interval in
+    which others came or left counts for nothing.
+    """
+    measured, refused = sound_measurements(attempt, report)
+    record_refused(attempt, refused)
+    is_sound = not any(problem.spoils_times for problem in refused)
+    if is_sound and report.steps_done > attempt.last_step and report.step_s > 0:
+        _learn_times(attempt, report, measured)
+    return {problem.field for problem in refused}
+
+
+def _learn_times(attempt: Attempt, report: ProgressReport, measured: dict[str, float]) -> None:
     n_new = report.steps_done - attempt.last_step
-    if report.step_s <= 0 or n_new <= 0:
-        return
     sample = SpeedSample.objects.filter(attempt=attempt).first()
+    companions = companions_of(attempt)
+    on_shared_gpus = companions.resource is SharedResource.GPU
+    if on_shared_gpus:  # whose counters show what all of its jobs do
+        measured = {name: value for name, value in measured.items() if name not in OF_THE_GPU}
     if sample is None:
-        SpeedSample.objects.create(attempt=attempt, n_steps=0, updated_at=timezone.now(), **_shape(attempt, report))
+        SpeedSample.objects.create(
+            attempt=attempt,
+            n_steps=0,
+            updated_at=timezone.now(),
+            companions=companions.key,
+            **_shape(attempt, report, measured),
+        )
         Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=report.step_s)
         return
-    n_old = min(sample.n_steps, MEMORY_STEPS)
+    is_mixed, sample.companions = sample.companions != companions.key, companions.key
+    _keep_measured(sample, measured, step=report.steps_done)
+    if not is_mixed:
+        if on_shared_gpus:
+            sample.n_colocated_steps += n_new
+        else:
+            _add(sample, report, n_new, is_shared=companions.resource is not None)
+        learn_pair(attempt, sample, companions, step_s=report.step_s, n_steps=n_new)
+    sample.updated_at = timezone.now()
+    sample.save()
+    step_s = report.step_s if on_shared_gpus else sample.step_s
+    Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=step_s)
+
+
+def _add(sample: SpeedSample, report: ProgressReport, n_new: int, *, is_shared: bool) -> None:
+    """Takes the steps into the means: those measured alone before all others."""
+    if is_shared and sample.n_steps and not sample.is_shared:
+        return
+    n_old = 0 if sample.is_shared and not is_shared else min(sample.n_steps, MEMORY_STEPS)
+    sample.n_steps = n_new if n_old == 0 else sample.n_steps + n_new
+    sample.is_shared = is_shared
     for part in PARTS:
         mean = (getattr(sample, part) * n_old + getattr(report, part) * n_new) / (n_old + n_new)
         setattr(sample, part, mean)
-    sample.measured = {**sample.measured, **known(report.measured)}
-    sample.n_steps += n_new
-    sample.updated_at = timezone.now()
-    sample.save()
-    Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=sample.step_s)
+
+
+def _keep_measured(sample: SpeedSample, measured: dict[str, float], *, step: int) -> None:
+    """The newest values; of a GPU's memory the largest, of the noise scale its course, too."""
+    before = sample.measured.get("gpu_memory_bytes", 0)
+    sample.measured = {**sample.measured, **measured}
+    if "gpu_memory_bytes" in measured:
+        sample.measured["gpu_memory_bytes"] = max(before, measured["gpu_memory_bytes"])
+    if "noise_scale" in measured:
+        curve = [*sample.noise_curve, [step, measured["noise_scale"]]]
+        sample.noise_curve = curve[::2] if len(curve) > MAX_NOISE_POINTS else curve
 
 
 def keep_staleness(attempt: Attempt, report: StalenessReport, *, shard: int) -> None:
@@ -60,7 +113,7 @@ def keep_staleness(attempt: Attempt, report: StalenessReport, *, shard: int) -> 
     Staleness.objects.update_or_create(attempt=attempt, shard=shard, defaults=found)
 
 
-def _shape(attempt: Attempt, report: ProgressReport) -> dict[str, object]:
+def _shape(attempt: Attempt, report: ProgressReport, measured: dict[str, float]) -> dict[str, object]:
     nodes = {a.node for a in attempt.allocations.all() if a.slots}
     found = Node.objects.filter(name__in=nodes)
     return {
@@ -72,6 +125,6 @@ def _shape(attempt: Attempt, report: ProgressReport) -> dict[str, object]:
         "n_racks": max(1, len({n.rack_id for n in found})),
         "gpu_type": next((n.gpu_type for n in found), ""),
         "batch_size": attempt.job.batch_size,
-        "measured": known(report.measured),
+        "measured": measured,
         **{name: getattr(report, name) for name in PARTS},
     }

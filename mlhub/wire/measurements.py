@@ -57,6 +57,18 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "gpu_memory_bytes": Measurement(
         "GPU memory", MeasurementUnit.BYTES, "Memory in use on the worker's GPU.", maximum=_PB
     ),
+    "memory_bandwidth": Measurement(
+        "GPU memory activity",
+        MeasurementUnit.SHARE,
+        "The part of the time in which the GPU's memory was read or written.",
+        maximum=1.0,
+    ),
+    "cpus_used": Measurement(
+        "CPUs used",
+        MeasurementUnit.COUNT,
+        "CPUs that one worker kept busy on average.",
+        maximum=65_536,
+    ),
     "peak_memory_bytes": Measurement(
         "Peak memory", MeasurementUnit.BYTES, "The most memory that one worker needed so far.", maximum=_PB
     ),

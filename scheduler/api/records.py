@@ -26,6 +26,7 @@ from scheduler.api.snapshot import (
     JobSnapshot,
     Mode,
     PairObservation,
+    PairResource,
     Phase,
     Profile,
     Reclaim,
@@ -109,7 +110,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             racks=tuple(RackSnapshot(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
             tenants=tuple(_tenant_from_json(tenant) for tenant in value["tenants"]),
             jobs=_jobs_from_json(value),
-            pairs=tuple(PairObservation(**pair) for pair in value.get("pairs", ())),
+            pairs=tuple(_pair_from_json(pair) for pair in value.get("pairs", ())),
             withdrawn=tuple(value.get("withdrawn", ())),
         )
     except (KeyError, TypeError) as error:
@@ -145,6 +146,11 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     tenant = TenantSnapshot(**value)
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
+
+
+def _pair_from_json(value: Mapping[str, Any]) -> PairObservation:
+    pair = PairObservation(**value)
+    return replace(pair, resource=PairResource(pair.resource))
 
 
 def _node_to_json(node: NodeSnapshot) -> dict[str, Any]:

@@ -101,14 +101,29 @@ class Profile:
     gpu_memory_bytes: int | None = None
 
 
+class PairResource(StrEnum):
+    """Names what two gangs have in common, the tightest first."""
+
+    GPU = "gpu"
+    NIC = "nic"
+    NODE = "node"  # its CPUs, memory bandwidth and disk
+    UPLINK = "uplink"
+
+
 @dataclass(frozen=True)
 class PairObservation:
-    """Holds how fast jobs of two families ran on the same GPUs, each relative to itself alone, as measured."""
+    """Holds how fast jobs of two families ran with a resource in common, each relative to itself alone, as measured.
+
+    gpu_type: "" = measured on several types. n: measurements behind the means.
+    """
 
     family_a: str
     family_b: str
     norm_a: float
     norm_b: float
+    resource: PairResource = PairResource.GPU
+    gpu_type: str = ""
+    n: int = 1
 
 
 class Needs(NamedTuple):
@@ -273,8 +288,8 @@ class TenantSnapshot:
 class ClusterSnapshot:
     """Holds everything that a round may know. seed makes random choices repeatable.
 
-    pairs: speeds of co-located jobs, as measured so far. withdrawn: jobs of earlier rounds that are gone without having
-    ended: cancelled, failed or paused.
+    pairs: speeds of jobs that share GPUs, nodes or links, as measured so far. withdrawn: jobs of earlier rounds that
+    are gone without having ended: cancelled, failed or paused.
     """
 
     now_s: float

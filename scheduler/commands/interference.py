@@ -17,7 +17,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("interference", help="how well the slowdown of pairs left out is predicted")
     parser.add_argument("--pairs", required=True, metavar="FILE", help="CSV: job_a, job_b, norm_a, norm_b ...")
     parser.add_argument("--folds", type=count, default=5)
-    parser.add_argument("--group", choices=["pair", "job", "family"], default="pair", help="what is left out")
+    parser.add_argument(
+        "--group", choices=["pair", "job", "family", "gpu_type"], default="pair", help="what is left out"
+    )
     add_json(parser)
     parser.set_defaults(command=_interference)
 

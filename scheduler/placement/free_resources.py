@@ -187,7 +187,8 @@ class FreeResources:
         return {job_id for spot in spots for job_id in self.occupants.get(spot, ())}
 
     def _takes(self, job: JobSnapshot, spot: GpuSlot, colocated_with: Collection[str]) -> bool:
-        """Does the GPU, that others hold, take this one more? Not if any of them was never profiled."""
+        """Does the GPU, that others hold, take this one more? Not if any of them was never profiled, nor where the
+        GPU's memory is known and what any of them needs is not."""
         node, there = self.nodes[spot[0]], self.occupants.get(spot, ())
         if (
             job.profile is None
@@ -198,8 +199,15 @@ class FreeResources:
             return False
         if self.circles.get(spot, "") != job.shares_within:
             return False
-        used = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
-        return not node.gpu_memory_bytes or used <= node.gpu_memory_bytes
+        if not node.gpu_memory_bytes:
+            return True
+        needed = self._memory_on(job, spot)
+        return self.gpu_memory_bytes.get(spot, 0) + needed <= node.gpu_memory_bytes
+
+    def _memory_on(self, job: JobSnapshot, spot: GpuSlot) -> int:
+        """What the job holds of the GPU's memory; all of it, where that was never measured."""
+        measured = None if job.profile is None else job.profile.gpu_memory_bytes
+        return self.nodes[spot[0]].gpu_memory_bytes if measured is None else measured
 
     def _occupy(self, job: JobSnapshot, share: NodeAllocation) -> None:
         for spot in ((share.node, gpu) for gpu in share.gpus):
@@ -209,7 +217,7 @@ class FreeResources:
             elif job.id not in there:
                 self.occupants[spot] = (*there, job.id)
                 self.circles[spot] = job.shares_within
-                self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + (job.profile.gpu_memory_bytes or 0)
+                self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + self._memory_on(job, spot)
 
     def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
         """The GPUs of the allocation that no other job is known to hold."""
@@ -219,7 +227,7 @@ class FreeResources:
             others = tuple(job_id for job_id in self.occupants.get(spot, ()) if job_id != job.id)
             if others:
                 self.occupants[spot] = others
-                self.gpu_memory_bytes[spot] -= (job.profile.gpu_memory_bytes or 0) if job.profile else 0
+                self.gpu_memory_bytes[spot] -= self._memory_on(job, spot) if job.profile else 0
             else:
                 self.occupants.pop(spot, None)
                 self.gpu_memory_bytes.pop(spot, None)

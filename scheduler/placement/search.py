@@ -14,6 +14,7 @@ from scheduler.placement.candidates import candidate_places
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.gangs import NodeWorkers, build_allocation, place_on, place_workers
 from scheduler.placement.link_pricing import LinkPricing
+from scheduler.placement.neighbours import NodeNeighbours, without_nodes
 
 SCATTERED = 0.1  # a gang that is slower than it should be at its size by this share is badly placed
 
@@ -21,13 +22,21 @@ SCATTERED = 0.1  # a gang that is slower than it should be at its size by this s
 class PlacementSearch:
     """Searches places for the gangs of one round. grants: by job. pricing: None where places have no price.
 
-    harmful: is filled with jobs that would cost others more than they would gain, wherever they went.
+    harmful: is filled with jobs that would cost others more than they would gain, wherever they went. neighbours: where
+    jobs slow each other on one node; None where no such pair was measured.
     """
 
     def __init__(
-        self, grants: Mapping[str, Grant], speeds: JobSpeeds, pricing: LinkPricing | None, *, harmful: set[str]
+        self,
+        grants: Mapping[str, Grant],
+        speeds: JobSpeeds,
+        pricing: LinkPricing | None,
+        *,
+        harmful: set[str],
+        neighbours: NodeNeighbours | None = None,
     ) -> None:
         self.grants, self.speeds, self.pricing, self.harmful = grants, speeds, pricing, harmful
+        self.neighbours = neighbours
         self._choices: dict[str, list[GangAllocation]] = {}  # that were compared last
 
     def expected_s(self, job: JobSnapshot, grant: Grant) -> float:
@@ -73,8 +82,21 @@ class PlacementSearch:
         self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
     ) -> GangAllocation | None:
         """Returns a place as granted; where that does not fit, the fastest one left: packed, or spread as far as
-        possible.
+        possible. Nodes with jobs that slow this one, or that it slows, only where there is no other place.
         """
+        apart = None if grant.spots else self.find_apart(free, job, grant, keep=keep)
+        return apart or self._find_anywhere(free, job, grant, keep=keep)
+
+    def find_apart(
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
+    ) -> GangAllocation | None:
+        """Returns a place without such nodes; None if there is none, or there are no such nodes."""
+        bad = self.neighbours.bad_nodes(job) if self.neighbours is not None else set()
+        return self._find_anywhere(without_nodes(free, bad), job, grant, keep=keep) if bad else None
+
+    def _find_anywhere(
+        self, free: FreeResources, job: JobSnapshot, grant: Grant, *, keep: GangAllocation | None = None
+    ) -> GangAllocation | None:
         found = self._lay_out(free, job, grant, keep=keep)
         is_free = not grant.spots and grant.packing is Packing.TIGHT and grant.n_workers > 1
         if not is_free or self._is_as_requested(found, grant):

@@ -91,7 +91,7 @@ def test_the_state_of_a_job_has_one_writer() -> None:
 READ_THROUGH_ANOTHER = {
     "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "StallRecord", "SchedulerSettings",
-    "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
+    "PairSample", "RefusedMeasurement", "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
     "Installation", "RemovedPart", "ChainHead",
 }  # fmt: skip
 

@@ -87,6 +87,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 LOADS = Profile(cpu_io_s=0.8, gpu_s=0.1, network_s=0.1, gpu_memory_bytes=4 * GIB)
+UNMEASURED = Profile(cpu_io_s=0.8, gpu_s=0.1, network_s=0.1)
 COMPUTES = Profile(cpu_io_s=0.0, gpu_s=0.9, network_s=0.1, gpu_memory_bytes=9 * GIB)
 
 
@@ -122,7 +123,7 @@ def any_job(draw: st.DrawFn, id: str) -> JobSnapshot:
         start_s=draw(st.sampled_from([0.0, 15.0])),
         hold=draw(st.sampled_from([None] * 8 + ["preflight", "backoff"])),
         gpu_types=draw(st.sampled_from([(), (), (), ("v100",)])),
-        profile=draw(st.sampled_from([None, LOADS, LOADS, COMPUTES])),
+        profile=draw(st.sampled_from([None, LOADS, LOADS, UNMEASURED, COMPUTES])),
     )
 
 
@@ -162,9 +163,12 @@ def test_no_gpu_is_given_to_more_jobs_than_may_share_it_and_no_node_is_overloade
         for (name, _), together in holders.items():
             assert len(together) <= nodes[name].max_jobs_per_gpu
             if len(together) > 1:
-                sizes = [profile.gpu_memory_bytes for id in together if (profile := profiles[id]) is not None]
-                assert len(sizes) == len(together)
-                assert not nodes[name].gpu_memory_bytes or sum(sizes) <= nodes[name].gpu_memory_bytes
+                there = [profile for id in together if (profile := profiles[id]) is not None]
+                assert len(there) == len(together)
+                if nodes[name].gpu_memory_bytes:
+                    sizes = [profile.gpu_memory_bytes for profile in there if profile.gpu_memory_bytes is not None]
+                    assert len(sizes) == len(together)
+                    assert sum(sizes) <= nodes[name].gpu_memory_bytes
         assert all(gpu < nodes[name].n_gpus for name, gpu in holders)
         cpus, memory = dict.fromkeys(nodes, 0.0), dict.fromkeys(nodes, 0)
         for job in before.jobs:

@@ -4124,6 +4124,10 @@ export interface components {
              * @description Memory of each parameter server; by default room for the weights, optimiser state and gradients.
              */
             server_memory_gib?: number;
+            /** @description What policies of fixed sizes give, from min_workers to max_workers; by default their own choice. */
+            n_workers?: number;
+            /** @description The types of GPU that the job may run on, as the cluster names them; by default any. */
+            gpu_types?: string[];
         };
         /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
         ResourcesRequest: {
@@ -4144,6 +4148,10 @@ export interface components {
              * @description Memory of each parameter server; by default room for the weights, optimiser state and gradients.
              */
             server_memory_gib?: number;
+            /** @description What policies of fixed sizes give, from min_workers to max_workers; by default their own choice. */
+            n_workers?: number;
+            /** @description The types of GPU that the job may run on, as the cluster names them; by default any. */
+            gpu_types?: string[];
         };
         ResultFile: {
             /** @description The file's name. */

@@ -31,10 +31,11 @@ it("finds the setting of a field of the API", () => {
 });
 
 it("lists what was asked for, with units", () => {
-  const asked = { resources: { memory_gib: 4, n_servers: 2 }, limits: { stall_s: 900 } };
+  const asked = { resources: { memory_gib: 4, n_servers: 2, gpu_types: ["V100", "T4"] }, limits: { stall_s: 900 } };
   expect(podSettingFacts(asked)).toEqual([
     ["Memory per worker", "4 GiB"],
     ["Parameter servers", "2"],
     ["Stall limit", "15 min 00 s"],
+    ["GPU types", "V100, T4"],
   ]);
 });

@@ -6,7 +6,8 @@ import { duration } from "@/lib/time";
 
 type Resources = NonNullable<JobSubmit["resources"]>;
 type Limits = NonNullable<JobSubmit["limits"]>;
-export type PodSetting = keyof Resources | keyof Limits;
+/** All but gpu_types are numbers. */
+export type PodSetting = Exclude<keyof Resources, "gpu_types"> | keyof Limits;
 
 interface PodSettingDeclaration {
   group: "resources" | "limits";
@@ -73,6 +74,18 @@ export const POD_SETTINGS: Record<PodSetting, PodSettingDeclaration> = {
     formerName: "server_memory_gib",
     text: gib,
   },
+  n_workers: {
+    group: "resources",
+    label: "Workers under fixed sizes",
+    unit: "workers",
+    min: 1,
+    max: 4096,
+    isWhole: true,
+    byDefault: "The policy's choice",
+    about: "What a scheduling policy of fixed sizes gives",
+    formerName: null,
+    text: number,
+  },
   stall_s: {
     group: "limits",
     label: "Stall limit (seconds)",
@@ -101,9 +114,11 @@ export function nameOf(name: PodSetting): string {
 
 /** What a job asked for, with labels; without what it left to MLHub. */
 export function podSettingFacts(asked: { resources: Resources; limits: Limits }): [string, string][] {
-  const values: Partial<Record<PodSetting, number>> = { ...asked.resources, ...asked.limits };
-  return podSettings.flatMap((name): [string, string][] => {
+  const { gpu_types: types, ...numbers } = asked.resources;
+  const values: Partial<Record<PodSetting, number>> = { ...numbers, ...asked.limits };
+  const facts = podSettings.flatMap((name): [string, string][] => {
     const value = values[name];
     return value === undefined ? [] : [[nameOf(name), POD_SETTINGS[name].text(value)]];
   });
+  return types === undefined ? facts : [...facts, ["GPU types", types.join(", ")]];
 }

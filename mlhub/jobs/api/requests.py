@@ -11,6 +11,7 @@ from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.jobs.models import JobKind, ModeChoice
 
 MAX_WORKERS = 4096
+MAX_GPU_TYPES = 20
 OF_PREDICTION = ("model_of", "features", "output", "examples")
 OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
 
@@ -38,6 +39,19 @@ class ResourcesSerializer(StrictSerializer):
         max_value=4096,
         required=False,
         help_text="Memory of each parameter server; by default room for the weights, optimiser state and gradients.",
+    )
+    n_workers = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_WORKERS,
+        required=False,
+        help_text="What policies of fixed sizes give, from min_workers to max_workers; by default their own choice.",
+    )
+    gpu_types = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        min_length=1,
+        max_length=MAX_GPU_TYPES,
+        required=False,
+        help_text="The types of GPU that the job may run on, as the cluster names them; by default any.",
     )
 
 

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.metrics.models import SpeedSample
+from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
 
@@ -108,8 +108,8 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
         model = SpeedSample
         fields = [
             "attempt_number", "mode", "n_workers", "n_servers", "n_nodes", "n_racks", "gpu_type", "batch_size",
-            "step_s", "compute_s", "sync_s", "input_s", "wait_s", "n_steps", "updated_at",
-            "measured", "staleness", "n_discarded",
+            "step_s", "compute_s", "sync_s", "input_s", "wait_s", "n_steps", "is_shared", "n_colocated_steps",
+            "updated_at", "measured", "staleness", "n_discarded",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -126,6 +126,8 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
             input_s="Of it: waiting for input.",
             wait_s="Of sync_s: waiting for other workers.",
             n_steps="The number of steps that were measured.",
+            is_shared="Whether other gangs used its nodes or links all the time.",
+            n_colocated_steps="Steps on GPUs that another job held, too; they are not in the means.",
             updated_at="When it was measured last.",
             bytes_sent="Bytes that rank 0 sends in a step.",
             bytes_received="Bytes that rank 0 receives in a step.",
@@ -152,10 +154,64 @@ class SpeedSerializer(serializers.ModelSerializer[SpeedSample]):
         return sum(shard.n_discarded for shard in sample.attempt.staleness.all())
 
 
+class RefusedMeasurementSerializer(serializers.ModelSerializer[RefusedMeasurement]):
+    """A value that cannot be true: nothing is learnt or decided from it."""
+
+    attempt_number = serializers.IntegerField(source="attempt.number", help_text="The attempt's number.")
+
+    class Meta:
+        model = RefusedMeasurement
+        fields = ["attempt_number", "field", "value", "reason", "n", "at"]
+        read_only_fields = fields
+        extra_kwargs = described(
+            field="What was reported.",
+            value="The newest such value.",
+            reason="Why it cannot be true.",
+            n="How often such a value came.",
+            at="When the newest came.",
+        )
+
+
+class SlowdownSerializer(serializers.ModelSerializer[PairSample]):
+    """How much slower an attempt was while exactly one other gang used the same resource."""
+
+    attempt_number = serializers.IntegerField(source="attempt.number", help_text="The attempt's number.")
+    other = serializers.SerializerMethodField(
+        help_text="Model and dataset of the other job; empty where it is not yours to see."
+    )
+    error = serializers.SerializerMethodField(help_text="The standard error of slowdown; null while that is unknown.")
+
+    class Meta:
+        model = PairSample
+        fields = [
+            "attempt_number", "other", "resource", "gpu_type", "step_s", "alone_s", "slowdown", "error", "n_steps", "at"
+        ]  # fmt: skip
+        read_only_fields = fields
+        extra_kwargs = described(
+            resource="What both used: the same gpu, nic, node or uplink.",
+            gpu_type="The type of GPU.",
+            step_s="The mean time of a step with the other one, in seconds.",
+            alone_s="The mean time of a step without it, in seconds; null while it is unknown.",
+            slowdown="step_s divided by alone_s; null while that is unknown.",
+            n_steps="The number of steps that were measured with the other one.",
+            at="When it was measured last.",
+        )
+
+    def get_other(self, pair: PairSample) -> str:
+        found: str = self.context["labels"].get(pair.other_family, "")
+        return found
+
+    @extend_schema_field(serializers.FloatField(allow_null=True))
+    def get_error(self, pair: PairSample) -> float | None:
+        return None if not pair.alone_s else (pair.variance / max(1, pair.n_reports)) ** 0.5 / pair.alone_s
+
+
 class SpeedsSerializer(serializers.Serializer[Any]):
     """What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest."""
 
     samples = SpeedSerializer(many=True, help_text="The measurements of each attempt.")
+    slowdowns = SlowdownSerializer(many=True, help_text="How much other jobs slowed it, by what they shared.")
+    refused = RefusedMeasurementSerializer(many=True, help_text="What was reported and cannot be true.")
 
 
 class LinesSerializer(StrictSerializer):

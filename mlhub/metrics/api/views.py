@@ -14,7 +14,8 @@ from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.models import Job
 from mlhub.metrics import reads
 from mlhub.metrics.api import serializers as s
-from mlhub.metrics.models import SpeedSample
+from mlhub.metrics.family_labels import family_labels
+from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -53,6 +54,14 @@ class SpeedView(JobPartView):
     @extend_schema(responses=s.SpeedsSerializer)
     def get(self, request: Request, **_: Any) -> Response:
         """What the job measured of itself, and the scheduler learns from."""
-        samples = SpeedSample.objects.filter(attempt__job=self.job(request)).select_related("attempt")
-        samples = samples.prefetch_related("attempt__staleness")
-        return Response(s.SpeedsSerializer({"samples": samples.order_by("attempt__number")}).data)
+        job = self.job(request)
+        samples = SpeedSample.objects.filter(attempt__job=job).select_related("attempt")
+        pairs = PairSample.objects.filter(attempt__job=job).select_related("attempt").order_by("attempt__number", "id")
+        refused = RefusedMeasurement.objects.filter(attempt__job=job).select_related("attempt")
+        found = {
+            "samples": samples.prefetch_related("attempt__staleness").order_by("attempt__number"),
+            "slowdowns": pairs,
+            "refused": refused.order_by("attempt__number", "field"),
+        }
+        labels = family_labels({pair.other_family for pair in pairs}, user=request.user)
+        return Response(s.SpeedsSerializer(found, context={"labels": labels}).data)

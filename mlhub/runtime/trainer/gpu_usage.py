@@ -18,10 +18,12 @@ OK = 0
 
 @dataclass(frozen=True)
 class GpuUse:
-    """utilisation: the fraction of the last moments in which a kernel ran, 0 to 1."""
+    """utilisation: the fraction of the last moments in which a kernel ran, 0 to 1; memory_bandwidth: in which the GPU's
+    memory was read or written."""
 
     utilisation: float
     memory_bytes: int
+    memory_bandwidth: float = 0.0
 
 
 class _Utilisation(ctypes.Structure):
@@ -54,7 +56,7 @@ class Gpu:
             return None
         if self._library.nvmlDeviceGetMemoryInfo(self._handle, ctypes.byref(memory)) != OK:
             return None
-        return GpuUse(utilisation.gpu / 100, int(memory.used))
+        return GpuUse(utilisation.gpu / 100, int(memory.used), utilisation.memory / 100)
 
 
 @functools.cache

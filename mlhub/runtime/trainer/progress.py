@@ -22,6 +22,21 @@ class Measurements:
 
     noise: NoiseScale = field(default_factory=NoiseScale)
     traffic: Traffic = field(default_factory=Traffic)
+    cpus: CpuUse = field(default_factory=lambda: CpuUse())
+
+
+class CpuUse:
+    """Counts the processor time of this process, of all its threads."""
+
+    def __init__(self) -> None:
+        self._at, self._used_s = time.perf_counter(), time.process_time()
+
+    def since_last_call(self) -> float | None:
+        """Returns the CPUs that were kept busy on average since the last call; None where no time has passed."""
+        at, used_s = time.perf_counter(), time.process_time()
+        passed_s, busy_s = at - self._at, used_s - self._used_s
+        self._at, self._used_s = at, used_s
+        return busy_s / passed_s if passed_s > 0 else None
 
 
 @dataclass
@@ -76,6 +91,8 @@ class Interval:
                     "noise_scale": measurements.noise.value(batch_size=spec.training.batch_size),
                     "gpu_utilisation": None if used is None else used.utilisation,
                     "gpu_memory_bytes": None if used is None else used.memory_bytes,
+                    "memory_bandwidth": None if used is None else used.memory_bandwidth,
+                    "cpus_used": measurements.cpus.since_last_call(),
                 }
             ),
         )

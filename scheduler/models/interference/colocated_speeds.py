@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scheduler.api.snapshot import JobSnapshot, PairObservation
+from scheduler.api.snapshot import JobSnapshot, PairObservation, PairResource
 from scheduler.models.interference.interference_cache import InterferenceCache
 from scheduler.models.interference.interleaving import CONTENTION, Stages, joint_step_s, stages_of
 from scheduler.models.interference.model import MIN_PAIRS
@@ -23,9 +23,10 @@ class ColocatedSpeeds:
     """
 
     def __init__(self, pairs: Sequence[PairObservation], *, cache: InterferenceCache | None = None) -> None:
-        self._measured = {(p.family_a, p.family_b): (p.norm_a, p.norm_b) for p in pairs}
-        self._measured |= {(p.family_b, p.family_a): (p.norm_b, p.norm_a) for p in pairs}
-        fitting = tuple(p for p in pairs if min(p.norm_a, p.norm_b) > 0)
+        on_gpus = [p for p in pairs if p.resource is PairResource.GPU]
+        self._measured = {(p.family_a, p.family_b): (p.norm_a, p.norm_b) for p in on_gpus}
+        self._measured |= {(p.family_b, p.family_a): (p.norm_b, p.norm_a) for p in on_gpus}
+        fitting = tuple(p for p in on_gpus if min(p.norm_a, p.norm_b) > 0)
         self._predictions = (cache or InterferenceCache()).predictions(fitting[: _upto(len(fitting))])
 
     def norms(

@@ -22,6 +22,7 @@ def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> Floa
 
     group "pair": no measurement of the two names, in either order, is learnt from. "job" and "family": none of any
     pair with a job (a family) that is left out; a pair of two such groups is predicted once for each, and averaged.
+    "gpu_type": none of any pair on that type of GPU.
     Raises ValueError for an unknown group, fewer than two folds, or too few groups.
     """
     if n_folds < 2:
@@ -30,8 +31,10 @@ def held_out(pairs: Sequence[MeasuredPair], *, n_folds: int, group: str) -> Floa
         members = [{"\n".join(sorted((p.a.name, p.b.name)))} for p in pairs]
     elif group in GROUPS:
         members = [{GROUPS[group](p.a.name), GROUPS[group](p.b.name)} for p in pairs]
+    elif group == "gpu_type":
+        members = [{p.a.gpu_type} for p in pairs]
     else:
-        raise ValueError(f"--group {group!r} is unknown; use pair, job or family")
+        raise ValueError(f"--group {group!r} is unknown; use pair, job, family or gpu_type")
     groups = sorted({one for some in members for one in some})
     if len(groups) < 2:
         raise ValueError(f"all rows are of one {group}; at least two are needed to leave one out")

@@ -37,6 +37,7 @@ class KernelWeights:
     by_name: float = 0.1
     by_family: float = 1.0
     by_features: float = 1.0
+    across_types: float = 0.9  # how alike a job is to itself on another type of GPU
     noise: float = 0.03
 
 
@@ -52,6 +53,7 @@ SEARCHED = (
     "additive",
     "size_length",
     "by_family",
+    "across_types",
 )
 
 
@@ -93,9 +95,10 @@ class PairProcess:
         best = KernelWeights()
         error = self._loss(best, pairs)
         has_features = self._jobs.features.shape[1] > 0
+        has_types = len(np.unique(self._jobs.types)) > 1
         for step in (3.0, 1.7)[:n_passes]:
             for name in SEARCHED:
-                if not has_features and "feature" in name:
+                if (not has_features and "feature" in name) or (not has_types and name == "across_types"):
                     continue
                 for factor in (step, 1 / step):
                     tried = replace(best, **{name: getattr(best, name) * factor})
@@ -107,7 +110,7 @@ class PairProcess:
 
     def _loss(self, weights: KernelWeights, pairs: Ints) -> float:
         """Mean squared error of the pairs left out, in variances; a little more for noise that explains nothing."""
-        if not 1e-3 <= weights.noise <= 1.0:
+        if not 1e-3 <= weights.noise <= 1.0 or weights.across_types > 1.0:
             return float("inf")
         try:
             error_M, variance_M = self._left_out(weights, pairs)
@@ -165,7 +168,7 @@ class PairProcess:
 
 
 def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
-    """Covariance of two jobs' latent traits: same name, same family at a like size, like features."""
+    """Covariance of two jobs' latent traits: same name, same family at a like size, like features, same type of GPU."""
     same_name = _same(jobs.names, known.names)
     doublings = jobs.sizes[:, None] - known.sizes[None, :]
     family = _same(jobs.families, known.families) * np.exp(-0.5 * (doublings / weights.size_length) ** 2)
@@ -179,7 +182,16 @@ def _likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats
         )
         length = weights.feature_length**2 * n_features
         total = total + weights.by_features * np.exp(-0.5 * np.maximum(squares, 0.0) / length)
-    return total / (weights.by_name + weights.by_family + (weights.by_features if n_features else 0.0))
+    whole = weights.by_name + weights.by_family + (weights.by_features if n_features else 0.0)
+    result: Floats = total / whole * _type_likeness(jobs, known, weights)
+    return result
+
+
+def _type_likeness(jobs: JobTable, known: JobTable, weights: KernelWeights) -> Floats:
+    """1 on the same type of GPU, and where one of them is of any type."""
+    one, other = jobs.types[:, None], known.types[None, :]
+    is_same = (one == other) | (one == 0) | (other == 0)
+    return np.where(is_same, 1.0, weights.across_types)
 
 
 def _same(one_J: Sequence[int] | Ints, other_J: Sequence[int] | Ints) -> Floats:

@@ -63,4 +63,14 @@ class InterferenceCache:
 
 
 def _fitted(pairs: tuple[PairObservation, ...]) -> Interference:
-    return Interference([MeasuredPair(JobTraits(p.family_a), JobTraits(p.family_b), p.norm_a, p.norm_b) for p in pairs])
+    return Interference(
+        [
+            MeasuredPair(
+                JobTraits(p.family_a, gpu_type=p.gpu_type),
+                JobTraits(p.family_b, gpu_type=p.gpu_type),
+                p.norm_a,
+                p.norm_b,
+            )
+            for p in pairs
+        ]
+    )

@@ -27,16 +27,17 @@ _HEAVY_TAIL = 20.0  # a positive column whose largest value is so many medians i
 class JobTraits:
     """Holds a job as the interference model sees it.
 
-    features: numbers measured with the job alone; NaN means not known.
+    features: numbers measured with the job alone; NaN means not known. gpu_type: where it runs; "" = on any.
     """
 
     name: str
     features: Mapping[str, float] = field(default_factory=dict)
+    gpu_type: str = ""
 
 
 @dataclass(frozen=True)
 class MeasuredPair:
-    """Holds a measured pair. norm_a, norm_b: speed together, relative to the speed alone; above 0, about 1 at most."""
+    """Holds a measured pair. norm_a, norm_b: speed together, relative to the speed alone; above 0, seldom above 1."""
 
     a: JobTraits
     b: JobTraits
@@ -45,7 +46,7 @@ class MeasuredPair:
 
 
 class PairSpeeds(NamedTuple):
-    """Holds normalised speeds of two jobs on one GPU, in (0, 1], and their standard deviations."""
+    """Holds normalised speeds of two jobs on one GPU, above 0, and their standard deviations."""
 
     norm_a: float
     norm_b: float
@@ -75,13 +76,15 @@ def _without_settings(name: str) -> str:
 class JobTable(NamedTuple):
     """Holds jobs as arrays.
 
-    names, families: codes (-1: not seen in learning); sizes: log2; features: (jobs, features).
+    names, families: codes (-1: not seen in learning); sizes: log2; features: (jobs, features). types: codes of GPU
+    types, numbered from 1 on (0: any, -1: not seen in learning).
     """
 
     names: NDArray[np.int64]
     families: NDArray[np.int64]
     sizes: Floats
     features: Floats
+    types: NDArray[np.int64]
 
 
 class Vocabulary:
@@ -93,6 +96,7 @@ class Vocabulary:
     def __init__(self, jobs: Sequence[JobTraits]) -> None:
         self._names = {name: i for i, name in enumerate(sorted({job.name for job in jobs}))}
         self._families = {name: i for i, name in enumerate(sorted({family_of(job.name) for job in jobs}))}
+        self._types = {"": 0} | {name: i + 1 for i, name in enumerate(sorted({job.gpu_type for job in jobs} - {""}))}
         self.features: list[str] = []
         self._scales: list[tuple[bool, float, float]] = []
         for feature in sorted({name for job in jobs for name in job.features}):
@@ -121,6 +125,7 @@ class Vocabulary:
             np.array([self._families.get(family_of(job.name), -1) for job in jobs], dtype=np.int64),
             np.array([size_of(job.name) for job in jobs], dtype=float),
             np.clip(np.stack(columns, axis=1), -6.0, 6.0) if columns else np.zeros((len(jobs), 0)),
+            np.array([self._types.get(job.gpu_type, -1) for job in jobs], dtype=np.int64),
         )
 
 

@@ -16,6 +16,7 @@ from scheduler.api.arrays import Floats
 from scheduler.models.interference.job_features import JobTraits, MeasuredPair
 
 COLUMNS = ("job_a", "job_b", "norm_a", "norm_b")
+TYPE_COLUMNS = ("gpu_type", "worker_type")
 MAX_NORM = 1.5  # measurements are noisy, but no job is so much faster together than alone
 _MISSING = {"", "-", "na", "n/a", "nan", "none", "null", "inf", "-inf", "+inf", "infinity", "-infinity"}
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -48,8 +49,8 @@ class PairsFile:
 
 
 def read_pairs(text: str, *, name: str) -> PairsFile:
-    """Returns the measured pairs of a CSV with job_a, job_b, norm_a, norm_b and features in columns ending in _a and
-    _b.
+    """Returns the measured pairs of a CSV with job_a, job_b, norm_a, norm_b, features in columns ending in _a and _b,
+    and gpu_type (or worker_type), where it is known.
 
     A row whose speeds are 0 or empty was not measured. Numeric columns that are there for both jobs are features,
     except those that restate the result (such as the speed together). Raises BadPairs.
@@ -70,14 +71,18 @@ def read_pairs(text: str, *, name: str) -> PairsFile:
     features, left_out = _features(header, measured, name)
     pairs = tuple(
         MeasuredPair(
-            JobTraits(cells["job_a"], {f: float(values[0][i]) for f, values in features.items()}),
-            JobTraits(cells["job_b"], {f: float(values[1][i]) for f, values in features.items()}),
+            JobTraits(cells["job_a"], {f: float(values[0][i]) for f, values in features.items()}, _type_of(cells)),
+            JobTraits(cells["job_b"], {f: float(values[1][i]) for f, values in features.items()}, _type_of(cells)),
             norms[0],
             norms[1],
         )
         for i, (_, cells, norms) in enumerate(measured)
     )
     return PairsFile(pairs, n_unmeasured, tuple(features), left_out)
+
+
+def _type_of(cells: Mapping[str, str]) -> str:
+    return next((cells[column] for column in TYPE_COLUMNS if column in cells), "")
 
 
 _Rows = list[tuple[int, dict[str, str]]]

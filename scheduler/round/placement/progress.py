@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from scheduler.api.plan import Explanation
 from scheduler.api.proposal import Grant, Packing, Proposal
-from scheduler.api.snapshot import GangAllocation, JobSnapshot
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.placement.free_resources import FreeResources
 from scheduler.placement.link_pricing import LinkPricing
+from scheduler.placement.neighbours import NodeNeighbours
 from scheduler.placement.search import PlacementSearch
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
@@ -17,7 +18,8 @@ from scheduler.round.state import RoundState
 class PlacementProgress:
     """free_now: without what running jobs hold. free_later: once jobs that leave or shrink have done so.
 
-    has_leftovers: a job could not use all that it was granted. pricing: None where no place is priced.
+    has_leftovers: a job could not use all that it was granted. pricing: None where no place is priced. neighbours: None
+    where no jobs are known to slow each other on one node.
     """
 
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
@@ -29,7 +31,20 @@ class PlacementProgress:
         self.has_leftovers = False
         is_priced = any(grant.packing is Packing.PRICED for grant in proposal.grants)
         self.pricing = LinkPricing(state, speeds) if is_priced else None
-        self.finder = PlacementSearch(self.grants, speeds, self.pricing, harmful=self.targets.harmful)
+        self.neighbours = self._neighbours()
+        self.finder = PlacementSearch(
+            self.grants, speeds, self.pricing, harmful=self.targets.harmful, neighbours=self.neighbours
+        )
+
+    def _neighbours(self) -> NodeNeighbours | None:
+        """Who is on which node; None where no pair was measured that slow each other there."""
+        found = NodeNeighbours(self.state.snapshot.pairs)
+        if not found.is_needed:
+            return None
+        for job in self.state.snapshot.jobs:
+            if job.held is not None and job.phase is not Phase.STOPPING:
+                found.add(job, job.held)
+        return found
 
     def place(self, job: JobSnapshot, allocation: GangAllocation, grant: Grant) -> None:
         """Places the job; the budget and the explanations report the size that it really got."""
@@ -43,6 +58,8 @@ class PlacementProgress:
             Explanation(e.reason, {**e.facts, "n_workers": n_workers}) if "n_workers" in e.facts else e
             for e in grant.explanations
         )
+        if self.neighbours is not None:
+            self.neighbours.add(job, allocation)
         self.targets.placed[job.id] = (allocation, explanations + self.finder.why(job, grant, allocation))
 
     def wait_for(self, job: JobSnapshot, allocation: GangAllocation) -> None:

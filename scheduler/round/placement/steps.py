@@ -12,6 +12,7 @@ from scheduler.placement.state import PlacementTargets
 from scheduler.round.placement.colocated_jobs import colocate
 from scheduler.round.placement.leftovers import fill, spare_needless_victims
 from scheduler.round.placement.migration import move
+from scheduler.round.placement.parting import part
 from scheduler.round.placement.progress import PlacementProgress
 from scheduler.round.placement.resize import grow, launch, settle, shrink
 from scheduler.round.state import RoundState
@@ -28,7 +29,8 @@ def place(state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Placement
     5. GPUs that were granted to who could not use them all go to claims of guarantees, then to others that wait, where
        the policy wants that (backfill);
     6. where places are priced, a badly placed running job moves to a free place, if that repays its restart;
-    7. where they are not, gangs of a fixed size on several nodes move to one node (defragmentation).
+    7. where they are not, gangs of a fixed size on several nodes move to one node (defragmentation);
+    8. jobs that were measured to slow each other on one node are parted, but where jobs keep a strict order.
     """
     progress = PlacementProgress(state, proposal, speeds)
     shrinking, growing = _keep_unchanged(progress)  # 1
@@ -42,6 +44,8 @@ def place(state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> Placement
         move(progress, progress.pricing)  # 6
     if any(grant.defragments for grant in proposal.grants):
         Defragmentation(state, progress.targets, progress.grants, speeds).run()  # 7
+    if progress.neighbours is not None and not proposal.strict_order:
+        part(progress, progress.neighbours)  # 8
     return progress.targets
 
 

@@ -125,6 +125,13 @@ def test_what_was_never_profiled_shares_nothing(stranger: str) -> None:
     assert kinds(decided(case, a=(), b=("a",))) == {"a": "Keep", "b": "Wait"}
 
 
+@pytest.mark.parametrize("memory_bytes", [60 * GIB, None], ids=["more than half", "never measured"])
+def test_two_jobs_never_share_a_gpu_whose_memory_may_not_be_enough(memory_bytes: int | None) -> None:
+    jobs = [profiled(id, profile=Profile(gpu_memory_bytes=memory_bytes)) for id in ("a", "b")]
+    case = cluster(gpus=2, max_jobs_per_gpu=2, gpu_memory_bytes=80 * GIB).running(jobs[0]).waiting(jobs[1])
+    assert kinds(decided(case, a=(), b=("a",))) == {"a": "Keep", "b": "Wait"}
+
+
 def test_one_waits_until_the_former_partner_has_left() -> None:
     case = cluster(gpus=1, max_jobs_per_gpu=3).running(profiled("a")).waiting(profiled("b"))
     both = case.after(decided(case, a=(), b=("a",)), seconds=60).waiting(profiled("c"))

@@ -28,6 +28,20 @@ def test_fifo_is_not_held_up_by_a_tenant_at_its_limit() -> None:
     assert kinds(case.decide("fifo")) == {"a": "Keep", "b": "Wait", "c": "Launch"}
 
 
+def test_fifo_leaves_no_gpu_idle_that_an_elastic_job_may_have() -> None:
+    elastic = job("a", gpus=1, max_workers=8)
+    assert sizes(cluster(gpus=8).waiting(elastic).decide("fifo")) == {"a": 8}
+    both = cluster(gpus=8).waiting(elastic, job("b", gpus=1, max_workers=2, at=1.0))
+    assert sizes(both.decide("fifo")) == {"a": 6, "b": 2}
+    asked = cluster(gpus=8).waiting(job("a", gpus=1, max_workers=8, requested_workers=4))
+    assert sizes(asked.decide("fifo")) == {"a": 4}
+
+
+def test_fifo_gives_an_elastic_job_nothing_that_the_next_one_waits_for() -> None:
+    case = cluster(gpus=8).waiting(job("a", gpus=1, max_workers=8), job("b", gpus=8, at=1.0))
+    assert sizes(case.decide("fifo")) == {"a": 1}
+
+
 def test_srtf_starts_the_shortest_and_whichever_else_fits() -> None:
     case = cluster(gpus=4).waiting(
         job("long", gpus=1, length_s=900), job("short", gpus=3, length_s=10), job("mid", gpus=2, length_s=100)

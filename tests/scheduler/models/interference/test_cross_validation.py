@@ -127,7 +127,10 @@ def test_every_pair_is_predicted_even_with_more_folds_than_groups() -> None:
 
 @pytest.mark.parametrize(
     ("n_folds", "group", "message"),
-    [(1, "pair", "--folds is 1; at least 2"), (5, "rack", "--group 'rack' is unknown; use pair, job or family")],
+    [
+        (1, "pair", "--folds is 1; at least 2"),
+        (5, "rack", "--group 'rack' is unknown; use pair, job, family or gpu_type"),
+    ],
 )
 def test_impossible_folds_are_refused(n_folds: int, group: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -155,3 +158,14 @@ def test_the_command_refuses_a_bad_file_in_one_line(tmp_path: Path, capsys: pyte
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "the column 'job_a' is missing" in error
+
+
+def test_a_whole_type_of_gpu_can_be_left_out() -> None:
+    lines = ["gpu_type,job_a,job_b,norm_a,norm_b"]
+    for power, gpu_type in ((1.0, "V100"), (1.2, "T4")):
+        lines += [f'{gpu_type},"{p.a.name}","{p.b.name}",{p.norm_a**power},{p.norm_b**power}' for p in latent_pairs()]
+    pairs = read_pairs("\n".join(lines), name="p.csv").pairs
+    assert {p.a.gpu_type for p in pairs} == {"V100", "T4"}
+    figures = evaluate(pairs, n_folds=2, group="gpu_type")
+    assert figures["r2"] > 0.85
+    assert figures["auc_bad_pair"] is None or figures["auc_bad_pair"] > 0.95

@@ -179,3 +179,42 @@ def test_an_unmeasured_pair_is_refused_with_its_names() -> None:
 def test_names_contain_family_and_size(name: str, family: str, size: float) -> None:
     assert family_of(name) == family
     assert size_of(name) == size
+
+
+def on_type(pairs: list[MeasuredPair], gpu_type: str, power: float) -> list[MeasuredPair]:
+    """The same pairs on another type of GPU, where jobs slow each other by that power of what they do here."""
+    return [
+        MeasuredPair(
+            JobTraits(p.a.name, p.a.features, gpu_type),
+            JobTraits(p.b.name, p.b.features, gpu_type),
+            p.norm_a**power,
+            p.norm_b**power,
+        )
+        for p in pairs
+    ]
+
+
+def test_pairs_of_one_type_of_gpu_predict_those_of_another(latent: tuple[Interference, list[MeasuredPair]]) -> None:
+    known = latent_pairs()
+    here, there = on_type(known, "V100", 1.0), on_type(known, "T4", 1.3)
+    model = Interference([*here, *there[::6]])
+    unseen = [pair for i, pair in enumerate(there) if i % 6]
+    found = np.array([model.predict(p.a, p.b)[:2] for p in unseen])
+    truth = np.array([(p.norm_a, p.norm_b) for p in unseen])
+    as_measured_here = np.array([(p.norm_a, p.norm_b) for i, p in enumerate(here) if i % 6])
+    assert np.abs(found - truth).mean() < 0.02
+    assert np.abs(found - truth).mean() < 0.5 * np.abs(as_measured_here - truth).mean()
+
+
+def test_speeds_above_the_speed_alone_are_predicted_where_they_were_measured() -> None:
+    faster = [
+        MeasuredPair(p.a, p.b, 1.5 * p.norm_a, 1.5 * p.norm_b)  # both read the same files, say
+        for p in latent_pairs()
+    ]
+    model = Interference([p for i, p in enumerate(faster) if i % 5])
+    unseen = [p for p in faster[::5] if min(p.norm_a, p.norm_b) > 1.2]
+    assert len(unseen) >= 3
+    found = np.array([model.predict(p.a, p.b)[:2] for p in unseen])
+    assert np.abs(found - np.array([(p.norm_a, p.norm_b) for p in unseen])).mean() < 0.04
+    measured = faster[1]
+    assert model.predict(measured.a, measured.b)[:2] == pytest.approx((measured.norm_a, measured.norm_b))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each pod of the new job gets, and when the platform ends it: all optional.
-import { NumberInput, SimpleGrid } from "@mantine/core";
+import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
 import { POD_SETTINGS, podSettings } from "@/domain/podSetting";
 
@@ -34,6 +34,15 @@ export function ResourceFields({ draft, errors, onChange }: ResourceFieldsProps)
           />
         );
       })}
+      <TextInput
+        label="GPU types"
+        description="Names as on the Cluster page, separated by commas"
+        placeholder="Any"
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        value={draft.gpu_types}
+        onChange={(event) => onChange({ gpu_types: event.currentTarget.value })}
+        error={errors.gpu_types}
+      />
     </SimpleGrid>
   );
 }

@@ -22,6 +22,8 @@ export interface Draft extends Record<PodSetting, number | string> {
   target_value: number | string;
   seed: number | string;
   priority: number | string;
+  /** Names of types, separated by commas; empty: any. */
+  gpu_types: string;
 }
 
 export type Field = keyof Draft;
@@ -48,7 +50,9 @@ export function emptyDraft(dataset: string, model: string): Draft {
     memory_gib: "",
     n_servers: "",
     server_memory_gib: "",
+    n_workers: "",
     stall_s: "",
+    gpu_types: "",
   };
 }
 
@@ -111,6 +115,8 @@ export function requestOf(draft: Draft): JobSubmit {
     const { group } = POD_SETTINGS[name];
     if (value !== undefined) request[group] = { ...request[group], [name]: value };
   }
+  const types = draft.gpu_types.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  if (types.length > 0) request.resources = { ...request.resources, gpu_types: types };
   return request;
 }
 
@@ -132,6 +138,7 @@ export function fieldOf(error: FieldError): Field | null {
   if (name === "model_version") return "model";
   const setting = podSettingOf(error.field);
   if (setting !== null) return setting;
+  if (error.field.startsWith("resources.gpu_types")) return "gpu_types";
   if (error.field.startsWith("strategy.") && error.field !== "strategy.name") return "parameters";
   return name in emptyDraft("", "") ? (name as Field) : null;
 }
@@ -142,7 +149,8 @@ export function errorsAt(found: readonly FieldError[]): Errors {
   for (const error of found) {
     const field = fieldOf(error);
     if (field === null) continue;
-    const part = error.field.includes(".") && podSettingOf(error.field) === null ? `${error.field.slice(error.field.indexOf(".") + 1)}: ` : "";
+    const isNested = error.field.includes(".") && podSettingOf(error.field) === null && field !== "gpu_types";
+    const part = isNested ? `${error.field.slice(error.field.indexOf(".") + 1)}: ` : "";
     const words = [part + error.message, error.remedy].filter(Boolean).join(" ");
     errors[field] = errors[field] === undefined ? words : `${errors[field]} ${words}`;
   }

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measurements that cannot be true: a pod is not trusted, and a clock may jump. They are recorded, and not learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import F, Max, Min
+from django.utils import timezone
+
+from mlhub.clusters.models import Node
+from mlhub.jobs.models import Attempt
+from mlhub.metrics.models import RefusedMeasurement
+from mlhub.wire.measurements import known
+from mlhub.wire.report import ProgressReport
+
+TIMES = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
+LEAST_STEP_S = 1e-6
+SLACK = 1.1  # rounding of a step's parts
+SLACK_S = 600.0  # between the clock of the pod and that of the platform
+MAX_NOISE_SCALE = 1e12  # examples
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A field, its value, and why it cannot be true. spoils_times: none of the report's times is to be learnt from."""
+
+    field: str
+    value: float
+    reason: str
+    spoils_times: bool = False
+
+
+def sound_measurements(attempt: Attempt, report: ProgressReport) -> tuple[dict[str, float], list[Refused]]:
+    """Returns the known measurements that can be true, and all of the report that cannot."""
+    refused = [*_times(attempt, report)]
+    measured = known(report.measured)
+    for name, most, what in _limits(attempt, measured):
+        if most and measured[name] > most:
+            refused.append(Refused(name, measured[name], f"{what} has {most:,.0f} bytes."))
+    noise_scale = measured.get("noise_scale")
+    if noise_scale is not None and not 0 < noise_scale <= MAX_NOISE_SCALE:
+        refused.append(Refused("noise_scale", noise_scale, "A noise scale is above 0, and finite."))
+    names = {problem.field for problem in refused}
+    return {name: value for name, value in measured.items() if name not in names}, refused
+
+
+def record_refused(attempt: Attempt, refused: Sequence[Refused]) -> None:
+    """Stores each field once, with its newest value and how often it came."""
+    for problem in refused:
+        newest = {"value": problem.value, "reason": problem.reason, "at": timezone.now()}
+        row, is_new = RefusedMeasurement.objects.get_or_create(attempt=attempt, field=problem.field, defaults=newest)
+        if not is_new:
+            RefusedMeasurement.objects.filter(pk=row.pk).update(**newest, n=F("n") + 1)
+
+
+def _times(attempt: Attempt, report: ProgressReport) -> list[Refused]:
+    """Times are positive, their parts add up to the step at most, and all steps fit into the attempt's life."""
+    for name in TIMES:
+        value = getattr(report, name)
+        if value < 0:
+            return [Refused(name, value, "A time is not negative.", spoils_times=True)]
+    parts_s = report.compute_s + report.sync_s + report.input_s
+    if report.step_s == 0 and parts_s == 0:
+        return []  # not measured
+    if report.step_s < LEAST_STEP_S:
+        return [Refused("step_s", report.step_s, "No step takes less than a microsecond.", spoils_times=True)]
+    if parts_s > SLACK * report.step_s + 1e-3:
+        return [Refused("step_s", report.step_s, f"Its parts take {parts_s:g} s.", spoils_times=True)]
+    n_new = max(1, report.steps_done - attempt.last_step)
+    lived_s = (timezone.now() - attempt.created_at).total_seconds()
+    if report.step_s * n_new > SLACK * lived_s * max(1, attempt.n_workers) + SLACK_S:
+        reason = f"{n_new:,} such steps take longer than the attempt has existed."
+        return [Refused("step_s", report.step_s, reason, spoils_times=True)]
+    if report.steps_total and report.steps_done > report.steps_total:
+        reason = f"The whole training has {report.steps_total:,} steps."
+        return [Refused("steps_done", report.steps_done, reason, spoils_times=True)]
+    return []
+
+
+def _limits(attempt: Attempt, measured: dict[str, float]) -> list[tuple[str, float, str]]:
+    """Of the memory measurements, the most that there is on the attempt's nodes; 0 where that is not known."""
+    names = [name for name in ("gpu_memory_bytes", "peak_memory_bytes") if name in measured]
+    if not names:
+        return []
+    nodes = Node.objects.filter(name__in=[a.node for a in attempt.allocations.all()])
+    found = nodes.aggregate(least=Min("gpu_memory_bytes"), gpu=Max("gpu_memory_bytes"), node=Max("memory_bytes"))
+    of_gpu = float(found["gpu"] or 0) if found["least"] else 0.0
+    most = {"gpu_memory_bytes": (of_gpu, "The GPU"), "peak_memory_bytes": (float(found["node"] or 0), "The node")}
+    return [(name, *most[name]) for name in names]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pod reports and cannot be true is named on the job's page, and nothing is decided from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from mlhub.clusters.models import Node, Rack
+from mlhub.jobs.models import Attempt, Job
+from mlhub.metrics.models import MetricPoint, SpeedSample
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import job
+from tests.metrics.test_ingest import metric, opened, post, progress
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    Rack.objects.create(name="r0", uplink_bps=1e10)
+    Node.objects.create(
+        name="n0", rack_id="r0", gpu_type="V100", n_slots=2, cpus=8, memory_bytes=2**33, nic_bps=1e10,
+        is_ready=True, is_schedulable=True, observed_at=timezone.now(), gpu_memory_bytes=2**34,
+    )  # fmt: skip
+    return make_cast()
+
+
+@pytest.fixture
+def attempt(cast: Cast) -> Attempt:
+    return opened(job(cast.project_a, cast.bob))
+
+
+def shown(cast: Cast, of: Job) -> dict[str, dict[str, Any]]:
+    answer = cast.client(cast.bob).get(f"/api/v1/jobs/{of.id}/speed").json()
+    return {row["field"]: row for row in answer["refused"]}
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "field"),
+    [
+        ({"step_s": -0.1}, "step_s"),
+        ({"step_s": 1e9, "compute_s": 1e9, "sync_s": 0}, "step_s"),
+        ({"step_s": 1e-12, "compute_s": 1e-12, "sync_s": 0}, "step_s"),
+        ({"compute_s": -5.0}, "compute_s"),
+        ({"sync_s": 100.0}, "step_s"),
+        ({"steps_done": 5000}, "steps_done"),
+    ],
+)
+def test_times_and_steps_that_cannot_be_teach_nothing(
+    attempt: Attempt, cast: Cast, nonsense: dict[str, Any], field: str
+) -> None:
+    post(attempt, 0, progress(10), progress(30), progress(50))
+    assert post(attempt, 3, progress(70) | nonsense, progress(70) | nonsense).status_code == 200
+    (row,) = shown(cast, attempt.job).values()
+    assert (row["field"], row["n"], row["attempt_number"]) == (field, 2, 1)
+    sample = SpeedSample.objects.get()
+    assert (sample.n_steps, sample.step_s) == (40, pytest.approx(0.1))
+    attempt.job.refresh_from_db()
+    assert attempt.job.step_s == pytest.approx(0.1)
+    assert attempt.job.steps_done <= 70
+
+
+@pytest.mark.parametrize(
+    ("measured", "field"),
+    [
+        ({"gpu_memory_bytes": 2.0**35}, "gpu_memory_bytes"),
+        ({"peak_memory_bytes": 2.0**34}, "peak_memory_bytes"),
+        ({"noise_scale": 0.0}, "noise_scale"),
+        ({"noise_scale": 1e300}, "noise_scale"),
+    ],
+)
+def test_a_measurement_beyond_the_hardware_is_left_out_and_the_others_count(
+    attempt: Attempt, cast: Cast, measured: dict[str, float], field: str
+) -> None:
+    values = {"gpu_utilisation": 0.5, **measured}
+    assert post(attempt, 0, *(progress(n) | {"measured": values} for n in (10, 30, 50))).status_code == 200
+    assert list(shown(cast, attempt.job)) == [field]
+    sample = SpeedSample.objects.get()
+    assert (sample.n_steps, sample.measured) == (40, {"gpu_utilisation": 0.5})
+
+
+def test_a_clock_that_is_ahead_gives_points_of_now(attempt: Attempt) -> None:
+    before = timezone.now()
+    assert post(attempt, 0, metric(1, loss=1.0) | {"at": 4e9}).status_code == 200
+    assert before <= MetricPoint.objects.get().at <= timezone.now()
