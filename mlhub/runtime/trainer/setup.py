@@ -14,6 +14,7 @@ from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract, load_contract
@@ -50,6 +51,7 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
     seed = spec.seed + strategy.member
     torch.manual_seed(seed)
     values = contract.settings(spec.hyperparameters, data.facts)
+    make_current(strategy.device())
     model = contract.build_model(values).to(strategy.device())
     optimizer = contract.build_optimizer(model, values)
     checkpoint = _load_weights(pod, model)
