@@ -27,6 +27,7 @@ class Node(models.Model):
     observed_at = models.DateTimeField()
     max_jobs_per_gpu = models.PositiveIntegerField(default=1)
     sharing = models.TextField(blank=True)
+    gpus = models.JSONField(default=list)  # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
 
 
 class SandboxReport(models.Model):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 import structlog
@@ -91,4 +92,5 @@ def _row(node: NodeStatus, now: datetime) -> Node:
         observed_at=now,
         max_jobs_per_gpu=node.max_jobs_per_gpu,
         sharing=node.sharing,
+        gpus=[asdict(gpu) for gpu in node.gpus],
     )

@@ -37,7 +37,7 @@ class GradientCopies:
         target: of its shape, in main memory.
         """
         self._source, self._target = source, target
-        self.stream = torch.cuda.Stream(source.device) if source.is_cuda else None
+        self.stream = torch.cuda.Stream(source.device) if source.is_cuda else None  # type: ignore[no-untyped-call]
         self.stretches = stretches_of([p.numel() for p in parameters])
         self.n_early = 0  # stretches of this step that were copied before finish()
         self._left, self._is_copied = [0] * len(self.stretches), [False] * len(self.stretches)
@@ -128,7 +128,7 @@ class Staging:
         target = self.device_weights if into is None else into
         target.copy_(self.weights, non_blocking=target.is_cuda)
         if target.is_cuda:
-            self._loaded = torch.cuda.Event()
+            self._loaded = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self._loaded.record(torch.cuda.current_stream(target.device))
 
     def stream_from_here(self) -> AbstractContextManager[object]:
@@ -141,18 +141,18 @@ class Staging:
     def close(self) -> None:
         """Unpins memory before it is unmapped."""
         for vector in self._pinned:
-            torch.cuda.cudart().cudaHostUnregister(vector.data_ptr())
+            torch.cuda.cudart().cudaHostUnregister(vector.data_ptr())  # type: ignore[no-untyped-call]
         self._pinned = []
 
 
 class _SideStream(AbstractContextManager[None]):
     def __init__(self, device: torch.device) -> None:
-        self._stream = torch.cuda.Stream(device)
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._stream.wait_stream(torch.cuda.current_stream(device))
         self._context = torch.cuda.stream(self._stream)
 
     def __enter__(self) -> None:
-        self._context.__enter__()
+        self._context.__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: object) -> None:
         self._stream.synchronize()
@@ -177,4 +177,5 @@ def _pin(vector: Tensor) -> bool:
     """Pins memory that torch did not allocate. False where the driver refuses; copies are slower then."""
     if not vector.numel():
         return False
-    return int(torch.cuda.cudart().cudaHostRegister(vector.data_ptr(), vector.nbytes, 0)) == 0
+    runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+    return int(runtime.cudaHostRegister(vector.data_ptr(), vector.nbytes, 0)) == 0
