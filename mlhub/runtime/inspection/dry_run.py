@@ -28,6 +28,7 @@ from mlhub.wire.launch import PodSpec, SyncMode
 
 SMALL, LARGE = 4, 32  # examples; two sizes separate the cost of an example from the cost of a step
 N_REPEATS = 3
+NOT_COMPILED = ("pipeline", "tensor", "hybrid", "fully_sharded", "sparse_rows", "sufficient_factor_broadcasting")
 
 
 def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
@@ -48,6 +49,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             field="hyperparameters.precision",
             remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
         )
+    _check_compile(loop, strategy)
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
@@ -55,6 +57,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         evaluation_fraction=training.evaluation_fraction,
     )
     augmentation.check(loop.augment, data.facts.get("input_shape", ()))
+    _check_memory_format(loop, data)
     schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
     if training.batch_size > len(data.train):
         raise BadInputError(
@@ -97,6 +100,25 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         "strategy": strategy.name,
         "workers_possible": possible_workers(strategy, model, optimizer),
     }
+
+
+def _check_compile(loop: Settings, strategy: StrategySpec) -> None:
+    if loop.compile and strategy.name in NOT_COMPILED:
+        raise BadInputError(
+            f"The strategy {strategy.name} calls parts of the model, which torch.compile does not see.",
+            field="hyperparameters.compile",
+            remedy="Leave compile out, or choose the strategy all_reduce.",
+        )
+
+
+def _check_memory_format(loop: Settings, data: Split) -> None:
+    shape = list(data.facts.get("input_shape", ()))
+    if loop.memory_format == "channels_last" and len(shape) != 3:
+        raise BadInputError(
+            f"channels_last is a memory format of images, and an example has the shape {shape}.",
+            field="hyperparameters.memory_format",
+            remedy="Leave memory_format out.",
+        )
 
 
 def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, target: str | None) -> list[str]:

@@ -21,6 +21,7 @@ from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract
 from mlhub.runtime.model.hyperparameters import Settings
 from mlhub.runtime.strategies.protocol import Batch, Strategy
+from mlhub.runtime.trainer.acceleration import in_format
 
 AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -90,6 +91,7 @@ class BatchSource:
         """Inputs and targets of each micro-batch, on the device and preprocessed."""
         for inputs, targets in self._prefetcher.get(batch):
             prepared = self._contract.preprocess(inputs.to(self._device, non_blocking=True))
+            prepared = in_format(prepared, self._source.settings)
             moved = targets.to(self._device, non_blocking=True)
             self._heartbeat.record("compute")
             yield prepared, moved

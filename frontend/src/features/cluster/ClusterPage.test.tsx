@@ -73,9 +73,9 @@ describe("The cluster's page", () => {
     );
     renderPage("/cluster");
     const first = await screen.findByRole("listitem", { name: "GPU 0" });
-    expect(first).toHaveTextContent("Free62 % · 8.0 GiB of 80.0 GiB · 61 °C");
+    expect(first).toHaveTextContent("Free62 % · 8 GiB of 80 GiB · 61 °C");
     const second = screen.getByRole("listitem", { name: "GPU 1" });
-    expect(second).toHaveTextContent("Unavailable8.0 GiB of 80.0 GiB · 61 °C");
+    expect(second).toHaveTextContent("Unavailable8 GiB of 80 GiB · 61 °C");
     expect(second).toHaveTextContent(problem);
   });
 
