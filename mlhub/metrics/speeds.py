@@ -36,8 +36,8 @@ def as_gang(attempt: Attempt, report: ProgressReport) -> ProgressReport:
 def learn(attempt: Attempt, report: ProgressReport) -> None:
     """Takes a progress report into the attempt's mean. The first interval warms up caches and counts for nothing."""
     n_new = report.steps_done - attempt.last_step
-    if report.step_s <= 0 or n_new <= 0:
-        return
+    if report.step_s <= 0 or n_new <= 0 or report.batch_size != attempt.job.batch_size:
+        return  # the speed model's step is of the declared batch
     sample = SpeedSample.objects.filter(attempt=attempt).first()
     if sample is None:
         SpeedSample.objects.create(attempt=attempt, n_steps=0, updated_at=timezone.now(), **_shape(attempt, report))

@@ -289,6 +289,7 @@ def _environment(
         names.SECRET_PATH: str(folder.path / "secret"),
         names.WORK_DIR: str(folder.path / "work"),
         names.CACHE_DIR: str(folder.path.parents[2] / "cache"),
+        names.MEMORY_BYTES: str(pod.resources.memory_bytes),
         names.ROLE: pod.role,
         names.INDEX: str(pod.index),
         names.ATTEMPT_ID: spec.attempt_id,

@@ -50,6 +50,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
         )
     _check_compile(loop, strategy)
+    _check_batch_range(loop, strategy, training.batch_size)
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
@@ -111,6 +112,23 @@ def _check_compile(loop: Settings, strategy: StrategySpec) -> None:
         )
 
 
+def _check_batch_range(loop: Settings, strategy: StrategySpec, batch_size: int) -> None:
+    if loop.max_batch_size is None:
+        return
+    if strategy.name not in ("auto", "all_reduce"):
+        raise BadInputError(
+            f"The strategy {strategy.name} keeps its batch.",
+            field="hyperparameters.max_batch_size",
+            remedy="Leave max_batch_size out, or choose the strategy all_reduce.",
+        )
+    if loop.max_batch_size < batch_size:
+        raise BadInputError(
+            f"max_batch_size {loop.max_batch_size} is below the batch size {batch_size}.",
+            field="hyperparameters.max_batch_size",
+            remedy="Give at least batch_size, from which the batch grows.",
+        )
+
+
 def _check_memory_format(loop: Settings, data: Split) -> None:
     shape = list(data.facts.get("input_shape", ()))
     if loop.memory_format == "channels_last" and len(shape) != 3:
@@ -162,9 +180,10 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
 
 
 def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
-    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses: where MLHub may choose,
-    it then chooses all-reduce."""
-    return (loop.clip_norm is None and loop.precision != "float16") or strategy.mode is SyncMode.PARAMETER_SERVER
+    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses or grows batches: where
+    MLHub may choose, it then chooses all-reduce."""
+    is_same = loop.clip_norm is None and loop.precision != "float16" and loop.max_batch_size is None
+    return is_same or strategy.mode is SyncMode.PARAMETER_SERVER
 
 
 def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:

@@ -59,18 +59,18 @@ def in_format(inputs: Any, settings: Settings) -> Any:
 def _compile(model: nn.Module) -> None:
     """Compiles the calls of a model in place, so that its type and the names of its state stay.
 
-    Module.compile() does nothing for modules of torch's own, such as Sequential, since Dynamo starts in no file of torch;
-    it starts in this function.
+    Module.compile() does nothing for modules of torch itself, such as Sequential: Dynamo starts in no file of torch,
+    but in this function.
     """
 
     def call(*arguments: Any, **named: Any) -> Any:
-        return model._call_impl(*arguments, **named)  # type: ignore[operator]
+        return model._call_impl(*arguments, **named)  # type: ignore[no-untyped-call]
 
-    model._compiled_call_impl = torch.compile(call)  # type: ignore[assignment]
+    model._compiled_call_impl = torch.compile(call)
 
 
 def _has_bfloat16() -> bool:
-    return torch.cuda.is_bf16_supported(including_emulation=False)
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
 
 
 def _compiler() -> str | None:
