@@ -123,6 +123,10 @@ fuzz: setup  ## Corrupt what pods and clusters write, a round after each (EXAMPL
 bench-training: setup  ## What the training runtime costs; writes benchmarks/results/training.md (QUICK=1)
 	@OMP_NUM_THREADS=1 python -m benchmarks.training $(if $(QUICK),--quick) $(ARGS)
 
+.PHONY: bench-gpu
+bench-gpu: setup  ## All-reduce and a parameter server on a GPU against plain torch; writes benchmarks/results/gpu.md
+	@python -m benchmarks.gpu
+
 .PHONY: bench-properties bench-scheduling-cost
 bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 of them a property (POLICIES="drf fair")
 	@PROPERTY_EXAMPLES=$(or $(EXAMPLES),10000) PROPERTY_POLICIES="$(POLICIES)" python -m pytest --timeout=0 tests/scheduler/test_properties.py

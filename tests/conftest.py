@@ -26,6 +26,15 @@ def pytest_configure() -> None:
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without NVIDIA's driver the tests marked `gpu` are no part of the suite; collecting them by name lists them."""
+    if Path("/dev/nvidiactl").exists() or config.option.collectonly:
+        return
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    items[:] = [item for item in items if item not in on_gpu]
+    config.hook.pytest_deselected(items=on_gpu)
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """DATABASE_URL and REDIS_URL of servers that live as long as the test session; given ones are used when set."""

@@ -63,11 +63,30 @@ class AttemptStatus:
 
 
 @dataclass(frozen=True)
+class GpuStatus:
+    """One GPU of a node as its driver shows it. memory_bytes, used_bytes: of its memory.
+
+    utilisation: the fraction of the last moments in which a kernel ran; temperature_c: degrees Celsius; None: the
+    driver does not say. problem: why no job may start on it; "" = none.
+    """
+
+    index: int
+    uuid: str
+    name: str
+    memory_bytes: int
+    used_bytes: int
+    utilisation: float | None = None
+    temperature_c: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class NodeStatus:
     """One node as it is now. NIC and uplink in bits per second; slots are GPU indices 0..n_slots-1.
 
     max_jobs_per_gpu: so many jobs may hold a slot at once; 1 = none is shared. shares_within_project: only jobs of one
-    project may hold it together. gpu_memory_bytes: of one GPU; 0 = not known. sharing: the same for people.
+    project may hold it together. gpu_memory_bytes: of one GPU; 0 = not known. sharing: the same for people. gpus: by
+    their driver, where the backend can ask it.
     """
 
     name: str
@@ -86,15 +105,17 @@ class NodeStatus:
     gpu_memory_bytes: int = 0
     shares_within_project: bool = False
     sharing: str = ""
+    gpus: tuple[GpuStatus, ...] = ()
 
 
 class ItemKind(StrEnum):
     """What kind of thing was quarantined. name of a QuarantinedItem: the id of a gang, attempt, job or project, or
-    of the owner of a quota, the name of a node or pod, or the name of a step of the round."""
+    of the owner of a quota, the name of a node or pod, a GPU ("node-1/0"), or a step of the round."""
 
     GANG = "gang"
     POD = "pod"
     NODE = "node"
+    GPU = "gpu"
     ATTEMPT = "attempt"
     JOB = "job"
     PROJECT = "project"

@@ -28,6 +28,7 @@ class Node(models.Model):
     max_jobs_per_gpu = models.PositiveIntegerField(default=1)
     sharing = models.TextField(blank=True)
     gpu_memory_bytes = models.PositiveBigIntegerField(default=0)  # of one GPU; 0 = not known
+    gpus = models.JSONField(default=list)  # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
 
 
 class SandboxReport(models.Model):

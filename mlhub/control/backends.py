@@ -10,16 +10,29 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub._installation import default_cluster_file
+from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster, workstation
+from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
+from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.protocol import Backend
 from mlhub.control.enclosures import enclose
 from mlhub.tenants.models import Quota
 
 
 def _local() -> Backend:
-    cluster = read_cluster(settings.CLUSTER_FILE)
+    driver = None if settings.GPUS == "none" else nvml_driver()
+    cluster = _local_cluster(driver)
+    gpus = LocalGpus(settings.MLHUB_HOME, driver, cluster.gpus) if driver is not None and cluster.gpus else None
     enclosed = partial(enclose, is_network_open=settings.POD_NETWORK == "host")
-    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclosed)
+    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclosed, gpus=gpus)
+
+
+def _local_cluster(driver: GpuDriver | None) -> LocalCluster:
+    """The cluster file that was given; where there is none, this machine's GPUs, else the default virtual cluster."""
+    readings = driver.read() if driver is not None else ()
+    if readings and default_cluster_file() == settings.CLUSTER_FILE:
+        return workstation(readings, jobs_per_gpu=settings.JOBS_PER_GPU)
+    return read_cluster(settings.CLUSTER_FILE, readings)
 
 
 def _kubernetes() -> Backend:

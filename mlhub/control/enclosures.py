@@ -19,12 +19,13 @@ def enclose(
     folder: Path,
     *,
     has_node_network: bool,
+    devices: Sequence[str] = (),
     is_network_open: bool = False,
 ) -> tuple[list[str], dict[str, str]]:
     """The command and the environment that start a pod in the sandbox. folder: the pod's own.
 
     has_node_network: its node has a network of its own, where it meets the gang's other pods. is_network_open: it may
-    use the host's network. Raises OSError.
+    use the host's network. devices: files of its GPUs. Raises OSError.
     """
     tenant = spec.labels.get("project_id") or spec.job_id
     cache = Path(environment[names.CACHE_DIR]) / tenant  # what one project prepared, no other one trusts
@@ -45,6 +46,7 @@ def enclose(
         readable=files,
         writable=writable,
         tenant=tenant,
+        devices=devices,
         ingest=None if has_node_network or is_network_open else _only_way_out(spec),
     )
     return command, variables

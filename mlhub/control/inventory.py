@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 import structlog
@@ -92,4 +93,5 @@ def _row(node: NodeStatus, now: datetime) -> Node:
         max_jobs_per_gpu=node.max_jobs_per_gpu,
         sharing=node.sharing,
         gpu_memory_bytes=node.gpu_memory_bytes,
+        gpus=[asdict(gpu) for gpu in node.gpus],
     )

@@ -31,6 +31,7 @@ REMEDIES: Mapping[ItemKind, str] = {
     ItemKind.GANG: "Its job is started again. If the same job damages its files again, cancel it and look at its code.",
     ItemKind.POD: "Delete the pod if no job needs it; what created or changed it outside MLHub will do so again.",
     ItemKind.NODE: "Correct what the node reports of itself (name, labels, capacities); until then it is not used.",
+    ItemKind.GPU: "Look with nvidia-smi at what holds it, and end that; it is offered again as soon as it is free.",
     ItemKind.ATTEMPT: _ATTEMPT,
     ItemKind.JOB: _JOB,
     ItemKind.PROJECT: "Look at the log of the control loop for the traceback.",

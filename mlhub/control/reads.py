@@ -83,6 +83,7 @@ def _maintenance(closed: Maintenance | None) -> dict[str, Any] | None:
 def _node(
     node: Node, taken: Mapping[int, list[dict[str, Any]]], servers: list[dict[str, Any]], *, closed: Maintenance | None
 ) -> dict[str, Any]:
+    gpus = {gpu["index"]: gpu for gpu in node.gpus}
     return {
         "maintenance": _maintenance(closed),
         "name": node.name,
@@ -97,11 +98,11 @@ def _node(
         "observed_at": node.observed_at,
         "max_jobs_per_gpu": node.max_jobs_per_gpu,
         "sharing": node.sharing,
-        "slots": [_slot(i, taken.get(i, [])) for i in range(node.n_slots)],
+        "slots": [_slot(i, taken.get(i, []), gpus.get(i)) for i in range(node.n_slots)],
         "servers": servers,
     }
 
 
-def _slot(index: int, jobs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The job that came first, and those that share the slot with it."""
-    return {"index": index, "job": jobs[0] if jobs else None, "colocated": list(jobs[1:])}
+def _slot(index: int, jobs: Sequence[dict[str, Any]], gpu: dict[str, Any] | None) -> dict[str, Any]:
+    """The job that came first, and those that share the slot with it; and the GPU as its driver shows it."""
+    return {"index": index, "job": jobs[0] if jobs else None, "colocated": list(jobs[1:]), "gpu": gpu}

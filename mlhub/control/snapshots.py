@@ -169,6 +169,7 @@ def _node(node: NodeStatus, *, is_closed: bool) -> NodeSnapshot:
         is_schedulable=node.is_schedulable and node.is_ready and not is_closed,
         max_jobs_per_gpu=node.max_jobs_per_gpu,
         gpu_memory_bytes=node.gpu_memory_bytes,
+        unusable_gpus=tuple(gpu.index for gpu in node.gpus if gpu.problem),
     )
 
 

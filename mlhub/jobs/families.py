@@ -18,7 +18,7 @@ from mlhub.jobs.models import Job, JobKind
 WITHOUT_EFFECT_ON_STEPS = frozenset({
     "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from", "final_learning_rate",
     "lr", "wd", "betas", "eps", "gamma", "dropout", "label_smoothing", "seed",
-    "patience", "stop_at_target", "evaluate_first", "evaluate_only", "l1",
+    "patience", "stop_at_target", "evaluate_first", "evaluate_only", "l1", "max_batch_size", "learning_rate_scaling",
 })  # fmt: skip
 
 

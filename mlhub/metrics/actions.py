@@ -16,6 +16,7 @@ from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
+from mlhub.metrics.batch_changes import record_batch_change
 from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
 from mlhub.metrics.plausibility import TIMES
@@ -181,6 +182,9 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                 record_stall(attempt, report, worker=pod.index)
             case PhaseReport(phase="server_returned") if pod.role == "server":
                 record_server_return(attempt, report, server=pod.index)
+            case PhaseReport(phase="batch_changed"):
+                if pod.speaks_for_gang:
+                    record_batch_change(attempt, report)
             case PhaseReport():
                 if pod.speaks_for_gang:
                     _store_phase(attempt, report)

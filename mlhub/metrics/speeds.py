@@ -48,7 +48,8 @@ def learn(attempt: Attempt, report: ProgressReport) -> set[str]:
     measured, refused = sound_measurements(attempt, report)
     record_refused(attempt, refused)
     is_sound = not any(problem.spoils_times for problem in refused)
-    if is_sound and report.steps_done > attempt.last_step and report.step_s > 0:
+    is_declared_batch = report.batch_size == attempt.job.batch_size  # the speed model's step is of that batch
+    if is_sound and is_declared_batch and report.steps_done > attempt.last_step and report.step_s > 0:
         _learn_times(attempt, report, measured)
     return {problem.field for problem in refused}
 

@@ -245,6 +245,13 @@ ALLOW_WEAK_SANDBOX = env.bool("MLHUB_ALLOW_WEAK_SANDBOX", default=False)
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
+# auto = GPUs of this machine, where its driver shows some and no cluster file was given, are the local backend's node
+GPUS = env.str("MLHUB_GPUS", default="auto")
+if GPUS not in ("auto", "none"):
+    raise ImproperlyConfigured(f"MLHUB_GPUS is {GPUS!r}; known: auto, none.")
+JOBS_PER_GPU = env.int("MLHUB_JOBS_PER_GPU", default=1)
+if JOBS_PER_GPU < 1:
+    raise ImproperlyConfigured(f"MLHUB_JOBS_PER_GPU is {JOBS_PER_GPU}; give 1 (no GPU is shared) or more.")
 # pods of the local backend: gang = they reach each other and the ingest API; host = all that this machine reaches
 POD_NETWORK = env.str("MLHUB_POD_NETWORK", default="gang")
 if POD_NETWORK not in ("gang", "host"):

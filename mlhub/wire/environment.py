@@ -15,9 +15,12 @@ ATTEMPT_ID = "MLHUB_ATTEMPT_ID"
 JOB_ID = "MLHUB_JOB_ID"
 SERVER_ADDRESSES = "MLHUB_SERVER_ADDRESSES"  # comma-separated host:port, one a shard
 
+MEMORY_BYTES = "MLHUB_MEMORY_BYTES"  # what the pod may take, where its control group does not say so
+CUDA_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"  # of the local backend's pods: their GPUs by UUID; "" hides all
+
 # What a torchrun-style script expects; set for workers only.
 RANK = "RANK"
-LOCAL_RANK = "LOCAL_RANK"
+LOCAL_RANK = "LOCAL_RANK"  # the number of the pod's own GPU among those that it sees
 WORLD_SIZE = "WORLD_SIZE"
 MASTER_ADDR = "MASTER_ADDR"
 MASTER_PORT = "MASTER_PORT"

@@ -100,6 +100,8 @@ class PhaseReport:
 
     stalled and moving: a worker's, reported by its launcher: it has made no step since `step` for `still_s` seconds,
     `doing` "input", "compute" or "sync" (waiting for others); and it goes on.
+    batch_changed: from step `step` on a step has `batch_size` examples instead of `was`, and with it a
+    `learning_rate_factor` and a `reason`.
     server_returned: a parameter server's, which died by `signal` and was replaced alone, `away_s` seconds later; of its
     shard the last `updates_lost` versions are gone, of `lost_s` seconds. returns: how often that has happened.
     """

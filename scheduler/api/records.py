@@ -106,7 +106,7 @@ def snapshot_from_json(value: Mapping[str, Any]) -> ClusterSnapshot:
             now_s=value["now_s"],
             seed=value["seed"],
             round_number=value["round_number"],
-            nodes=tuple(NodeSnapshot(**{**node, "nic_bps": _bandwidth(node["nic_bps"])}) for node in value["nodes"]),
+            nodes=tuple(_node_from_json(node) for node in value["nodes"]),
             racks=tuple(RackSnapshot(rack["name"], _bandwidth(rack["uplink_bps"])) for rack in value["racks"]),
             tenants=tuple(_tenant_from_json(tenant) for tenant in value["tenants"]),
             jobs=_jobs_from_json(value),
@@ -170,6 +170,12 @@ def _jobs_to_json(jobs: Sequence[JobSnapshot]) -> dict[str, Any]:
             known.append(number)
         written.append(_job_to_json(job, observations=number))
     return {"observations": [[_observation_to_json(o) for o in each] for each in lists], "jobs": written}
+
+
+def _node_from_json(value: Mapping[str, Any]) -> NodeSnapshot:
+    """unusable_gpus is absent from records of earlier versions."""
+    unusable = tuple(value.get("unusable_gpus", ()))
+    return NodeSnapshot(**{**value, "nic_bps": _bandwidth(value["nic_bps"]), "unusable_gpus": unusable})
 
 
 def _jobs_from_json(value: Mapping[str, Any]) -> tuple[JobSnapshot, ...]:

@@ -19,7 +19,7 @@ class NodeSnapshot:
     """A machine. GPUs of a node are alike and numbered from 0; a node that is not schedulable keeps what runs on it.
 
     max_jobs_per_gpu: so many jobs may hold the same GPU at once; 1 = none is shared. gpu_memory_bytes: of one GPU; 0 =
-    not known, then only measurements tell which jobs can be co-located.
+    not known, then only measurements tell which jobs can be co-located. unusable_gpus: no job may start on these.
     """
 
     name: str
@@ -32,3 +32,4 @@ class NodeSnapshot:
     is_schedulable: bool = True
     max_jobs_per_gpu: int = 1
     gpu_memory_bytes: int = 0
+    unusable_gpus: tuple[int, ...] = ()

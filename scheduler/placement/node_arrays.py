@@ -17,7 +17,7 @@ from scheduler.api.topology import NodeSnapshot
 class NodeArrays:
     """Holds the nodes of a cluster as arrays. node_N: the nodes. nodes, place: a node and its index by name.
 
-    rank_N: by name. rack_N: index into racks. whole: the GPUs of each node, by name. most_gpus: of one node.
+    rank_N: by name. rack_N: index into racks. whole: the usable GPUs of each node, by name. most_gpus: of one node.
     """
 
     def __init__(self, nodes: tuple[NodeSnapshot, ...]) -> None:
@@ -30,11 +30,13 @@ class NodeArrays:
         number = {name: i for i, name in enumerate(self.racks)}
         self.rack_N = np.array([number[node.rack] for node in nodes], dtype=np.int64)
         self.types = tuple(sorted({node.gpu_type for node in nodes}))
-        self.n_gpus_N = np.array([node.n_gpus for node in nodes], dtype=np.int64)
+        self.whole: dict[str, frozenset[int]] = {
+            node.name: _first(node.n_gpus).difference(node.unusable_gpus) for node in nodes
+        }
+        self.n_gpus_N = np.array([len(self.whole[node.name]) for node in nodes], dtype=np.int64)
         self.cpus_N = np.array([node.cpus for node in nodes], dtype=np.float64)
         self.memory_bytes_N = np.array([node.memory_bytes for node in nodes], dtype=np.int64)
         self.is_open_N = np.array([node.is_schedulable for node in nodes], dtype=np.bool_)
-        self.whole: dict[str, frozenset[int]] = {node.name: _first(node.n_gpus) for node in nodes}
         self.most_gpus = int(self.n_gpus_N.max(initial=0))
         kind_N = np.array([self.types.index(node.gpu_type) for node in nodes], dtype=np.int64)
         self._open_of = {t: np.flatnonzero(self.is_open_N & (kind_N == i)) for i, t in enumerate(self.types)}

@@ -1856,6 +1856,27 @@ export interface components {
          * @enum {string}
          */
         FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
+        /** @description A GPU as its driver showed it when the node was observed last. */
+        Gpu: {
+            /** @description The GPU's name by its driver. */
+            name: string;
+            /** @description Its memory in bytes. */
+            memory_bytes: number;
+            /** @description How much of it is in use, by whatever program. */
+            used_bytes: number;
+            /**
+             * Format: double
+             * @description The fraction of the last moments in which it computed; null: not known.
+             */
+            utilisation: number | null;
+            /**
+             * Format: double
+             * @description Degrees Celsius; null: not known.
+             */
+            temperature_c: number | null;
+            /** @description Why no job may start on it, such as what an ended one left there; empty: one may. */
+            problem: string;
+        };
         /** @description How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do. */
         Insight: {
             /** @description How well forecasts matched, by the moment at which they were made. */
@@ -1926,6 +1947,7 @@ export interface components {
          * @description * `gang` - gang
          *     * `pod` - pod
          *     * `node` - node
+         *     * `gpu` - gpu
          *     * `attempt` - attempt
          *     * `job` - job
          *     * `project` - project
@@ -1933,7 +1955,7 @@ export interface components {
          *     * `step` - step
          * @enum {string}
          */
-        ItemKind: "gang" | "pod" | "node" | "attempt" | "job" | "project" | "quota" | "step";
+        ItemKind: "gang" | "pod" | "node" | "gpu" | "attempt" | "job" | "project" | "quota" | "step";
         /** @description As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end. */
         Job: {
             /**
@@ -3601,6 +3623,7 @@ export interface components {
              *     * `gang` - gang
              *     * `pod` - pod
              *     * `node` - node
+             *     * `gpu` - gpu
              *     * `attempt` - attempt
              *     * `job` - job
              *     * `project` - project
@@ -4506,6 +4529,8 @@ export interface components {
             job: components["schemas"]["SlotJob"] | null;
             /** @description Jobs that share the GPU with that one. */
             colocated: components["schemas"]["SlotJob"][];
+            /** @description The GPU itself; null where the platform cannot ask its driver. */
+            gpu: components["schemas"]["Gpu"] | null;
         };
         /** @description All fields are null for another organisation's job. */
         SlotJob: {

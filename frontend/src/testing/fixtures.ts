@@ -367,8 +367,8 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
             sharing: "",
             maintenance: null,
             slots: [
-              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME }, colocated: [] },
-              { index: 1, job: null, colocated: [] },
+              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME }, colocated: [], gpu: null },
+              { index: 1, job: null, colocated: [], gpu: null },
             ],
             servers: [],
           },

@@ -21,6 +21,7 @@ from mlhub.backends.local import shim as shim_module
 from mlhub.backends.local.cluster import LocalCluster
 from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_json, start_time, write_json
 from mlhub.backends.local.gangs import gang_status
+from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.quarantine import DAMAGES, DamagedGangs, end_processes
 from mlhub.backends.protocol import (
     AttemptStatus,
@@ -44,7 +45,8 @@ ORPHAN_STOP_GRACE_S = 10.0
 class Enclose(Protocol):
     """Puts a pod into a sandbox: returns the command and the environment to start in place of the pod's own.
 
-    folder: the pod's. has_node_network: its node is a network namespace of the cluster's administrator. Raises OSError.
+    folder: the pod's. has_node_network: its node is a network namespace of the cluster's administrator. devices: files
+    of its GPUs, which it may open. Raises OSError.
     """
 
     def __call__(
@@ -55,13 +57,14 @@ class Enclose(Protocol):
         folder: Path,
         *,
         has_node_network: bool,
+        devices: Sequence[str],
     ) -> tuple[list[str], dict[str, str]]: ...
 
 
 class LocalBackend:
     """home: where gangs' folders lie. argv: what a pod runs. lifeline: see docs/decisions/lifeline.md; "" = none.
 
-    enclose: None starts pods with all rights of this process.
+    enclose: None starts pods with all rights of this process. gpus: None = no node has any, and pods see none.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class LocalBackend:
         lifeline: str = "",
         lifeline_grace_s: float = LIFELINE_GRACE_S,
         enclose: Enclose | None = None,
+        gpus: LocalGpus | None = None,
     ) -> None:
         self.home = home
         self.cluster = cluster
@@ -80,6 +84,7 @@ class LocalBackend:
         self.lifeline = lifeline
         self.lifeline_grace_s = lifeline_grace_s
         self.enclose = enclose
+        self.gpus = gpus
         self._damaged = DamagedGangs()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
@@ -89,6 +94,8 @@ class LocalBackend:
         if gang.launched.exists():
             return
         self._check(spec)
+        if self.gpus is not None and (problem := self.gpus.reserve(spec, self._gangs())):
+            raise BackendUnavailableError(problem)
         self._remove(gang)  # half a launch that was interrupted
         gang.path.mkdir(mode=0o700)
         try:
@@ -137,12 +144,16 @@ class LocalBackend:
 
     def observe(self) -> Sequence[AttemptStatus]:
         self._damaged.begin_observation()
-        return [self._observed(GangFolder(path)) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
+        return [self._observed(gang) for gang in self._gangs()]
 
     def inventory(self) -> Sequence[NodeStatus]:
+        nodes: Sequence[NodeStatus] = self.cluster.nodes
+        if self.gpus is not None:
+            gangs = self._gangs()
+            nodes = [self.gpus.status(node, gangs) for node in nodes]
         return [
             replace(node, is_ready=False, message="The node is down.") if self._down_file(node.name).exists() else node
-            for node in self.cluster.nodes
+            for node in nodes
         ]
 
     def logs(
@@ -165,7 +176,10 @@ class LocalBackend:
         """Does nothing: checkpoints are on the platform's own disk, where it deletes them itself."""
 
     def quarantined(self) -> tuple[QuarantinedItem, ...]:
-        return self._damaged.items()
+        return (*self._damaged.items(), *(self.gpus.quarantined() if self.gpus is not None else ()))
+
+    def _gangs(self) -> list[GangFolder]:
+        return [GangFolder(path) for path in sorted((self.home / "pods").iterdir()) if path.is_dir()]
 
     def _gang(self, attempt_id: AttemptId) -> GangFolder:
         return GangFolder(self.home / "pods" / attempt_id)
@@ -216,9 +230,15 @@ class LocalBackend:
             (folder.path / name).write_text(secret)
         place = self.cluster.place(pod.node)
         argv, environment = self.argv, _environment(folder, spec, pod, pod_spec, interface=place.interface)
+        environment[names.CUDA_VISIBLE_DEVICES] = "" if self.gpus is None else self.gpus.visible(pod.node, pod.slots)
         if self.enclose is not None:
             argv, environment = self.enclose(
-                spec, argv, environment, folder.path, has_node_network=bool(place.enter) or place.interface != "lo"
+                spec,
+                argv,
+                environment,
+                folder.path,
+                has_node_network=bool(place.enter) or place.interface != "lo",
+                devices=[] if self.gpus is None else self.gpus.device_files(pod.node, pod.slots),
             )
         write_json(
             folder.path / "pod.json",
@@ -269,6 +289,7 @@ def _environment(
         names.SECRET_PATH: str(folder.path / "secret"),
         names.WORK_DIR: str(folder.path / "work"),
         names.CACHE_DIR: str(folder.path.parents[2] / "cache"),
+        names.MEMORY_BYTES: str(pod.resources.memory_bytes),
         names.ROLE: pod.role,
         names.INDEX: str(pod.index),
         names.ATTEMPT_ID: spec.attempt_id,
@@ -278,7 +299,7 @@ def _environment(
     if pod.role is PodRole.WORKER:
         variables |= {
             names.RANK: str(pod.index),
-            names.LOCAL_RANK: "0",
+            names.LOCAL_RANK: "0",  # it sees its own GPUs only, as if it had a node of its own
             names.WORLD_SIZE: str(pod_spec.n_workers),
             names.MASTER_ADDR: host,
             names.MASTER_PORT: port,

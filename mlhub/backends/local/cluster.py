@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from mlhub.backends.local.gpu_driver import GpuReading
 from mlhub.backends.protocol import NodeStatus
 
+WORKSTATION = "workstation"  # the name of the node when no cluster file was given
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 _BYTES = {"mib": 2**20, "gib": 2**30, "tib": 2**40}
 _NODE_FIELDS = {"name", "gpu_type", "slots", "cpus", "memory", "nic", "labels", "address", "interface", "enter"}
+_NODE_FIELDS |= {"gpus", "jobs_per_gpu"}
 
 
 class ClusterFileError(ValueError):
@@ -36,10 +40,11 @@ class LocalPlace:
 
 @dataclass(frozen=True)
 class LocalCluster:
-    """places: of the nodes that are not plainly this machine."""
+    """places: of the nodes that are not plainly this machine. gpus: by node, the UUIDs of its GPUs by slot."""
 
     nodes: tuple[NodeStatus, ...]
     places: Mapping[str, LocalPlace] = field(default_factory=dict)
+    gpus: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def place(self, name: str) -> LocalPlace:
         return self.places.get(name, LocalPlace())
@@ -48,8 +53,8 @@ class LocalCluster:
         return next((n for n in self.nodes if n.name == name), None)
 
 
-def read_cluster(path: Path) -> LocalCluster:
-    """Raises ClusterFileError."""
+def read_cluster(path: Path, readings: Sequence[GpuReading] = ()) -> LocalCluster:
+    """Reads a cluster file. readings: the GPUs of this machine. Raises ClusterFileError."""
     try:
         raw = yaml.safe_load(path.read_text())
     except OSError as error:
@@ -61,35 +66,79 @@ def read_cluster(path: Path) -> LocalCluster:
     racks = raw.get("racks") if isinstance(raw, dict) else None
     if not isinstance(racks, list) or not racks:
         raise ClusterFileError(f"{path}: `racks` must be a list with at least one rack.")
-    found = [node for index, rack in enumerate(racks) for node in _rack(path, f"racks[{index}]", rack)]
-    nodes = [node for node, _ in found]
+    found = [node for index, rack in enumerate(racks) for node in _rack(path, f"racks[{index}]", rack, readings)]
+    nodes = [node for node, _, _ in found]
     names = [n.name for n in nodes]
     for name in names:
         if names.count(name) > 1:
             raise ClusterFileError(f"{path}: two nodes are called {name!r}; every node needs a name of its own.")
-    return LocalCluster(tuple(nodes), {node.name: place for node, place in found if place != LocalPlace()})
+    gpus = {node.name: uuids for node, _, uuids in found if uuids}
+    _check_gpus(path, gpus)
+    return LocalCluster(tuple(nodes), {node.name: place for node, place, _ in found if place != LocalPlace()}, gpus)
 
 
-def _rack(path: Path, place: str, raw: Any) -> list[tuple[NodeStatus, LocalPlace]]:
+def _rack(
+    path: Path, place: str, raw: Any, readings: Sequence[GpuReading]
+) -> list[tuple[NodeStatus, LocalPlace, tuple[str, ...]]]:
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
         raise ClusterFileError(f"{path}: {place}.name is missing; a rack needs name, uplink and nodes.")
     uplink_bps = _quantity(path, f"{place}.uplink", raw.get("uplink"), _BITS, "10Gbit")
     nodes = raw.get("nodes")
     if not isinstance(nodes, list) or not nodes:
         raise ClusterFileError(f"{path}: {place}.nodes must be a list with at least one node.")
-    return [
-        (_node(path, f"{place}.nodes[{i}]", n, raw["name"], uplink_bps), _place(path, f"{place}.nodes[{i}]", n))
-        for i, n in enumerate(nodes)
-    ]
+    found = []
+    for index, node in enumerate(nodes):
+        where = f"{place}.nodes[{index}]"
+        _check_node(path, where, node)
+        gpus = _gpus(path, where, node, readings)
+        found.append((_node(path, where, node, raw["name"], uplink_bps, gpus), _place(path, where, node), gpus))
+    return found
 
 
-def _node(path: Path, place: str, raw: Any, rack: str, uplink_bps: float) -> NodeStatus:
+def _check_node(path: Path, place: str, raw: Any) -> None:
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str) or not re.fullmatch(r"[\w.-]+", raw["name"]):
         raise ClusterFileError(f"{path}: {place}.name must be a word of letters, digits, '.', '_' and '-'.")
     unknown = set(raw) - _NODE_FIELDS
     if unknown:
         raise ClusterFileError(f"{path}: {place} has unknown fields {sorted(unknown)}; known: {sorted(_NODE_FIELDS)}.")
-    slots = raw.get("slots")
+
+
+def _gpus(path: Path, place: str, raw: dict[str, Any], readings: Sequence[GpuReading]) -> tuple[str, ...]:
+    """The UUIDs of the node's GPUs: "all" of this machine, or a list of UUIDs or numbers."""
+    asked = raw.get("gpus", [])
+    there = [reading.uuid for reading in readings]
+    if asked == "all":
+        asked = there or ["all"]
+    if not isinstance(asked, list):
+        raise ClusterFileError(f"{path}: {place}.gpus is {asked!r}; write all, or a list of UUIDs or numbers.")
+    found = [there[gpu] if type(gpu) is int and 0 <= gpu < len(there) else gpu for gpu in asked]
+    for gpu in found:
+        if gpu not in there:
+            raise ClusterFileError(
+                f"{path}: {place}.gpus names {gpu}, and the driver of this machine shows "
+                f"{', '.join(there) or 'no GPU'}. Correct the list, or leave gpus out and give slots."
+            )
+    return tuple(found)
+
+
+def _check_gpus(path: Path, gpus: Mapping[str, tuple[str, ...]]) -> None:
+    uuids = [uuid for own in gpus.values() for uuid in own]
+    for uuid in uuids:
+        if uuids.count(uuid) > 1:
+            raise ClusterFileError(f"{path}: the GPU {uuid} is listed twice; each belongs to one node.")
+
+
+def _node(
+    path: Path, place: str, raw: dict[str, Any], rack: str, uplink_bps: float, gpus: tuple[str, ...]
+) -> NodeStatus:
+    slots = raw.get("slots", len(gpus) or None)
+    if gpus and slots != len(gpus):
+        raise ClusterFileError(f"{path}: {place}.slots is {slots!r}, and it has {len(gpus)} GPUs; leave slots out.")
+    jobs_per_gpu = raw.get("jobs_per_gpu", 1)
+    if type(jobs_per_gpu) is not int or jobs_per_gpu < 1:
+        raise ClusterFileError(
+            f"{path}: {place}.jobs_per_gpu is {jobs_per_gpu!r}; it must be a whole number of at least 1."
+        )
     if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
         raise ClusterFileError(f"{path}: {place}.slots is {slots!r}; it must be a whole number of at least 1.")
     cpus = raw.get("cpus", slots)
@@ -105,7 +154,31 @@ def _node(path: Path, place: str, raw: Any, rack: str, uplink_bps: float) -> Nod
         nic_bps=_quantity(path, f"{place}.nic", raw.get("nic"), _BITS, "10Gbit"),
         rack_uplink_bps=uplink_bps,
         labels={str(k): str(v) for k, v in (raw.get("labels") or {}).items()},
+        max_jobs_per_gpu=jobs_per_gpu,
+        sharing=_words_on_sharing(jobs_per_gpu),
     )
+
+
+def workstation(readings: Sequence[GpuReading], *, jobs_per_gpu: int = 1) -> LocalCluster:
+    """This machine as a cluster of one node with all its GPUs. They count as one type, that of the first."""
+    node = NodeStatus(
+        name=WORKSTATION,
+        rack="rack-1",
+        gpu_type=re.sub(r"[^a-z0-9]+", "-", readings[0].name.lower()).strip("-") or "gpu",
+        n_slots=len(readings),
+        cpus=float(os.cpu_count() or 1),
+        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        nic_bps=10e9,
+        rack_uplink_bps=10e9,
+        gpu_memory_bytes=min(reading.memory_bytes for reading in readings),
+        max_jobs_per_gpu=jobs_per_gpu,
+        sharing=_words_on_sharing(jobs_per_gpu),
+    )
+    return LocalCluster((node,), gpus={WORKSTATION: tuple(reading.uuid for reading in readings)})
+
+
+def _words_on_sharing(jobs_per_gpu: int) -> str:
+    return f"Up to {jobs_per_gpu} jobs may share a GPU." if jobs_per_gpu > 1 else ""
 
 
 def _place(path: Path, place: str, raw: dict[str, Any]) -> LocalPlace:

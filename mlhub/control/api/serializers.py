@@ -26,10 +26,26 @@ class SlotJobSerializer(serializers.Serializer[Any]):
     organisation = OrganisationBriefSerializer(allow_null=True, help_text="The job's organisation; null: another one.")
 
 
+class GpuSerializer(serializers.Serializer[Any]):
+    """A GPU as its driver showed it when the node was observed last."""
+
+    name = serializers.CharField(allow_blank=True, help_text="The GPU's name by its driver.")
+    memory_bytes = serializers.IntegerField(help_text="Its memory in bytes.")
+    used_bytes = serializers.IntegerField(help_text="How much of it is in use, by whatever program.")
+    utilisation = serializers.FloatField(
+        allow_null=True, help_text="The fraction of the last moments in which it computed; null: not known."
+    )
+    temperature_c = serializers.FloatField(allow_null=True, help_text="Degrees Celsius; null: not known.")
+    problem = serializers.CharField(
+        allow_blank=True, help_text="Why no job may start on it, such as what an ended one left there; empty: one may."
+    )
+
+
 class SlotSerializer(serializers.Serializer[Any]):
     index = serializers.IntegerField(help_text="The index of the GPU on its node.")
     job = SlotJobSerializer(allow_null=True, help_text="null: free.")
     colocated = SlotJobSerializer(many=True, help_text="Jobs that share the GPU with that one.")
+    gpu = GpuSerializer(allow_null=True, help_text="The GPU itself; null where the platform cannot ask its driver.")
 
 
 class ServersSerializer(serializers.Serializer[Any]):

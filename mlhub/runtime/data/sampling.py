@@ -41,15 +41,15 @@ class Schedule:
     def steps_total(self) -> int:
         return self.steps_per_epoch * self.epochs
 
-    def batch(self, step: int) -> Indices:
-        """Positions of the global batch of a step, counted from 0."""
+    def batch(self, step: int, *, length: int = 1) -> Indices:
+        """Positions of the global batch of a step, counted from 0; of so many batches of its epoch as one."""
         epoch, position = divmod(step, self.steps_per_epoch)
         start = position * self.batch_size
-        return _order(self.n_examples, self.seed, epoch)[start : start + self.batch_size]
+        return _order(self.n_examples, self.seed, epoch)[start : start + length * self.batch_size]
 
-    def share(self, step: int, *, rank: int, n_workers: int) -> Indices:
+    def share(self, step: int, *, rank: int, n_workers: int, length: int = 1) -> Indices:
         """One worker's part of a batch: contiguous, sizes differ by one at most; empty when there are too few."""
-        whole = self.batch(step)
+        whole = self.batch(step, length=length)
         size, n_larger = divmod(len(whole), n_workers)
         start = rank * size + min(rank, n_larger)
         return whole[start : start + size + (rank < n_larger)]

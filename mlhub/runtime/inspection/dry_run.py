@@ -28,6 +28,7 @@ from mlhub.wire.launch import PodSpec, SyncMode
 
 SMALL, LARGE = 4, 32  # examples; two sizes separate the cost of an example from the cost of a step
 N_REPEATS = 3
+NOT_COMPILED = ("pipeline", "tensor", "hybrid", "fully_sharded", "sparse_rows", "sufficient_factor_broadcasting")
 
 
 def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[str, Any]:
@@ -48,6 +49,8 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             field="hyperparameters.precision",
             remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
         )
+    _check_compile(loop, strategy)
+    _check_batch_range(loop, strategy, training.batch_size)
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
@@ -55,6 +58,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         evaluation_fraction=training.evaluation_fraction,
     )
     augmentation.check(loop.augment, data.facts.get("input_shape", ()))
+    _check_memory_format(loop, data)
     schedule = Schedule(len(data.train), training.batch_size, training.epochs, training.seed)
     if training.batch_size > len(data.train):
         raise BadInputError(
@@ -99,6 +103,42 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
     }
 
 
+def _check_compile(loop: Settings, strategy: StrategySpec) -> None:
+    if loop.compile and strategy.name in NOT_COMPILED:
+        raise BadInputError(
+            f"The strategy {strategy.name} calls parts of the model, which torch.compile does not see.",
+            field="hyperparameters.compile",
+            remedy="Leave compile out, or choose the strategy all_reduce.",
+        )
+
+
+def _check_batch_range(loop: Settings, strategy: StrategySpec, batch_size: int) -> None:
+    if loop.max_batch_size is None:
+        return
+    if strategy.name not in ("auto", "all_reduce"):
+        raise BadInputError(
+            f"The strategy {strategy.name} keeps its batch.",
+            field="hyperparameters.max_batch_size",
+            remedy="Leave max_batch_size out, or choose the strategy all_reduce.",
+        )
+    if loop.max_batch_size < batch_size:
+        raise BadInputError(
+            f"max_batch_size {loop.max_batch_size} is below the batch size {batch_size}.",
+            field="hyperparameters.max_batch_size",
+            remedy="Give at least batch_size, from which the batch grows.",
+        )
+
+
+def _check_memory_format(loop: Settings, data: Split) -> None:
+    shape = list(data.facts.get("input_shape", ()))
+    if loop.memory_format == "channels_last" and len(shape) != 3:
+        raise BadInputError(
+            f"channels_last is a memory format of images, and an example has the shape {shape}.",
+            field="hyperparameters.memory_format",
+            remedy="Leave memory_format out.",
+        )
+
+
 def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, target: str | None) -> list[str]:
     """Names of the metrics on held-out examples. Raises BadInputError when the target metric is not among them."""
     inputs, targets = data.batch(data.held_out[:SMALL])
@@ -140,9 +180,10 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
 
 
 def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
-    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses: where MLHub may choose,
-    it then chooses all-reduce."""
-    return (loop.clip_norm is None and loop.precision != "float16") or strategy.mode is SyncMode.PARAMETER_SERVER
+    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses or grows batches: where
+    MLHub may choose, it then chooses all-reduce."""
+    is_same = loop.clip_norm is None and loop.precision != "float16" and loop.max_batch_size is None
+    return is_same or strategy.mode is SyncMode.PARAMETER_SERVER
 
 
 def _can_use_servers(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> bool:

@@ -12,11 +12,14 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
 
 PRECISIONS = ("float32", "bfloat16", "float16")
+LEARNING_RATE_SCALINGS = ("auto", "adascale", "square_root", "none")
+MEMORY_FORMATS = ("contiguous", "channels_last")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
-    "standardise", "l1", "evaluate_first", "evaluate_only",
+    "standardise", "l1", "evaluate_first", "evaluate_only", "compile", "memory_format",
+    "max_batch_size", "learning_rate_scaling",
 )  # fmt: skip
 MOVED = {
     "memory_gib": "resources.memory_gib",
@@ -36,6 +39,8 @@ class Settings:
     part of the batch. patience: evaluations without an improvement of the target metric before training ends early;
     0: never. stop_at_target: end as soon as the target is reached. standardise: numbers come with mean 0 and deviation
     1. evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
+    compile: by torch.compile. memory_format: of images and of the weights of convolutions. max_batch_size: the
+    batch may grow up to it; None: it is fixed. learning_rate_scaling: how the rate grows with it (batch_adaptation.py).
     """
 
     lr_schedule: str = "constant"
@@ -51,6 +56,10 @@ class Settings:
     standardise: bool = True
     evaluate_first: bool | None = None
     evaluate_only: bool = False
+    compile: bool = False
+    memory_format: str = "contiguous"
+    max_batch_size: int | None = None
+    learning_rate_scaling: str = "auto"
 
     def rates(self, steps: int) -> LearningRates:
         return LearningRates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
@@ -77,6 +86,10 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         standardise=_flag(hyperparameters, "standardise", default=True),
         evaluate_first=_flag(hyperparameters, "evaluate_first") if "evaluate_first" in hyperparameters else None,
         evaluate_only=_flag(hyperparameters, "evaluate_only"),
+        compile=_flag(hyperparameters, "compile"),
+        max_batch_size=_whole(hyperparameters, "max_batch_size"),
+        learning_rate_scaling=_choice(hyperparameters, "learning_rate_scaling", LEARNING_RATE_SCALINGS, "auto"),
+        memory_format=_choice(hyperparameters, "memory_format", MEMORY_FORMATS, "contiguous"),
     )
     if settings.patience and not target_metric:
         raise _bad("patience", "There is no metric that must improve.", "Name the job's target_metric.")
@@ -143,6 +156,11 @@ def _number(
     if most is not None and not value <= most:
         raise _bad(name, f"{name} is {value}.", f"Give at most {most:g}.")
     return value
+
+
+def _whole(values: Values, name: str) -> int | None:
+    value = _number(values, name, least=1, is_whole=True)
+    return None if value is None else int(value)
 
 
 def _choice(values: Values, name: str, choices: tuple[str, ...], default: str) -> str:

@@ -33,6 +33,10 @@ class NoiseSample:
     large_sq: float
     n_large: float
 
+    def in_parts_of(self, length: int) -> NoiseSample:
+        """The sample of a step of so many declared batches, in parts of one of them."""
+        return NoiseSample(self.small_sq, self.n_small * length, self.large_sq, self.n_large * length)
+
 
 class NoiseScale:
     """The estimate over samples. Numerator and denominator are smoothed separately, since each alone is unbiased."""

@@ -45,11 +45,13 @@ class LearningRateScheduler:
     def __init__(self, groups: Sequence[dict[str, Any]], rates: LearningRates) -> None:
         self._groups, self._rates = groups, rates
         self._initial = [float(group["lr"]) for group in groups]
+        self.scale = self._applied = 1.0  # of the whole schedule, for batches that grow
 
     def set(self, step: int) -> None:
-        if self._rates.is_constant:
+        if self._rates.is_constant and self.scale == self._applied:
             return
-        factor = self._rates.factor(step)
+        self._applied = self.scale
+        factor = self._rates.factor(step) * self.scale
         for group, initial in zip(self._groups, self._initial, strict=True):
             group["lr"] = initial * factor
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from mlhub.runtime.devices import training_device
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import Contract
 from mlhub.runtime.model.ensemble import EnsembleModel, first_member, further_members
@@ -33,7 +34,7 @@ class Inference:
         self, model: nn.Module, contract: Contract, batches: Batches, facts: Mapping[str, Any], *, combine: str
     ) -> None:
         self.on_batch: Callable[[], None] = lambda: None
-        self.device = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+        self.device = training_device()
         self.model = model.to(self.device).eval()
         self.contract, self.facts = contract, facts
         self._batches, self._combine = batches, combine

@@ -17,7 +17,7 @@ from mlhub.runtime.sandbox.runner import INIT, python_folders
 
 # what name resolution and TLS need; of graphics processors, what their driver offers
 OF_NETWORK = ("/etc/resolv.conf", "/etc/ssl", "/etc/ca-certificates", "/etc/services", "/etc/protocols")
-GPU_DEVICES = ("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/kfd", "/dev/dri/*")
+OTHER_GPUS = ("/dev/kfd", "/dev/dri/*")  # of AMD and Intel, which are not given to single pods
 N_PROCESSES, N_OPEN_FILES = 16_384, 4096
 SHARED_MEMORY_BYTES = 2**34
 
@@ -31,12 +31,14 @@ def enclose(
     readable: Sequence[Path],
     writable: Sequence[Path],
     tenant: str,
+    devices: Sequence[str] = (),
     ingest: tuple[str, int] | None,
 ) -> list[str]:
     """The command that runs a pod's program in the sandbox; its confinement is written into `folder`.
 
     folder: the pod's own, which the pod does not see. work: where it starts, one of `writable`. tenant: its pods share
-    a user id, when the platform is root; what is given to the pod is given to that user. Raises OSError.
+    a user id, when the platform is root; what is given to the pod is given to that user. devices: the files of the
+    NVIDIA GPUs that are the pod's; it can open those of no other. Raises OSError.
     """
     chosen = isolation()
     uid = uid_of(tenant) if chosen.has_own_user and chosen.has_namespaces else None
@@ -45,10 +47,11 @@ def enclose(
     if uid is not None:
         for path in (*readable, *writable):
             _give(path, uid)
-    devices = tuple(sorted(path for pattern in GPU_DEVICES for path in glob.glob(pattern) if not os.path.isdir(path)))
+    others = (path for pattern in OTHER_GPUS for path in glob.glob(pattern) if not os.path.isdir(path))
+    opened = tuple(sorted({*others, *(path for path in devices if os.path.exists(path))}))
     has_gang_network = ingest is not None and chosen.has_namespaces
     names = () if has_gang_network else ("/etc/hosts",)  # there its own one says where the ingest API is
-    system = [path for path in (*OF_NETWORK, *names, *(("/sys",) if devices else ())) if os.path.exists(path)]
+    system = [path for path in (*OF_NETWORK, *names, *(("/sys",) if opened else ())) if os.path.exists(path)]
     seen = [*python_folders(), *system, *map(str, readable)]
     confinement = Confinement(
         argv=tuple(argv),
@@ -56,7 +59,7 @@ def enclose(
         folder=str(mount_point if chosen.has_namespaces else work),
         readable=tuple((path, path) for path in seen),
         writable=tuple((str(path), str(path)) for path in writable),
-        devices=devices,
+        devices=opened,
         working_folder=str(work),
         uid=uid,
         has_namespaces=chosen.has_namespaces,

@@ -28,11 +28,16 @@ class ControlFlags:
 
 @dataclass(frozen=True)
 class Batch:
-    """An order to train on part `part` of `parts` of the batch of step `step`."""
+    """An order to train on part `part` of `parts` of the batch of step `step`.
+
+    length: how many declared batches are this one, from that of the step on. passes: in how many its part is computed.
+    """
 
     step: int
     part: int
     parts: int
+    length: int = 1
+    passes: int = 1
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,9 @@ class Strategy(Protocol):
     def next(self, flags: ControlFlags) -> Batch | Barrier:
         """Returns what to do now. Raises PeerLostError."""
 
+    def length_at(self, step: int) -> int:
+        """How many declared batches make the batch of a step."""
+
     def step(self, losses: Losses, *, n: int) -> StepResult:
         """Trains on the batch of the last next(), which has n micro-batches. Raises PeerLostError."""
 
@@ -177,6 +185,9 @@ class SingleModel:
     member = order = 0
     n_parts = 1
 
+    def length_at(self, step: int) -> int:  # noqa: ARG002 (some strategies' batches grow)
+        return 1
+
     def predictor(self, model: nn.Module) -> Callable[..., Any]:
         return model
 
@@ -192,6 +203,7 @@ class LockstepStrategy(SingleModel):
     def __init__(self, *, rank: int, n_workers: int) -> None:
         self.rank, self.n_workers = rank, n_workers
         self.flags = ControlFlags()
+        self.length = self.passes = 1  # as of a Batch; the length is cut at the end of an epoch
         self._barrier: Barrier | None = None
 
     def begin(self, plan: TrainingPlan) -> None:
@@ -203,14 +215,20 @@ class LockstepStrategy(SingleModel):
             barrier, self._barrier = self._barrier, None
             self.before_barrier(barrier)
             return barrier
-        return Batch(self.done, self.rank, self.n_workers)
+        return Batch(self.done, self.rank, self.n_workers, self.length_at(self.done), self.passes)
+
+    def length_at(self, step: int) -> int:
+        return min(self.length, self.plan.steps_per_epoch - step % self.plan.steps_per_epoch)
 
     def before_barrier(self, barrier: Barrier) -> None:
         """Makes replicas alike that differ between barriers."""
 
     def finish_step(self, agreed: ControlFlags) -> None:
-        """Counts a step; a barrier follows where the gang agreed on one, after each epoch, and at the end."""
-        self.done += 1
+        """Counts the declared steps that were made.
+
+        A barrier follows where the gang agreed on one, after each epoch, and at the end.
+        """
+        self.done += self.length_at(self.done)
         is_end = self.done % self.plan.steps_per_epoch == 0 or self.done == self.plan.steps
         if agreed.stop or agreed.checkpoint or is_end:
             self._barrier = Barrier(self.done, agreed, self.rank, self.n_workers)

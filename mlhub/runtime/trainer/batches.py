@@ -21,6 +21,7 @@ from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract
 from mlhub.runtime.model.hyperparameters import Settings
 from mlhub.runtime.strategies.protocol import Batch, Strategy
+from mlhub.runtime.trainer.acceleration import in_format
 
 AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -36,14 +37,14 @@ class ExampleSource:
 
     def share(self, batch: Batch) -> tuple[Indices, float]:
         """Positions of the examples of this part of the batch, and the fraction of the batch that they are."""
-        whole = self.schedule.batch(batch.step)
-        own = self.schedule.share(batch.step, rank=batch.part, n_workers=batch.parts)
+        whole = self.schedule.batch(batch.step, length=batch.length)
+        own = self.schedule.share(batch.step, rank=batch.part, n_workers=batch.parts, length=batch.length)
         # a worker without examples takes part in the step with one that has no weight
         return (own, len(own) / len(whole)) if len(own) else (whole[:1], 0.0)
 
-    def micro_batches(self, own: Indices) -> list[Indices]:
-        """Splits positions into micro-batches: as many as accumulation_steps, if there are as many examples."""
-        n = min(self.settings.accumulation_steps, len(own))
+    def micro_batches(self, own: Indices, *, passes: int = 1) -> list[Indices]:
+        """Splits positions into micro-batches: accumulation_steps a pass, if there are as many examples."""
+        n = min(self.settings.accumulation_steps * passes, len(own))
         return np.array_split(own, n) if n > 1 else [own]
 
     def seed_of(self, batch: Batch) -> int:
@@ -71,7 +72,7 @@ class BatchSource:
         The random state is set by the step alone, so that dropout is the same after a resume.
         """
         own, share = self._source.share(batch)
-        sizes = [len(positions) for positions in self._source.micro_batches(own)]
+        sizes = [len(positions) for positions in self._source.micro_batches(own, passes=batch.passes)]
         _set_seed(self._source.seed_of(batch), self._device)
         return MicroBatches(
             sizes,
@@ -90,6 +91,7 @@ class BatchSource:
         """Inputs and targets of each micro-batch, on the device and preprocessed."""
         for inputs, targets in self._prefetcher.get(batch):
             prepared = self._contract.preprocess(inputs.to(self._device, non_blocking=True))
+            prepared = in_format(prepared, self._source.settings)
             moved = targets.to(self._device, non_blocking=True)
             self._heartbeat.record("compute")
             yield prepared, moved
@@ -100,7 +102,7 @@ class BatchSource:
         data, augment = self._source.data, self._source.settings.augment
         generator = torch.Generator().manual_seed(self._source.seed_of(batch)) if augment else None
         found = []
-        for positions in self._source.micro_batches(own):
+        for positions in self._source.micro_batches(own, passes=batch.passes):
             inputs, targets = data.batch(data.train[positions])
             if generator is not None:
                 inputs = augmentation.augmented(inputs, augment, generator)
@@ -112,8 +114,10 @@ class BatchSource:
     def _next_batch(self, batch: Batch) -> Batch | None:
         """The batch after this one, where it can be known: asynchronous workers lease whatever batch is left."""
         is_known = self._strategy.is_lockstep or (self._n_workers == 1 and batch.parts == 1)
-        is_last = batch.step + 1 == self._source.schedule.steps_total
-        return replace(batch, step=batch.step + 1) if is_known and not is_last else None
+        following = batch.step + batch.length
+        if not is_known or following >= self._source.schedule.steps_total:
+            return None
+        return replace(batch, step=following, length=self._strategy.length_at(following))
 
 
 class MicroBatches:

@@ -17,6 +17,7 @@ from mlhub.runtime.trainer.batches import BatchSource
 from mlhub.runtime.trainer.checkpoint_writer import CheckpointWriter
 from mlhub.runtime.trainer.early_stopping import EarlyStopping
 from mlhub.runtime.trainer.evaluation import evaluate
+from mlhub.runtime.trainer.growing_batch import growing_batch
 from mlhub.runtime.trainer.setup import TrainingSetup, set_up
 from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
@@ -55,6 +56,9 @@ class Trainer:
         resume = setup.checkpoint
         self.module = self.strategy.prepare(self.model, setup.optimizer, resume=resume, plan=self.plan)
         self.module.train()
+        self.growing_batch = growing_batch(
+            self.settings, self.strategy, self.report, setup.optimizer, batch_size=self.spec.batch_size
+        )
         self.reporter.phase("gang_ready")
         if resume is not None:
             self._check_same_checkpoint(resume.step)
@@ -77,7 +81,10 @@ class Trainer:
                 continue
             losses = self.batches.losses(work, self.module)
             result = self.strategy.step(losses, n=losses.n)
-            self.report.step(work.step + 1, input_s=losses.input_s, began=began, result=result)
+            done = work.step + work.length
+            self.report.step(done, input_s=losses.input_s, began=began, result=result, length=work.length)
+            if self.growing_batch is not None:
+                self.growing_batch.observe(time.perf_counter() - began)
             self.checkpoints.raise_error()
 
     def _flags(self, now: float) -> ControlFlags:
@@ -97,6 +104,8 @@ class Trainer:
             self._saved_at = time.perf_counter()
         if is_end or barrier.step % self.plan.steps_per_epoch == 0:
             metrics = self._evaluate(barrier)
+            if self.growing_batch is not None and not is_end:
+                self.growing_batch.end_epoch(barrier.step)
         self.report.restart_interval()
         return metrics
 

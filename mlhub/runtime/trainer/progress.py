@@ -62,9 +62,13 @@ class Interval:
         self.bytes_received += result.bytes_received
 
     def report(
-        self, spec: PodSpec, plan: TrainingPlan, *, step: int, parameters_bytes: int, measurements: Measurements
-    ) -> ProgressReport:
-        """Means a step. Traffic is the kernel's count, or the strategy's where that is 0 (GPUs that share memory)."""
+        self, spec: PodSpec, plan: TrainingPlan, *, step: int, parameters_bytes: int, measurements: Measurements,
+        batch_size: int,
+    ) -> ProgressReport:  # fmt: skip
+        """Means a step, which has batch_size examples.
+
+        Traffic is the kernel's count, or the strategy's where that is 0 (GPUs that share memory).
+        """
         n = max(1, self.n_steps)
         step_s, sync_s, input_s, wait_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s, self.wait_s))
         sent, received = measurements.traffic.since_last_call()
@@ -76,7 +80,7 @@ class Interval:
             epoch=step / plan.steps_per_epoch,
             n_workers=spec.n_workers,
             n_servers=spec.n_servers,
-            batch_size=spec.training.batch_size,
+            batch_size=batch_size,
             step_s=step_s,
             compute_s=max(0.0, step_s - sync_s - input_s),
             sync_s=sync_s,

@@ -14,6 +14,7 @@ from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract, load_contract
@@ -21,6 +22,7 @@ from mlhub.runtime.model.ensemble import first_member
 from mlhub.runtime.model.hyperparameters import Settings
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.protocol import Strategy, TrainingPlan
+from mlhub.runtime.trainer.acceleration import accelerate, check_machine
 from mlhub.runtime.trainer.batches import ExampleSource
 
 
@@ -50,7 +52,10 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
     seed = spec.seed + strategy.member
     torch.manual_seed(seed)
     values = contract.settings(spec.hyperparameters, data.facts)
-    model = contract.build_model(values).to(strategy.device())
+    device = strategy.device()
+    make_current(device)
+    check_machine(settings, device)
+    model = accelerate(contract.build_model(values).to(device), settings, cache=pod.cache)
     optimizer = contract.build_optimizer(model, values)
     checkpoint = _load_weights(pod, model)
     plan = TrainingPlan(

@@ -32,6 +32,7 @@ class TrainingReporter:
         self._bytes = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
         self._reported_step, self._loss = plan.start, 0.0
         self._interval, self._measurements = Interval(), Measurements()
+        self._batch_size = pod.spec.training.batch_size
 
     def report_start(self) -> None:
         self._reporter.phase("training", step=self._plan.start)
@@ -42,15 +43,16 @@ class TrainingReporter:
             f"{len(self._data.train):,} training examples, {len(self._data.held_out):,} held out"
         )
 
-    def step(self, done: int, *, input_s: float, began: float, result: StepResult) -> None:
+    def step(self, done: int, *, input_s: float, began: float, result: StepResult, length: int = 1) -> None:
         """Records a step, and reports progress now and then. Raises NotANumberError.
 
-        done: steps that are made. input_s: seconds that the step spent reading. began: on time.perf_counter().
+        done: declared steps that are made, of which this one was `length`. input_s: seconds that the step spent
+        reading. began: on time.perf_counter().
         """
         now = time.perf_counter()
         self._interval.add(input_s=input_s, busy_s=now - began, result=result)
         if result.noise is not None:
-            self._measurements.noise.add(result.noise)
+            self._measurements.noise.add(result.noise.in_parts_of(length))
         if result.loss is not None:
             if not math.isfinite(result.loss):
                 raise NotANumberError(f"The loss is {result.loss} after step {done}.")
@@ -66,7 +68,12 @@ class TrainingReporter:
         if self._is_reporter:
             self._reporter.send(
                 self._interval.report(
-                    self._pod.spec, self._plan, step=step, parameters_bytes=self._bytes, measurements=self._measurements
+                    self._pod.spec,
+                    self._plan,
+                    step=step,
+                    parameters_bytes=self._bytes,
+                    measurements=self._measurements,
+                    batch_size=self._batch_size,
                 )
             )
         if self._interval.n_steps:
@@ -76,6 +83,28 @@ class TrainingReporter:
     def restart_interval(self) -> None:
         """Starts a new interval after a barrier, whose time belongs to no step."""
         self._interval.began = time.perf_counter()
+
+    @property
+    def noise_scale(self) -> float | None:
+        """The gradient noise scale in examples; None while it is unknown."""
+        return self._measurements.noise.value(batch_size=self._pod.spec.training.batch_size)
+
+    def plot(self, step: int, values: Mapping[str, float]) -> None:
+        """Reports values of the gang, which are the same on every worker."""
+        if self._is_reporter:
+            self._metrics(step, values)
+
+    def report_batch_change(
+        self, step: int, *, was: int, batch_size: int, learning_rate_factor: float, reason: str
+    ) -> None:
+        """Reports that steps from now on have another batch, with the factor of the learning rate and the reason."""
+        self._batch_size = batch_size
+        self._reporter.phase(
+            "batch_changed", step=step, was=was, batch_size=batch_size, learning_rate_factor=learning_rate_factor,
+            reason=reason,
+        )  # fmt: skip
+        self.plot(step, {"train/batch_size": batch_size, "train/learning_rate_factor": learning_rate_factor})
+        self._print(f"step {step}: batches of {batch_size}, learning rate times {learning_rate_factor:.3g}. {reason}")
 
     def report_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
         self._metrics(step, metrics)

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.inspection.dry_run import try_out
+from mlhub.runtime.model.hyperparameters import Settings
+from mlhub.runtime.trainer.acceleration import check_machine
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -171,3 +174,63 @@ def test_a_package_may_declare_its_hyperparameters(tmp_path: Path, data: Path) -
     with pytest.raises(BadInputError) as refused:
         n_parameters({"depth": 4})
     assert refused.value.field == "hyperparameters.depth"
+
+
+@pytest.mark.dist
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # a compiler runs
+def test_a_compiled_model_trains_the_same_weights(tmp_path: Path, data: Path) -> None:
+    """On servers, where its parameters are views of one vector."""
+    found = []
+    for name, more in (("plain", {}), ("compiled", {"compile": True})):
+        gang = Gang(tmp_path / name, data)
+        gang.training = TrainingSpec(epochs=1, batch_size=18, hyperparameters={"optimizer": "sgd", **more})
+        gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
+        assert set(gang.wait(seconds=1500).values()) == {ExitCode.DONE}, gang.logs()
+        assert any((gang.work() / "cache").rglob("*.so")) == bool(more), "the model was compiled, or not"
+        found.append(gang.weights())
+    for name, value in found[0].items():
+        np.testing.assert_allclose(found[1][name], value, rtol=0, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.dist
+def test_images_in_channels_last_train_the_same_weights(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 40)
+    x = (random.random((40, 3, 8, 8)) * 100 + 100 * y[:, None, None, None]).astype(np.uint8)
+    np.savez(tmp_path / "images.npz", x=x, y=y)
+    model = ModelSpec(kind="builtin", entry="small_cnn")
+    found = []
+    for name, more in (("plain", {}), ("last", {"memory_format": "channels_last"})):
+        given = {"optimizer": "sgd", "learning_rate": 0.01, "dropout": 0.0, "width": 4, **more}
+        gang = Gang(tmp_path / name, tmp_path / "images.npz", model=model)
+        gang.training = TrainingSpec(epochs=2, batch_size=10, hyperparameters=given)
+        gang.start()
+        assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
+        found.append(gang.weights())
+    for name, value in found[0].items():
+        np.testing.assert_allclose(found[1][name], value, rtol=0, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "strategy", "problem"),
+    [
+        ({"compile": True}, {"name": "tensor"}, "calls parts of the model"),
+        ({"memory_format": "channels_last"}, {}, "a memory format of images"),
+    ],
+)
+def test_what_cannot_be_accelerated_so_is_refused(
+    hyperparameters: dict[str, object], strategy: dict[str, object], problem: str, tmp_path: Path, data: Path
+) -> None:
+    training = TrainingSpec(epochs=1, batch_size=10, hyperparameters=hyperparameters, strategy=strategy)
+    spec = Gang(tmp_path, data, training=training).spec()
+    with pytest.raises(BadInputError, match=problem):
+        try_out(spec, {"data": data}, code=tmp_path / "code")
+
+
+def test_a_machine_without_a_compiler_refuses_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(BadInputError, match="no C\\+\\+ compiler") as refused:
+        check_machine(Settings(compile=True), torch.device("cpu"))
+    assert "Leave compile out" in refused.value.remedy

@@ -24,6 +24,15 @@ def test_a_job_that_fits_is_launched(policy: str) -> None:
 
 
 @every_policy
+def test_no_job_starts_on_a_gpu_that_cannot_be_used(policy: str) -> None:
+    case = cluster(nodes=1, gpus=4).with_node("n0", unusable_gpus=(0, 2))
+    plan = case.waiting(job("a", gpus=2), job("b", gpus=1, at=1.0)).decide(policy)
+    used = [gpu for d in plan.decisions if isinstance(d, Launch) for s in d.allocation.shares for gpu in s.gpus]
+    assert used
+    assert set(used) <= {1, 3}
+
+
+@every_policy
 def test_a_job_on_hold_waits_for_that_reason(policy: str) -> None:
     case = cluster().waiting(job("a", gpus=1, hold="preflight"))
     case = case.waiting(job("b", gpus=1, hold="backoff", hold_until_s=1007.0))

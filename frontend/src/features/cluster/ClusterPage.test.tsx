@@ -37,7 +37,7 @@ describe("The cluster's page", () => {
       answers(
         "/api/v1/cluster",
         clusterOf({
-          slots: [{ index: 0, job: OTHERS, colocated: [] }],
+          slots: [{ index: 0, job: OTHERS, colocated: [], gpu: null }],
           servers: [{ job: OTHERS, n: 2 }],
         }),
       ),
@@ -48,6 +48,35 @@ describe("The cluster's page", () => {
     expect(slot).not.toHaveTextContent("Free");
     expect(within(slot).queryByRole("link")).not.toBeInTheDocument();
     expect(screen.getByText(/2 parameter servers of/)).toHaveTextContent("2 parameter servers of another organisation");
+  });
+
+  it("shows how a GPU is used, and why one is not offered", async () => {
+    const gpu = {
+      name: "NVIDIA H200",
+      memory_bytes: 80 * 1024 ** 3,
+      used_bytes: 8 * 1024 ** 3,
+      utilisation: 0.62,
+      temperature_c: 61,
+      problem: "",
+    };
+    const problem = "Processes that its last job did not find there run on it (4242).";
+    server.use(
+      answers(
+        "/api/v1/cluster",
+        clusterOf({
+          slots: [
+            { index: 0, job: null, colocated: [], gpu },
+            { index: 1, job: null, colocated: [], gpu: { ...gpu, utilisation: null, problem } },
+          ],
+        }),
+      ),
+    );
+    renderPage("/cluster");
+    const first = await screen.findByRole("listitem", { name: "GPU 0" });
+    expect(first).toHaveTextContent("Free62 % · 8 GiB of 80 GiB · 61 °C");
+    const second = screen.getByRole("listitem", { name: "GPU 1" });
+    expect(second).toHaveTextContent("Unavailable8 GiB of 80 GiB · 61 °C");
+    expect(second).toHaveTextContent(problem);
   });
 
   it("says which node is not ready, and why", async () => {
@@ -116,7 +145,7 @@ describe("The cluster's page", () => {
 
   it("shows every job on a GPU that jobs share, and how GPUs may be shared", async () => {
     const first = { id: job().id, name: "digits-cnn", organisation: null };
-    const slots = [{ index: 0, job: first, colocated: [{ ...first, id: "b", name: "letters" }, OTHERS] }];
+    const slots = [{ index: 0, job: first, colocated: [{ ...first, id: "b", name: "letters" }, OTHERS], gpu: null }];
     server.use(answers("/api/v1/cluster", clusterOf({ slots, sharing: "Up to 3 jobs share a GPU, time-sliced." })));
     renderPage("/cluster");
     const slot = await screen.findByRole("listitem", { name: "GPU 0" });
@@ -163,7 +192,7 @@ describe("The cluster's page", () => {
     renderPage("/cluster");
     expect(await screen.findByRole("link", { name: "digits-cnn" })).toBeVisible();
 
-    now = clusterOf({ slots: [{ index: 0, job: null, colocated: [] }] });
+    now = clusterOf({ slots: [{ index: 0, job: null, colocated: [], gpu: null }] });
     FakeEventSource.of("/api/v1/stream").emit("event", { id: 9, subject_kind: "job", subject_id: job().id }, "9");
 
     await waitForElementToBeRemoved(() => screen.queryByRole("link", { name: "digits-cnn" }));

@@ -8,7 +8,7 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { NodeActions } from "@/features/cluster/NodeActions";
 import classes from "@/features/cluster/NodeCard.module.css";
 import { closedReason } from "@/features/cluster/capacity";
-import { bandwidth, isOfOthers } from "@/features/cluster/format";
+import { bandwidth, gpuUse, isOfOthers } from "@/features/cluster/format";
 import { bytes, count, number } from "@/lib/quantities";
 
 export function NodeCard({ node }: { node: Node }) {
@@ -53,16 +53,23 @@ export function NodeCard({ node }: { node: Node }) {
           )}
         </div>
         <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
-          {node.slots.map(({ index, job, colocated }) => (
-            <li key={index} className={classes.slot} data-use={holderOf(job)} aria-label={`GPU ${index}`}>
+          {node.slots.map(({ index, job, colocated, gpu }) => (
+            <li
+              key={index}
+              className={classes.slot}
+              data-use={holderOf(job)}
+              aria-label={`GPU ${index}`}
+              title={gpu?.name}
+            >
               <Text span size="xs" c="dimmed" aria-hidden>
                 {index}
               </Text>
               <span className={classes.occupants}>
-                <Occupant job={job} isUsable={closed === undefined} />
+                <Occupant job={job} isUsable={closed === undefined && !gpu?.problem} />
                 {colocated.map((other, place) => (
                   <Occupant key={other.id ?? place} job={other} isUsable={closed === undefined} />
                 ))}
+                {gpu && <GpuUse gpu={gpu} />}
               </span>
             </li>
           ))}
@@ -108,6 +115,21 @@ function Occupant({ job, isUsable }: { job: SlotJob | null; isUsable: boolean })
         </Text>
       )}
     </span>
+  );
+}
+
+function GpuUse({ gpu }: { gpu: NonNullable<Node["slots"][number]["gpu"]> }) {
+  return (
+    <>
+      <Text span size="xs" c="dimmed">
+        {gpuUse(gpu)}
+      </Text>
+      {gpu.problem && (
+        <Text span size="xs" c="red">
+          {gpu.problem}
+        </Text>
+      )}
+    </>
   );
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import torch
@@ -75,7 +76,8 @@ class BoundedDelayQueue:
         )
         buffers.gradient.copy_(gradient)
         number = self.window.start()
-        self._under_way.append((number, self._thread.submit(self._exchange, buffers, weight, self._versions), buffers))
+        exchange = self._thread.submit(self._exchange, buffers, weight, self._versions, self._client.stream_from_here())
+        self._under_way.append((number, exchange, buffers))
         newest: _ExchangeBuffers | None = None
         while self._under_way and (not self.window.may_start() or self._under_way[0][1].done()):
             newest = self._take()
@@ -99,6 +101,13 @@ class BoundedDelayQueue:
         self._free.append(buffers)
         return buffers
 
-    def _exchange(self, buffers: _ExchangeBuffers, weight: float, versions: tuple[int, ...]) -> tuple[int, ...]:
-        self._client.exchange(buffers.gradient, into=buffers.weights, versions=versions, weight=weight)
+    def _exchange(
+        self,
+        buffers: _ExchangeBuffers,
+        weight: float,
+        versions: tuple[int, ...],
+        stream: AbstractContextManager[object],
+    ) -> tuple[int, ...]:
+        with stream:
+            self._client.exchange(buffers.gradient, into=buffers.weights, versions=versions, weight=weight)
         return self._client.versions

@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import torch
@@ -147,6 +147,10 @@ class Client:
         pushes = self._pushes(pushed, None, weight=weight, report=StepAgreement())
         self.links.on_each(lambda shard, connections: self._transfers.push_only(shard, connections, pushes[shard]))
 
+    def stream_from_here(self) -> AbstractContextManager[object]:
+        """What another thread enters to exchange what was computed until now, while this one computes on."""
+        return nullcontext()
+
     def pop_waited_s(self) -> float:
         """Seconds that the slowest shard let this worker wait since the last call, before it began to answer."""
         return self._transfers.pop_waited_s()
@@ -158,7 +162,7 @@ class Client:
         """
         assert self.feedback is not None
         own = self.feedback.residual
-        residual = self._views(own if more is None else own + more)
+        residual = self._views((own if more is None else own + more).cpu())
 
         def one(shard: int, connections: ServerConnections) -> None:
             call(connections.training, ResidualRequest(len(residual[shard])), residual[shard])

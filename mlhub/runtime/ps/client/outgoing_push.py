@@ -17,7 +17,8 @@ from mlhub.runtime.ps.wire.transfer import send
 
 
 class OutgoingPush:
-    """vector: the shard's stretch, which begins at element `begin` of the whole; it is not copied.
+    """vector: the shard's stretch, which begins at element `begin` of the whole; it is not copied. It may be on an
+    accelerator where it is compressed.
 
     feedback: compresses it, and holds afterwards what was left out: a chunk is encoded once, however often sent.
     """
@@ -53,7 +54,7 @@ class OutgoingPush:
         for index, at in enumerate(range(0, self._vector.numel(), CHUNK_ELEMENTS)):
             if index == len(self._encoded):
                 chunk = self._vector[at : at + CHUNK_ELEMENTS]
-                self._encoded.append(self._feedback.encode(chunk, begin=self._begin + at))
+                self._encoded.append(self._feedback.encode(chunk, begin=self._begin + at).cpu())
             frames.send_together(connection, head, bytes_of(self._encoded[index]))
             head = b""
         if head:  # a shard that holds nothing

@@ -34,7 +34,7 @@ class RowClient:
 
     def pull(self, ids: Tensor, into: Tensor) -> None:
         """ids: sorted, each once. into: the whole table, shape (n_rows, width); its rows `ids` are set."""
-        parts, rows = self._parts(ids), into.detach()  # other threads may not know that no gradient is wanted
+        parts, rows = self._parts(ids.cpu()), into.detach()  # other threads may not know that no gradient is wanted
 
         def one(shard: int, connection: socket.socket) -> None:
             own, begin, _ = parts[shard]
@@ -45,7 +45,7 @@ class RowClient:
             if reply.n_bytes != values.nbytes:
                 raise frames.FrameError(f"{reply.n_bytes} bytes of rows, not {values.nbytes}.")
             receive_tensor(connection, values)
-            rows[own] = values
+            rows[own.to(rows.device)] = values.to(rows.device)
 
         self._on_shards(parts, one)
         n_rows = sum(own.numel() for own, _, _ in parts.values())
@@ -53,8 +53,9 @@ class RowClient:
         self.bytes_received += HEADER_BYTES * len(parts) + 4 * n_rows * into.shape[1]
 
     def push(self, ids: Tensor, gradient: Tensor) -> None:
-        """ids: sorted, each once. gradient: shape (k, width)."""
-        parts, number = self._parts(ids), self._numbers.next()
+        """ids: sorted, each once. gradient: shape (k, width). Both may be on an accelerator."""
+        parts, number = self._parts(ids.cpu()), self._numbers.next()
+        gradient = gradient.cpu()
 
         def one(shard: int, connection: socket.socket) -> None:
             own, begin, at = parts[shard]

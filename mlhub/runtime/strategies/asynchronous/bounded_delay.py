@@ -20,6 +20,8 @@ class BoundedDelay(Asynchronous):
     Source: Li et al., OSDI '14, sec. 3.4.
     """
 
+    pushes_gradient = False  # but a copy of it, which is exchanged while the next one is computed
+
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:

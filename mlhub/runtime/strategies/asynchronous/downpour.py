@@ -16,6 +16,8 @@ from mlhub.runtime.strategies.protocol import Losses, StepResult, TrainingPlan
 class Downpour(Asynchronous):
     """Gradients are summed over n_push steps and weights fetched every n_fetch; in between come local steps of SGD."""
 
+    pushes_gradient = False
+
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:

@@ -96,7 +96,7 @@ class SparseRows(Asynchronous):
         return [tuple(own) for own in plans]
 
     def table_weights(self) -> Sequence[Tensor]:
-        return [table.module.weight.detach() for table in self.tables]
+        return [table.module.weight.detach().cpu() for table in self.tables]
 
     def on_connected(self) -> None:
         for index, table in enumerate(self.tables):

@@ -21,6 +21,8 @@ from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Loss
 class Windowed(Asynchronous):
     """Every worker uses the user's optimiser; what it pushes after a window depends on the strategy."""
 
+    pushes_gradient = False
+
     def prepare(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan
     ) -> nn.Module:

@@ -92,6 +92,11 @@ class AllReduce(ProcessGroupStrategy):
         self._carried_residual.add_to((name, 0, p.grad) for name, p in self._named)
         return self.apply_gradient(sum(weighted[1:], weighted[0]), sync_s, n_bytes=self._n_bytes())
 
+    def set_batch(self, *, length: int, passes: int, learning_rate_factor: float) -> None:
+        """Makes further steps on so many declared batches at once; called by all workers at the end of an epoch."""
+        self.length, self.passes = length, passes
+        self.scheduler.scale = learning_rate_factor
+
     def optimizer_step(self) -> None:
         """Skips a step whose gradient overflowed in half precision; all workers skip the same ones."""
         before = self._scaler.get_scale() if self._carried_residual else 0.0

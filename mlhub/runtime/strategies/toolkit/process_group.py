@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints.optimizer_state import EMPTY_STATE, ParameterSlice, collect, merge, restore
 from mlhub.runtime.checkpoints.step_folders import StepCheckpoint, optimizer_file, write_tensors
+from mlhub.runtime.devices import training_device
 from mlhub.runtime.errors import GangTimeoutError
 from mlhub.runtime.optimization.gradient_noise import GradientNoiseEstimator, LocalNoiseEstimator
 from mlhub.runtime.optimization.learning_rates import LearningRateScheduler
@@ -41,7 +42,7 @@ class ProcessGroupStrategy(LockstepStrategy):
         self.local_noise, self.noise_estimator = LocalNoiseEstimator(), GradientNoiseEstimator(self.n_workers)
 
     def device(self) -> torch.device:
-        return torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+        return training_device()
 
     def join_gang(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None, plan: TrainingPlan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of parameter servers: the model in one flat vector, and a connection to every shard."""
+"""A worker of parameter servers: the model in one flat vector on its device, and a connection to every shard."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from torch import Tensor, nn
 from mlhub.runtime.checkpoints.optimizer_state import merge, residual_for_worker
 from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
+from mlhub.runtime.devices import training_device
 from mlhub.runtime.optimization.gradient_noise import LocalNoiseEstimator
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.client.device_client import DeviceClient
+from mlhub.runtime.ps.client.staging import Staging
 from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.server.aggregator import leaf_plan
 from mlhub.runtime.ps.tree import AggregationTree
 from mlhub.runtime.ps.wire import sockets
-from mlhub.runtime.ps.wire.shared_memory import shared_or_none
+from mlhub.runtime.ps.wire.shared_memory import SharedBuffer, shared_or_none
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec
 from mlhub.runtime.strategies.protocol import (
     Barrier,
@@ -40,7 +43,11 @@ from mlhub.wire.launch import DataPlane
 
 
 class ServerWorker(SingleModel):
-    """A worker of parameter servers: the model in one flat vector, and a connection to every shard."""
+    """weights, gradient: flat, on the device where the worker computes. staging: their copies in main memory, where it
+    is an accelerator. pushes_gradient: it pushes the gradient itself, whose copy then begins while it is computed.
+    """
+
+    pushes_gradient = True
 
     def __init__(self, pod: Pod, spec: StrategySpec) -> None:
         self.pod, self.spec = pod, spec
@@ -49,7 +56,7 @@ class ServerWorker(SingleModel):
         self.local_noise = LocalNoiseEstimator()
 
     def device(self) -> torch.device:
-        return torch.device("cpu")
+        return training_device()
 
     def connect(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, *, resume: StepCheckpoint | None,
@@ -72,32 +79,40 @@ class ServerWorker(SingleModel):
         self.on_connected()
 
     def _connected_client(self, tree: AggregationTree, resume: StepCheckpoint | None) -> Client:
-        """Flattens the parameters, in memory shared with the servers where they are on this machine."""
+        """Connects to the servers, which share this worker's memory where they are on its machine."""
         spec, is_encrypted = self.pod.spec, self.pod.spec.data_plane is DataPlane.TLS
         addresses = tree.servers_of(spec.index, spec.server_addresses)
         is_near = all(sockets.is_near(address) for address in addresses) and not is_encrypted
         shared = shared_or_none(flat_parameters.n_elements_of(self.named)) if is_near else None
-        self.weights, self.gradient = flat_parameters.flatten(
-            self.named, into=None if shared is None else (shared.weights, shared.gradient)
-        )
+        self._flatten(shared)
         self.feedback = self._feedback(resume, self.named)
         self.carried_residual = ErrorFeedbackResidual.of(resume if self.feedback is None else None)
-        return Client(
-            addresses,
-            self.weights,
-            self.gradient,
-            index=tree.index_of(spec.index),
-            attempt=spec.attempt_id,
-            secret=self.pod.secret,
-            start_timeout_s=spec.start_timeout_s,
-            is_whole=self.spec.needs_one_shard,
-            feedback=self.feedback,
-            is_encrypted=is_encrypted,
-            shared=shared,
-            returns_within_s=spec.start_timeout_s if self.spec.declaration.servers_come_back else None,
-            overlaps=self.spec.name == "bounded_delay",
-            roots=spec.server_addresses[: tree.n_roots] if tree.n_leaves and spec.index == 0 else None,
-        )
+        options: dict[str, Any] = {
+            "index": tree.index_of(spec.index),
+            "attempt": spec.attempt_id,
+            "secret": self.pod.secret,
+            "start_timeout_s": spec.start_timeout_s,
+            "is_whole": self.spec.needs_one_shard,
+            "feedback": self.feedback,
+            "is_encrypted": is_encrypted,
+            "shared": shared,
+            "returns_within_s": spec.start_timeout_s if self.spec.declaration.servers_come_back else None,
+            "overlaps": self.spec.name == "bounded_delay",
+            "roots": spec.server_addresses[: tree.n_roots] if tree.n_leaves and spec.index == 0 else None,
+        }
+        if self.staging is None:
+            return Client(addresses, self.weights, self.gradient, **options)
+        return DeviceClient(addresses, self.staging, **options)
+
+    def _flatten(self, shared: SharedBuffer | None) -> None:
+        """Flattens the parameters: on an accelerator, with staging; else in the memory that servers share, if any."""
+        memory = None if shared is None else (shared.weights, shared.gradient)
+        self.staging: Staging | None = None
+        if self.device().type == "cpu":
+            self.weights, self.gradient = flat_parameters.flatten(self.named, into=memory)
+            return
+        self.weights, self.gradient = flat_parameters.flatten(self.named)
+        self.staging = Staging(self.weights, self.gradient, [p for _, p in self.named], into=memory)
 
     def _start_servers(
         self, optimizer: torch.optim.Optimizer, tree: AggregationTree, *,
@@ -117,7 +132,7 @@ class ServerWorker(SingleModel):
             start=self.plan.start,
         )
         if tree.n_leaves:
-            self.client.start_roots(shard_plans, self.weights)
+            self.client.start_roots(shard_plans, self.weights if self.staging is None else self.staging.weights)
             return
         tables = self.table_plans(optimizer, n_shards=tree.n_roots)
         shard_plans = [replace(shard, tables=own) for shard, own in zip(shard_plans, tables, strict=True)]
@@ -150,7 +165,8 @@ class ServerWorker(SingleModel):
         residual = torch.zeros_like(self.gradient)
         if resume is not None:
             saved, mean = merge(resume.optimizer()), resume.residuals()
-            residual = residual_for_worker(saved, sizes, worker=spec.index, n_workers=spec.n_workers, mean=mean)
+            own = residual_for_worker(saved, sizes, worker=spec.index, n_workers=spec.n_workers, mean=mean)
+            residual = own.to(residual.device)
         return ErrorFeedback(codec, residual, seed=f"{spec.training.seed}/{spec.index}", turn=self.plan.start)
 
     def compute_gradient(self, losses: Losses, *, n: int) -> tuple[float, float]:
@@ -159,11 +175,14 @@ class ServerWorker(SingleModel):
         Returns the sum of losses weighted by their shares of the batch, and the sum of shares.
         """
         self.gradient.zero_()
+        limit, carries = self.plan.clip_norm, bool(self.carried_residual) and self.current == self.plan.start
+        if self.staging is not None:
+            is_final = self.pushes_gradient and self.feedback is None and limit is None and not carries
+            self.staging.begin_step(n if is_final else 0)
         loss_sum, weight = accumulate(losses, lambda: [self.gradient], self.local_noise, n=n)
         self.plan.heartbeat.record("sync")
-        limit = self.plan.clip_norm
         self.clip(None if limit is None else limit * weight)
-        if self.carried_residual and self.current == self.plan.start:
+        if carries:
             self.carried_residual.add_to(((name, 0, p.grad) for name, p in self.named), share=weight)
         return loss_sum, weight
 

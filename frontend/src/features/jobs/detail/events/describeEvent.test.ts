@@ -28,6 +28,14 @@ it("names the phases of an attempt, and shows what it does not know as it is", (
   expect(describeEvent(event("job.moved", { node: "n1" }))).toEqual({ what: "job.moved", details: "Node: n1" });
 });
 
+it("says why the batch has grown", () => {
+  const facts = { number: 1, step: 240, was: 32, batch_size: 64, learning_rate_factor: 1.414, reason: "The noise is high." };
+  expect(describeEvent(event("attempt.batch_changed", facts))).toEqual({
+    what: "Batch size 32 → 64",
+    details: "step 240 · learning rate × 1.41 · The noise is high.",
+  });
+});
+
 it("says which server restarted, and what was lost", () => {
   const facts = { number: 1, server: 1, signal: "SIGKILL", away_s: 0.93, lost_s: 12.34, updates_lost: 57 };
   expect(describeEvent(event("attempt.server_returned", facts))).toEqual({

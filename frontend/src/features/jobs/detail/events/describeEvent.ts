@@ -57,6 +57,17 @@ export function describeEvent(event: Event): EventText {
       ),
     };
   }
+  if (event.kind === "attempt.batch_changed") {
+    const { step, was, batch_size: batch, learning_rate_factor: factor, reason } = facts;
+    return {
+      what: `Batch size ${text(was)} → ${text(batch)}`,
+      details: join(
+        typeof step === "number" ? `step ${step}` : "",
+        typeof factor === "number" ? `learning rate × ${factor.toFixed(2)}` : "",
+        text(reason),
+      ),
+    };
+  }
   if (event.kind === "attempt.server_returned") {
     const { server, signal, away_s: away, lost_s: lost, updates_lost: updates } = facts;
     return {

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes show their GPUs as the driver shows them."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("clusters", "0003_sandbox_report")]
+
+    operations = [
+        migrations.AddField(model_name="node", name="gpus", field=models.JSONField(default=list)),
+    ]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device on which a worker computes: its pod's accelerator, else the processor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import torch
+
+from mlhub.wire import environment as names
+
+NOT_USED = ("cpu", "mps")  # Apple's has no float64, in which workers sum their metrics
+
+
+def training_device(variables: Mapping[str, str] = os.environ) -> torch.device:
+    """Returns the accelerator of this process, as the pod's environment shows it; the processor where there is none.
+
+    CUDA_VISIBLE_DEVICES hides the GPUs of others from torch itself; an empty one hides all. variables: LOCAL_RANK is
+    the number of the pod's own among the visible ones.
+    """
+    found = torch.accelerator.current_accelerator(check_available=True)
+    if found is None or found.type in NOT_USED:
+        return torch.device("cpu")
+    return device_of(found.type, n_visible=torch.accelerator.device_count(), local_rank=variables.get(names.LOCAL_RANK))
+
+
+def device_of(kind: str, *, n_visible: int, local_rank: str | None) -> torch.device:
+    """Returns the device of a local rank. A pod that sees one device uses it, whatever its rank on the node is.
+
+    Raises ValueError for a rank that is no number.
+    """
+    if n_visible == 0:
+        return torch.device("cpu")
+    rank = int(local_rank or 0)
+    return torch.device(kind, rank if 0 <= rank < n_visible else 0)
+
+
+def make_current(device: torch.device) -> None:
+    """Lets code that names no index, such as a user's `.cuda()`, use the same device."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
