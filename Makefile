@@ -142,6 +142,10 @@ bench-servers-return: setup  ## What a killed parameter server costs; writes ben
 bench-network: setup  ## Policies on racks with narrow uplinks; writes benchmarks/results/network.md (DATA=folder OUT=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.network $(if $(DATA),--data $(DATA)) --out $(or $(OUT),.mlhub/network-compared) $(ARGS)
 
+.PHONY: bench-mixed-gpus
+bench-mixed-gpus: setup  ## Policies on several GPU types; writes benchmarks/results/mixed-gpus.md (DATA=folder OUT=folder)
+	@OMP_NUM_THREADS=1 python -m benchmarks.mixed_gpus $(if $(DATA),--data $(DATA)) --out $(or $(OUT),.mlhub/mixed-gpus) $(ARGS)
+
 .PHONY: bench-predictions bench-models
 bench-predictions: setup  ## Step times and ends, predicted and true; writes benchmarks/results/predictions.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.predictions $(if $(DATA),--data $(DATA))

@@ -67,6 +67,8 @@ class Reason(StrEnum):
     LINK_BANDWIDTH = "link_bandwidth"
     HIGHER_LINK_BANDWIDTH = "higher_link_bandwidth"
     MIGRATES = "migrates"
+    FASTER_GPU_TYPE = "faster_gpu_type"
+    OTHER_GPU_TYPE = "other_gpu_type"
     DEFRAGMENTATION = "defragmentation"
     NETWORK_CONTENTION = "network_contention"
     HIGHER_PRIORITY = "higher_priority"
@@ -158,6 +160,10 @@ SENTENCES: Mapping[Reason, str] = {
     "{other_gbps:.1f}.",
     Reason.MIGRATES: "On other nodes it ends {gain_s:.0f} s earlier, effects on other jobs included; the restart "
     "costs {cost_s:.0f} s.",
+    Reason.FASTER_GPU_TYPE: "It moves from {old_type} to {n_workers} GPUs of type {gpu_type} and ends {gain_s:.0f} s "
+    "earlier, its restart included.",
+    Reason.OTHER_GPU_TYPE: "It moves to {n_workers} GPUs of type {gpu_type} and ends {gain_s:.0f} s later; other jobs "
+    "gain more by {old_type}.",
     Reason.DEFRAGMENTATION: "It is moved so that {other} fits on one node and ends {gain_s:.0f} s earlier.",
     Reason.NETWORK_CONTENTION: "Pending: GPUs are free, but its traffic there would cost other jobs more than it "
     "would gain.",

@@ -16,6 +16,7 @@ from scheduler.commands.files import data_in, read_cluster, read_text
 from scheduler.policies import POLICIES
 from scheduler.simulator.environments.registry import ENVIRONMENTS, Information, Setting
 from scheduler.simulator.traces.formats import read_trace
+from scheduler.simulator.traces.gpu_speeds import read_gpu_speeds
 
 
 def add_policy(parser: argparse.ArgumentParser, *, default: str | None = None, required: bool = False) -> None:
@@ -49,6 +50,11 @@ def add_environment(parser: argparse.ArgumentParser, *, several: bool = False) -
     parser.add_argument("--cluster", required=True, metavar="FILE", help="nXgY.csv, or MLHub's YAML")
     parser.add_argument("--data", metavar="DIR", help="measured profiles, for the environments that are made of them")
     parser.add_argument(
+        "--gpu-speeds",
+        metavar="FILE",
+        help="CSV of gpu_type,model,speed: how many times faster than measured each GPU type is; model may be empty",
+    )
+    parser.add_argument(
         "--information",
         choices=[kind.value for kind in Information],
         help="what the policy knows of the jobs' lengths; if not given, what its authors gave it",
@@ -77,6 +83,7 @@ def setting_of(
         Information(arguments.information) if arguments.information else None,
         data_in(arguments.data) if arguments.data else None,
         arguments.seed if seed is None else seed,
+        read_gpu_speeds(read_text(arguments.gpu_speeds), name=arguments.gpu_speeds) if arguments.gpu_speeds else None,
     )
 
 

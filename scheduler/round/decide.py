@@ -53,7 +53,7 @@ def decide(
     Raises ValueError for a snapshot that contradicts itself.
     """
     cache = cache or RoundCache()
-    speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times)
+    speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=snapshot.jobs)
     lengths = JobLengthModel(memory.job_lengths)
     intervals, arrivals = PredictionIntervals(memory.prediction_intervals), ArrivalEffects(memory.arrival_effects)
     usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)

@@ -39,6 +39,11 @@ class CandidateLayouts:
     crowding_GM: Floats  # noqa: N815
     index: Mapping[Shape, tuple[int, int]]
 
+    @property
+    def gpu_type(self) -> str:
+        """Returns the GPU type of all gangs."""
+        return self.layouts[0].gpu_type if self.layouts else ""
+
     def layout(self, gang: int, mode: int) -> tuple[Layout, Mode]:
         """Returns the layout of a gang with the servers of that mode (an index of axis M)."""
         if mode == 0:

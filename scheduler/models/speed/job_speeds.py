@@ -28,13 +28,20 @@ class JobSpeeds:
 
     Where the batch may change, it is that of the batch with the highest goodput, divided by what that batch is worth;
     and where it is known how that will change, the mean over the rest of the job. cache: keeps what was worked out for
-    the next round; None = nothing is kept.
+    the next round; None = nothing is kept. jobs: what their families show of GPU types serves those that were
+    not measured on all of them.
     """
 
     def __init__(
-        self, nodes: tuple[NodeSnapshot, ...], racks: tuple[RackSnapshot, ...], *, cache: StepTimeCache | None = None
+        self,
+        nodes: tuple[NodeSnapshot, ...],
+        racks: tuple[RackSnapshot, ...],
+        *,
+        cache: StepTimeCache | None = None,
+        jobs: Iterable[JobSnapshot] = (),
     ) -> None:
         self.cluster = (cache or StepTimeCache()).cluster(nodes, racks)
+        self._gpu_factors = self.cluster.gpu_factors(jobs)
         self.topology = self.cluster.topology
         self._types = self.topology.gpu_types()
         self._job_classes: dict[tuple[str, str], JobClass] = {}
@@ -45,7 +52,7 @@ class JobSpeeds:
         """Returns the tables of the job's model."""
         found = self._tables.get(job.id)
         if found is None or found[0] is not job.observations:
-            found = job.observations, self.cluster.tables(job)
+            found = job.observations, self.cluster.tables(job, gpu_factors=self._gpu_factors)
             self._tables[job.id] = found
         return found[1]
 
@@ -71,13 +78,13 @@ class JobSpeeds:
         for job_class, all_sizes in by_class.items():
             job_class.prepare(all_sizes)
 
-    def curve(self, job: JobSnapshot, sizes: tuple[int, ...]) -> tuple[float, ...]:
+    def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
-        return self._job_class(job, "").curve(sizes)
+        return self._job_class(job, gpu_type).curve(sizes)
 
-    def best_curve(self, job: JobSnapshot, sizes: tuple[int, ...]) -> tuple[float, ...]:
+    def best_curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns best_step_s() at each of these sizes."""
-        return self._job_class(job, "").best_curve(sizes)
+        return self._job_class(job, gpu_type).best_curve(sizes)
 
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
@@ -203,7 +210,7 @@ class JobSpeeds:
         assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
 
         def price(gangs: tuple[Gang, ...]) -> StepTimes:
-            return priced(job, cluster, gpu_type, gangs)
+            return priced(job, tables, cluster, gpu_type, gangs)
 
         def spreads(n_workers: int) -> tuple[int, ...]:
             return cluster.topology.spreads(gpu_type, n_workers)

@@ -4,11 +4,13 @@
 T_c = a + b · (examples a worker and pass);  S = α · hops + β · wires + δ · crowding, within a node and between nodes
 apart;  T = T_c + max(0.05 S, S - T_c / 2) + (extra passes) · T_c: all-reduce hides under the backward half of a pass,
 parameter servers hide nothing. A linear form of Pollux' overlap (Qiao et al., OSDI '21, sec. 3.2), which fits measured
-steps better, with the wires of the actual placement. Shapes and batches that were measured count for themselves.
+steps better, with the wires of the actual placement. Shapes and batches that were measured count for themselves. T_c is
+multiplied by a factor of the GPU type (gpu_factors.py), 1 for the type on which most was measured.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -27,9 +29,9 @@ from scheduler.models.speed.fitting import (
     fit_sync,
     interpolated_exposed_s,
 )
+from scheduler.models.speed.gpu_factors import DEFAULT_EXAMPLE_S, NO_FACTORS, GpuFactors
 from scheduler.models.speed.sync_terms import SyncTerms
 
-DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
 UNKNOWN_FIXED = 0.25  # nothing known: the part of a pass that does not grow with its examples
 PRIOR_ERROR = 0.5  # of the prior alone
 MEASURED_ERROR = 0.05  # of a shape that was measured
@@ -44,7 +46,8 @@ _MODES = (Mode.ALL_REDUCE, Mode.PARAMETER_SERVER)
 class SpeedModel:
     """Predicts the speed of jobs that share measurements and profile; it is immutable.
 
-    nic_bps: of the nodes that the measurements come from. terms: the prior, shared with other models.
+    nic_bps: of the nodes that the measurements come from. terms: the prior, shared with other models. gpu_factors: what
+    other families showed of GPU types that these measurements lack.
     """
 
     def __init__(
@@ -56,7 +59,9 @@ class SpeedModel:
         parameters_bytes: int,
         nic_bps: float = DEFAULT_NIC_BPS,
         terms: SyncTerms | None = None,
+        gpu_factors: GpuFactors = NO_FACTORS,
     ) -> None:
+        self._gpu_factors = gpu_factors
         self._terms = terms or SyncTerms()
         self._bytes = parameters_bytes
         self._nic_bps = nic_bps
@@ -77,25 +82,54 @@ class SpeedModel:
         """
         measured = [o for o in observations if o.compute_s > 0]
         prior = np.array([overhead_s, DEFAULT_EXAMPLE_S if example_s is None else example_s])
-        if measured and prior.any():
-            if example_s is None:
-                typical = median(o.batch_size / o.n_workers for o in measured)
-                prior = np.array([UNKNOWN_FIXED, (1.0 - UNKNOWN_FIXED) / typical])
-            prior *= median(o.compute_s / (prior[0] + prior[1] * o.batch_size / o.n_workers) for o in measured)
-        rows = [(prior[0], prior[1] * o.batch_size / o.n_workers, o.compute_s) for o in measured]
-        fixed_s, each_s = prior * fit_factors(rows, 2)
-        self._line = float(fixed_s), float(each_s)
+        if measured and prior.any() and example_s is None:
+            typical = median(o.batch_size / o.n_workers for o in measured)
+            prior = np.array([UNKNOWN_FIXED, (1.0 - UNKNOWN_FIXED) / typical])
+        self._fit_types(measured, prior)
+        self._line = self._fitted_line(measured, prior)
         ratios: dict[Shape, list[float]] = {}
         for o in measured:
-            ratios.setdefault(_shape_of(o), []).append(o.compute_s / self._one_on_line(o.batch_size / o.n_workers))
+            ratios.setdefault(_shape_of(o), []).append(o.compute_s / self._measured_on_line(o))
         self._crowding = {shape: median(values) for shape, values in ratios.items()}
         misses: dict[float, list[float]] = {}
         for o in measured:
             examples = o.batch_size / o.n_workers
-            expected = self._one_on_line(examples) * self._crowding[_shape_of(o)]
+            expected = self._measured_on_line(o) * self._crowding[_shape_of(o)]
             misses.setdefault(examples, []).append(o.compute_s / expected)
         self._examples = np.array(sorted(misses))
         self._misses = np.array([median(misses[examples]) for examples in sorted(misses)])
+
+    def _fit_types(self, measured: Sequence[SpeedObservation], prior: Floats) -> None:
+        """The factor on the line of each type that was measured, by what its passes take over those of the prior.
+
+        The line is that of the type with the most measurements; where there are none, of the mean type.
+        """
+        counts = Counter(o.gpu_type for o in measured)
+        self._reference = min(counts, key=lambda t: (-counts[t], t), default=None)
+        self._own_factors = dict.fromkeys(counts, 1.0)
+        if len(counts) < 2:
+            return
+        line = prior if prior.any() else np.ones(2)
+        levels: dict[str, list[float]] = {}
+        for o in measured:
+            levels.setdefault(o.gpu_type, []).append(o.compute_s / (line[0] + line[1] * o.batch_size / o.n_workers))
+        of_reference = median(levels[str(self._reference)])
+        self._own_factors = {t: float(median(each) / of_reference) for t, each in levels.items()}
+
+    def _fitted_line(self, measured: Sequence[SpeedObservation], prior: Floats) -> tuple[float, float]:
+        each = [(o.batch_size / o.n_workers, o.compute_s / self._own_factors[o.gpu_type]) for o in measured]
+        if measured and prior.any():
+            prior = prior * median(pass_s / (prior[0] + prior[1] * examples) for examples, pass_s in each)
+        rows = [(prior[0], prior[1] * examples, pass_s) for examples, pass_s in each]
+        fixed_s, each_s = prior * fit_factors(rows, 2)
+        return float(fixed_s), float(each_s)
+
+    def _type_factor(self, gpu_type: str) -> float:
+        own = self._own_factors.get(gpu_type)
+        return self._gpu_factors.ratio(gpu_type, self._reference) if own is None else own
+
+    def _measured_on_line(self, o: SpeedObservation) -> float:
+        return self._one_on_line(o.batch_size / o.n_workers) * self._own_factors[o.gpu_type]
 
     def _fit_sync(self, observations: Sequence[SpeedObservation]) -> None:
         self._sync: dict[tuple[Mode, bool], Floats] = {}
@@ -121,11 +155,12 @@ class SpeedModel:
 
     def compute_s(self, examples: Floats, layout: Layout, mode: Mode) -> Floats:
         """Returns the seconds of one forward and backward pass over so many examples on each worker."""
-        return self._unmeasured_compute_s(examples) * self._crowding.get(shape_of(layout, mode), 1.0)
+        crowding = self._crowding.get(shape_of(layout, mode), 1.0)
+        return self._unmeasured_compute_s(examples, layout.gpu_type) * crowding
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
         """Returns compute_s() of one number of examples."""
-        unmeasured_s = self._one_on_line(examples)
+        unmeasured_s = self._one_on_line(examples) * self._type_factor(layout.gpu_type)
         if self._n_measured:
             unmeasured_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
         return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
@@ -183,16 +218,21 @@ class SpeedModel:
 
     def error(self, layout: Layout, mode: Mode) -> float:
         """Returns the relative error of a step time: one standard deviation, 0.5 for the prior alone."""
-        return MEASURED_ERROR if shape_of(layout, mode) in self._exposed else self._unmeasured_error(mode)
+        is_measured = shape_of(layout, mode) in self._exposed
+        return MEASURED_ERROR if is_measured else self._unmeasured_error(mode, layout.gpu_type)
 
-    def _unmeasured_error(self, mode: Mode) -> float:
-        return max(0.08, 0.3 / float(np.sqrt(1 + self._n_synced[mode]))) if self._n_measured else PRIOR_ERROR
+    def _unmeasured_error(self, mode: Mode, gpu_type: str) -> float:
+        """On a type that was not measured, the error of its factor counts as well."""
+        if not self._n_measured:
+            return PRIOR_ERROR
+        error = max(0.08, 0.3 / float(np.sqrt(1 + self._n_synced[mode])))
+        return error if gpu_type in self._own_factors else float(np.hypot(error, self._gpu_factors.error(gpu_type)))
 
     # the same for many layouts at once; those that were measured one by one
 
     def step_s_GM(self, candidates: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
         """Returns step_s() at one batch per gang, shape (G, M); infinite where a mode does not exist."""
-        compute_G = self._unmeasured_compute_s(batch_G / candidates.size_G / passes_G)
+        compute_G = self._unmeasured_compute_s(batch_G / candidates.size_G / passes_G, candidates.gpu_type)
         exposed_GM = self._sync_s_GM(candidates)
         exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
         step_GM = np.maximum((passes_G * compute_G)[:, None] + exposed_GM, 1e-6)
@@ -203,7 +243,8 @@ class SpeedModel:
 
     def step_s_GB(self, candidates: CandidateLayouts, mode_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
         """Returns step_s_B() of each gang in one mode (an index of axis M), shape (G, B)."""
-        compute_GB = self._unmeasured_compute_s(batch_GB / candidates.size_G[:, None] / passes_GB)
+        examples_GB = batch_GB / candidates.size_G[:, None] / passes_GB
+        compute_GB = self._unmeasured_compute_s(examples_GB, candidates.gpu_type)
         sync_G1 = np.take_along_axis(self._sync_s_GM(candidates), mode_G[:, None], axis=1)
         hidden_GB = np.maximum(ALWAYS_EXPOSED * sync_G1, sync_G1 - HIDING * compute_GB)
         exposed_GB = np.where(mode_G[:, None] == 0, hidden_GB, sync_G1)
@@ -215,15 +256,17 @@ class SpeedModel:
 
     def error_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
         """Returns error() of each gang in each mode, shape (G, M)."""
-        error_GM = np.full(candidates.exists_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER))
-        error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE)
+        error_GM = np.full(
+            candidates.exists_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER, candidates.gpu_type)
+        )
+        error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE, candidates.gpu_type)
         for shape in self._exposed.keys() & candidates.index.keys():
             error_GM[candidates.index[shape]] = MEASURED_ERROR
         return error_GM
 
-    def _unmeasured_compute_s(self, examples: Floats) -> Floats:
+    def _unmeasured_compute_s(self, examples: Floats, gpu_type: str) -> Floats:
         """compute_s() of a shape that was not measured."""
-        line = self._on_line(examples)
+        line = self._on_line(examples) * self._type_factor(gpu_type)
         return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
 
     def _sync_s_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802

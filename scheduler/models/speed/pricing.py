@@ -14,19 +14,22 @@ from scheduler.models.speed.candidate_layouts import Gang, Ints
 from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.job_classes import StepTimes
 from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN
-from scheduler.models.speed.step_time_cache import ClusterStepTimes, batch_key
+from scheduler.models.speed.step_time_cache import ClusterStepTimes, ModelTables, batch_key
 
 
-def priced(job: JobSnapshot, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]) -> StepTimes:
-    """Returns the gangs' step times, each in the mode that is best at the smallest batch."""
-    tables = cluster.tables(job)
+def priced(
+    job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]
+) -> StepTimes:
+    """Returns the gangs' step times, each in the mode that is best at the smallest batch. tables: of the job."""
     key = (gpu_type, gangs, job.mode, batch_key(job))
     found = tables.step_times.get(key)
-    return tables.step_times.store(key, _priced(job, cluster, gpu_type, gangs)) if found is None else found
+    return tables.step_times.store(key, _priced(job, tables, cluster, gpu_type, gangs)) if found is None else found
 
 
-def _priced(job: JobSnapshot, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]) -> StepTimes:
-    model, candidates = cluster.tables(job).model, cluster.candidates(gpu_type, gangs)
+def _priced(
+    job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]
+) -> StepTimes:
+    model, candidates = tables.model, cluster.candidates(gpu_type, gangs)
     batches = {n: batches_of(job, n) for n in {n for n, _ in gangs}}
     size_GB = np.concatenate([batches[n].size_B for n, _ in gangs]).reshape(len(gangs), -1)
     passes_GB = np.concatenate([batches[n].passes_B for n, _ in gangs]).reshape(len(gangs), -1)

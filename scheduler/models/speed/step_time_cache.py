@@ -8,7 +8,7 @@ MAX_MODELS models that were used last stay; all other tables are emptied when th
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from scheduler.models.goodput import BatchSchedule, adapts_batch
 from scheduler.models.layout import ClusterTopology
 from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, candidate_layouts
 from scheduler.models.speed.fitting import Floats
+from scheduler.models.speed.gpu_factors import NO_FACTORS, GpuFactors, Levels, learn_gpu_factors, levels_of
 from scheduler.models.speed.job_classes import JobClass, StepTimes
 from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
@@ -30,7 +31,8 @@ MAX_JOBS = 20_000  # with an entry of their own
 MAX_ENTRIES = 10_000  # in a table of one model
 
 Observations = tuple[SpeedObservation, ...]
-_Profile = tuple[float | None, float, int, float]  # seconds an example, seconds a step, bytes, links
+_Family = tuple[str, float | None, float]  # name, seconds an example, seconds a step
+_Profile = tuple[float | None, float, int, float, GpuFactors]  # seconds an example, a step; bytes; links; types
 
 
 @dataclass(eq=False)
@@ -72,9 +74,17 @@ class ClusterStepTimes:
         self._models = models
         self._tables = RecentTable[SpeedModel, ModelTables](MAX_MODELS)
 
-    def tables(self, job: JobSnapshot) -> ModelTables:
+    def gpu_factors(self, jobs: Iterable[JobSnapshot]) -> GpuFactors:
+        """Returns what these jobs show of the cluster's GPU types; nothing where there is one type."""
+        if len(self.topology.gpu_types()) < 2:
+            return NO_FACTORS
+        return self._models.gpu_factors(jobs)
+
+    def tables(self, job: JobSnapshot, *, gpu_factors: GpuFactors = NO_FACTORS) -> ModelTables:
         """Returns the tables of the job's model; jobs with the same measurements and profile share them."""
-        model = self._models.model(job, nic_bps=self.topology.nic_bps)
+        if gpu_factors is not NO_FACTORS and self._models.types_of(job) >= set(self.topology.gpu_types()):
+            gpu_factors = NO_FACTORS  # its own measurements count
+        model = self._models.model(job, nic_bps=self.topology.nic_bps, gpu_factors=gpu_factors)
         return self._tables.find(model) or self._tables.store(model, ModelTables(model))
 
     def candidates(self, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
@@ -95,17 +105,39 @@ class SpeedModelCache:
         self._terms = SyncTerms()
         self._models = RecentTable[tuple[Observations, _Profile], SpeedModel](MAX_MODELS)
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
+        self._levels = BoundedTable[_Family, tuple[Observations, Levels]](MAX_MODELS)
 
-    def model(self, job: JobSnapshot, *, nic_bps: float) -> SpeedModel:
+    def gpu_factors(self, jobs: Iterable[JobSnapshot]) -> GpuFactors:
+        """Returns the factors of GPU types over the families of these jobs, each family counted once."""
+        families: dict[_Family, Levels] = {}
+        for job in jobs:
+            if job.observations and (key := _family(job)) not in families:
+                families[key] = self._levels_of(job)
+        return learn_gpu_factors(families.values())
+
+    def types_of(self, job: JobSnapshot) -> Set[str]:
+        """Returns the GPU types on which the job's family was measured."""
+        return self._levels_of(job).keys()
+
+    def _levels_of(self, job: JobSnapshot) -> Levels:
+        key = _family(job)
+        known = self._levels.get(key)
+        if known is None or known[0] is not job.observations:
+            known = self._levels.store(key, (job.observations, levels_of(job)))
+        return known[1]
+
+    def model(self, job: JobSnapshot, *, nic_bps: float, gpu_factors: GpuFactors = NO_FACTORS) -> SpeedModel:
         """Returns the job's model, fitted if it is not there."""
-        profile = (job.example_s, job.step_overhead_s, job.parameters_bytes, nic_bps)
+        profile = (job.example_s, job.step_overhead_s, job.parameters_bytes, nic_bps, gpu_factors)
         newest = self._newest.get((job.family, profile))
         if newest is not None and newest[0] is job.observations:
             return newest[1]
         key = (job.observations, profile)
         found = self._models.find(key)
         if found is None:
-            found = self._models.store(key, speed_model(job, nic_bps=nic_bps, terms=self._terms))
+            found = self._models.store(
+                key, speed_model(job, nic_bps=nic_bps, terms=self._terms, gpu_factors=gpu_factors)
+            )
         self._newest.store((job.family, profile), (job.observations, found))
         return found
 
@@ -131,7 +163,9 @@ class StepTimeCache:
         return cluster
 
 
-def speed_model(job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = None) -> SpeedModel:
+def speed_model(
+    job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = None, gpu_factors: GpuFactors = NO_FACTORS
+) -> SpeedModel:
     """Returns a model fitted to the job's measurements and profile."""
     return SpeedModel(
         job.observations,
@@ -140,7 +174,12 @@ def speed_model(job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = N
         parameters_bytes=job.parameters_bytes,
         nic_bps=nic_bps,
         terms=terms,
+        gpu_factors=gpu_factors,
     )
+
+
+def _family(job: JobSnapshot) -> _Family:
+    return job.family, job.example_s, job.step_overhead_s
 
 
 def batch_key(job: JobSnapshot) -> tuple[int, int | None, int, int | None, bool]:

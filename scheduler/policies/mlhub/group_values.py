@@ -31,17 +31,26 @@ Left = Callable[[JobSnapshot, int], float]  # remaining seconds of a job at a si
 
 
 class GroupValues:
-    """Values groups of jobs on the same GPUs in one round. sizes: GPUs of each job.
+    """Values groups of jobs on the same GPUs in one round. sizes: GPUs of each of these jobs; gpu_type: of all of them.
 
     weights: what a second of a job's progress is worth, alone. saved: what leaving a job where it is is worth in
     addition.
     """
 
-    def __init__(self, view: View, colocated: ColocatedSpeeds, *, left_s: Left, sizes: Mapping[str, int]) -> None:
-        self.view, self.colocated, self.left_s = view, colocated, left_s
+    def __init__(
+        self,
+        view: View,
+        colocated: ColocatedSpeeds,
+        *,
+        jobs: Sequence[JobSnapshot],
+        left_s: Left,
+        sizes: Mapping[str, int],
+        gpu_type: str = "",
+    ) -> None:
+        self.view, self.colocated, self.left_s, self.gpu_type = view, colocated, left_s, gpu_type
         self.weights: dict[str, float] = {}
         self.saved: dict[str, float] = {}
-        for job in view.jobs:
+        for job in jobs:
             n = sizes[job.id]
             job_left_s = left_s(job, n)
             worth = job.priority_weight * n / (LEAST_WORK_GPU_S + job_left_s * n) ** HASTE
@@ -97,7 +106,7 @@ class GroupValues:
 
         Unmeasured pairs with long remaining times are assumed to be good: trying is cheap for them.
         """
-        alone_s = [self.view.speeds.step_s(job, n) for job in jobs]
+        alone_s = [self._alone_s(job, n) for job in jobs]
         sds = BOLDNESS if all(self._is_long(job) for job in jobs) else -CAUTION
         return self.colocated.norms(jobs, alone_s=alone_s, sds=sds)
 
@@ -106,7 +115,10 @@ class GroupValues:
         return left_s > TRY_PAYS * (TRY_S + restart_cost_s(job))
 
     def _group_key(self, job: JobSnapshot, n: int) -> tuple[Any, ...]:
-        return job.family, job.profile, self.view.speeds.step_s(job, n), self._is_long(job)
+        return job.family, job.profile, self._alone_s(job, n), self._is_long(job)
+
+    def _alone_s(self, job: JobSnapshot, n: int) -> float:
+        return self.view.speeds.step_s(job, n, gpu_type=self.gpu_type)
 
 
 def place_of(job: JobSnapshot) -> GangAllocation:

@@ -40,16 +40,20 @@ MOST_UNITS = 240  # of one kind, for the matching costs their cube
 class PackingSearch:
     """Searches one round's groups of co-located jobs.
 
-    hosts: by guest. guests: jobs that share now and are not the first of their group.
+    hosts: by guest. guests: jobs that share now and are not the first of their group. gpu_type: only jobs on GPUs of
+    that type, or assigned to it, are looked at; "" = all, where there is one type. key: of its memory.
 
     memory: what applied() left in the proposal. A decision stays as it is while it is carried out, because a market
     that lacks the jobs on their way has other prices.
     """
 
-    def __init__(self, view: View, *, left_s: Left, memory: Mapping[str, Any], is_on: bool = True) -> None:
-        self.view, self.left_s, self.memory = view, left_s, memory
+    def __init__(
+        self, view: View, *, memory: Mapping[str, Any], is_on: bool = True, gpu_type: str = "", key: str = "pairing"
+    ) -> None:
+        self.view, self.memory, self.gpu_type, self.key = view, memory.get(key, {}), gpu_type, key
         self.colocated = ColocatedSpeeds(view.pairs, cache=view.interference)
         self.is_on = is_on and view.max_jobs_per_gpu > 1
+        self.jobs: Sequence[JobSnapshot] = view.jobs
         self.hosts: dict[str, str] = {}
         self.units: list[SharingUnit] = []
         self.decided_at_s = view.now_s
@@ -65,20 +69,27 @@ class PackingSearch:
                 guests.add(job.id)
         return guests
 
-    def join(self, budget: Budget) -> None:
-        """Rearranges what the budget granted to single jobs into groups of jobs, each on the GPUs of one."""
+    def join(self, budget: Budget, jobs: Sequence[JobSnapshot], *, left_s: Left) -> None:
+        """Rearranges what the budget granted to single jobs into groups of jobs, each on the GPUs of one.
+
+        jobs: those that may be rearranged. left_s: their remaining seconds by size.
+        """
         if not self.is_on:
             return
+        self.jobs = jobs
         if self._is_carried_out():
             self.decided_at_s = self.memory["at_s"]
             self._recall(budget)
             return
-        if all(budget.granted(job) for job in self.view.jobs):
+        if all(budget.granted(job) for job in self.jobs):
             return
-        n_gpus = budget.n_left() + sum(budget.granted(job) for job in self.view.jobs)
-        sizes = {job.id: budget.granted(job) or n_held(job) or job.min_workers for job in self.view.jobs}
-        self.groups = GroupValues(self.view, self.colocated, left_s=self.left_s, sizes=sizes)
-        units = [self.groups.unit((job,), sizes[job.id]) for job in self.view.jobs]
+        n_left = budget.left_by_type().get(self.gpu_type, 0) if self.gpu_type else budget.n_left()
+        n_gpus = n_left + sum(budget.granted(job) for job in self.jobs)
+        sizes = {job.id: budget.granted(job) or n_held(job) or job.min_workers for job in self.jobs}
+        self.groups = GroupValues(
+            self.view, self.colocated, jobs=self.jobs, left_s=left_s, sizes=sizes, gpu_type=self.gpu_type
+        )
+        units = [self.groups.unit((job,), sizes[job.id]) for job in self.jobs]
         units, rest = self._first(units, n_gpus)
         if self.view.max_jobs_per_gpu == 2 and sum(unit.n for unit in units) > n_gpus:
             units = self._cleared(units, n_gpus)
@@ -128,7 +139,7 @@ class PackingSearch:
             host = self.hosts.get(grant.job)
             (guests if host else grants).append(replace(plain, colocated_with=(host,)) if host else plain)
         kept = [[unit.n, *(job.id for job in unit.jobs)] for unit in self.units]
-        memory = {**proposal.memory, "pairing": {"at_s": self.decided_at_s, "state": self._state_key(), "groups": kept}}
+        memory = {**proposal.memory, self.key: {"at_s": self.decided_at_s, "state": self._state_key(), "groups": kept}}
         wake_at_s = self._wake_at_s(proposal.wake_at_s)
         return replace(
             proposal,
@@ -196,12 +207,12 @@ class PackingSearch:
     def _serve(self, units: Sequence[SharingUnit], budget: Budget) -> None:
         """The most valuable per GPU first; jobs that are left alone for now stay served before all others."""
         trial = budget.copy()
-        for job in self.view.jobs:
+        for job in self.jobs:
             trial.release(job)
         places: set[GangAllocation] = set()
         for unit in sorted(units, key=most_valuable_first):
             host = self._host(unit, places)
-            if not trial.reserve(host, unit.n):
+            if not trial.reserve(host, unit.n, gpu_type=self.gpu_type or None):
                 continue
             if n_held(host):
                 places.add(place_of(host))
@@ -216,14 +227,17 @@ class PackingSearch:
     def _recall(self, budget: Budget) -> None:
         """The groups as decided at this instant; starting jobs need nothing more."""
         trial = budget.copy()
+        mine = {job.id for job in self.jobs}
+        recalled = {job_id for _, *members in self.memory["groups"] for job_id in members}
         for job in self.view.jobs:
-            trial.release(job)
+            if job.id in recalled or job.id in mine:
+                trial.release(job)
         deciding = {job.id: job for job in self.view.jobs}
         jobs = {job.id: job for job in (*self.view.jobs, *self.view.settled)}
         for n, host, *guests in self.memory["groups"]:
             gpu_type = ""
             if host in deciding:
-                if not trial.reserve(deciding[host], n):
+                if not trial.reserve(deciding[host], n, gpu_type=self.gpu_type or None):
                     continue
                 gpu_type = trial.gpu_type(deciding[host])
             for guest in guests:
@@ -249,7 +263,7 @@ class PackingSearch:
         return min(unit.jobs, key=key)
 
     def _why(self, job_id: str, unit: SharingUnit) -> tuple[Explanation, ...]:
-        alone_s = [self.view.speeds.step_s(job, unit.n) for job in unit.jobs]
+        alone_s = [self.view.speeds.step_s(job, unit.n, gpu_type=self.gpu_type) for job in unit.jobs]
         norms = self.colocated.norms(unit.jobs, alone_s=alone_s) or ()
         partners = ", ".join(job.id for job in unit.jobs if job.id != job_id)
         return (Explanation(Reason.COLOCATED, {"n_workers": unit.n, "partners": partners, "times": sum(norms)}),)

@@ -32,8 +32,14 @@ class SpeedCurve:
         """Returns the seconds with at most share GPUs, times the least size: what an equal share of the cluster
         gives.
         """
-        within = [s for n, s in zip(self.sizes, self.left_s, strict=True) if n <= max(share, self.sizes[0])]
-        return self.sizes[0] * min(within)
+        return self.sizes[0] * self.best_within(share)[1]
+
+    def best_within(self, share: float) -> tuple[int, float]:
+        """Returns the fastest size of at most share GPUs, or the least size, and its remaining seconds."""
+        each = zip(self.sizes, self.left_s, strict=True)
+        within = [(left_s, n) for n, left_s in each if n <= max(share, self.sizes[0])]
+        left_s, n = min(within)
+        return n, left_s
 
 
 def prices(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float]:

@@ -19,11 +19,13 @@ def waterfill(
     sizes: Mapping[str, Sequence[int]],
     value: SizeValue,
     min_gain: float,
+    types: Mapping[str, str] | None = None,
 ) -> None:
     """Grants sizes out of the budget, starting from what each job was granted already.
 
     The best chord first: (value(m) - value(n)) / (m - n) over all larger sizes m of a job of size n, so that a hump in
     the curve is stepped over. A larger size must be worth min_gain (a share) more than the present one.
+    types: the GPU type of each job; None = as the budget chooses.
     Deterministic: ties go to the earlier submission, then to the lower id.
     """
     closed: dict[str, set[int]] = {}
@@ -50,6 +52,6 @@ def waterfill(
     while heap:
         _, _, job_id, m = heapq.heappop(heap)
         job = by_id[job_id]
-        if not budget.reserve(job, m):
+        if not budget.reserve(job, m, gpu_type=None if types is None else types[job_id]):
             closed.setdefault(job_id, set()).add(m)
         push(job)

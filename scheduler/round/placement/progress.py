@@ -68,6 +68,13 @@ class PlacementProgress:
         self.free_now.restrict_to(self.free_later, allocation)
         self.targets.awaited[job.id] = allocation
 
+    def return_to_present(self, job: JobSnapshot, held: GangAllocation) -> None:
+        """Books what a job holds in place of what it was granted elsewhere."""
+        gpu_type = next(self.free_later.nodes[share.node].gpu_type for share in held.shares if share.gpus)
+        budget = self.state.budget
+        if not budget.reserve(job, held.n_workers, gpu_type=gpu_type):
+            budget.reserve(job, held.n_workers)
+
     def with_own(self, free: FreeResources, job: JobSnapshot, held: GangAllocation) -> FreeResources:
         """Returns what is free for the job itself: also what it holds, as far as it is promised to no other job."""
         own = free.copy()

@@ -83,7 +83,7 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     else:
         progress.free_later.reserve(job, held)
         progress.targets.refused[job.id] = grant
-        progress.state.budget.reserve(job, held.n_workers)
+        progress.return_to_present(job, held)
         progress.has_leftovers = True
     progress.targets.kept[job.id] = progress.proposal.notes.get(job.id, ())
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from scheduler.api.snapshot import GangAllocation, JobSnapshot, TenantSnapshot
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.simulator.environments.environment import Arrival, SimulatedGang, SteadyEnvironment
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
 
 class CountingEnvironment(SteadyEnvironment):
     """Simulates jobs whose step is about a second at their own size. Elastic jobs speed up perfectly with their GPUs.
 
-    knows_durations: the scheduler knows how long jobs are; otherwise only how far they are.
+    knows_durations: the scheduler knows how long jobs are; otherwise only how far they are. gpu_speeds: of the
+    cluster's GPU types, relative to those on which durations were measured; the scheduler knows them. None = all are
+    alike.
     """
 
     def __init__(
@@ -30,7 +33,10 @@ class CountingEnvironment(SteadyEnvironment):
         stop_s: float = 0.0,
         tenants: Sequence[TenantSnapshot] = (),
         knows_durations: bool = True,
+        gpu_speeds: GpuSpeeds | None = None,
     ) -> None:
+        self._gpu_speeds = gpu_speeds
+        self._type_of = {node.name: node.gpu_type for node in cluster.nodes}
         self.nodes: Sequence[NodeSnapshot] = cluster.nodes
         self.racks: Sequence[RackSnapshot] = cluster.racks
         self.tenants = tuple(tenants) or tuple(TenantSnapshot(t) for t in sorted({job.tenant for job in trace.jobs}))
@@ -41,7 +47,9 @@ class CountingEnvironment(SteadyEnvironment):
 
     def step_s(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:  # noqa: ARG002
         job = self._jobs[gang.job.id]
-        return job.duration_s / gang.job.steps_total * job.n_gpus / gang.allocation.n_workers
+        gpu_type = next(self._type_of[share.node] for share in gang.allocation.shares if share.gpus)
+        speed = 1.0 if self._gpu_speeds is None else self._gpu_speeds.of(gpu_type, job.model)
+        return job.duration_s / gang.job.steps_total * job.n_gpus / gang.allocation.n_workers / speed
 
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return self._start_s
@@ -72,4 +80,15 @@ class CountingEnvironment(SteadyEnvironment):
             start_s=self._start_s,
             checkpoint_s=self._stop_s,
             length_is_known=self._knows_durations,
+            observations=self._observations(job, step_s),
+        )
+
+    def _observations(self, job: TraceJob, step_s: float) -> tuple[SpeedObservation, ...]:
+        """Its step on each GPU type was measured beforehand, at its own size."""
+        if self._gpu_speeds is None:
+            return ()
+        times = {t: step_s / self._gpu_speeds.of(t, job.model) for t in sorted(set(self._type_of.values()))}
+        return tuple(
+            SpeedObservation(Mode.ALL_REDUCE, job.n_gpus, 0, 1, 1, gpu_type, 1000, each_s, each_s, 0.0, n_steps=1000)
+            for gpu_type, each_s in times.items()
         )

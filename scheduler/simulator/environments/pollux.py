@@ -14,6 +14,7 @@ from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, PairObserv
 from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang
 from scheduler.simulator.environments.pollux_tables import Application
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.trace import BadInput, Trace, TraceJob
 
 RESTART_S = 30.0
@@ -38,6 +39,7 @@ class PolluxEnvironment:
     Steps are reported at epoch ends.
 
     knows_table: the scheduler knows the true step times of packed layouts (what Optimus was given).
+    gpu_speeds: of the cluster's GPU types, relative to that of the tables; None = there is one type.
     interference: the share of its speed that a job on several nodes loses where it meets another such job.
     """
 
@@ -49,7 +51,10 @@ class PolluxEnvironment:
         *,
         knows_table: bool = False,
         interference: float = 0.0,
+        gpu_speeds: GpuSpeeds | None = None,
     ) -> None:
+        self._gpu_speeds = gpu_speeds
+        self._type_of = {node.name: node.gpu_type for node in cluster.nodes}
         self.nodes, self.racks = cluster.nodes, cluster.racks
         self.tenants: Sequence[TenantSnapshot] = (TenantSnapshot("default"),)
         self.is_coupled, self.is_disturbed, self.is_learning = interference > 0, False, False
@@ -61,7 +66,7 @@ class PolluxEnvironment:
                 known = ", ".join(applications)
                 raise BadInput(trace.name, i + 2, f"the application {job.model!r} was not measured; known: {known}")
             self._true[job.id] = _True(applications[job.model], int(job.extra["batch_size"]))
-        self._packed_times = _PackedTimes(cluster) if knows_table else None
+        self._packed_times = _PackedTimes(cluster, gpu_speeds) if knows_table else None
         self.arrivals: Sequence[Arrival] = tuple(
             Arrival(job.submitted_at_s, self._snapshot(job, order=i)) for i, job in enumerate(trace.jobs)
         )
@@ -70,13 +75,22 @@ class PolluxEnvironment:
         """Returns the segment to the end of the epoch, in whole seconds."""
         true = self._true[gang.job.id]
         batch = fixed_batch(true.app, true.batch_size, gang.allocation.n_workers)
-        goodput = goodput_of(true.app, placement_of(gang.allocation), batch, true.epoch)
+        speed = self.speed_of(true.app, gang.allocation)
+        goodput = goodput_of(true.app, placement_of(gang.allocation), batch, true.epoch, speed=speed)
         true.goodput = self._disturbed(goodput, gang, others)
         left_s = (true.app.progress_at_E[true.epoch + 1] - true.progress) / true.goodput
         seconds = float(round(left_s))
         epoch = true.epoch + 1
         is_last = epoch >= true.app.n_epochs
         return Segment(max(0.0, seconds), _steps_at(true, epoch), 0.0, is_last=is_last, is_late=left_s > seconds)
+
+    def gpu_type_of(self, allocation: GangAllocation) -> str:
+        """Returns the type of a gang's GPUs."""
+        return next(self._type_of[share.node] for share in allocation.shares if share.gpus)
+
+    def speed_of(self, app: Application, allocation: GangAllocation) -> float:
+        """Returns how many times faster than in the tables the gang computes."""
+        return 1.0 if self._gpu_speeds is None else self._gpu_speeds.of(self.gpu_type_of(allocation), app.name)
 
     def _disturbed(self, goodput: float, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> float:
         meets = self._interference > 0 and _is_disturbed(gang, others)
@@ -133,27 +147,36 @@ class PolluxEnvironment:
 
 
 class _PackedTimes:
-    """True step times at a fixed batch, on nodes that are filled one after the other."""
+    """True step times at a fixed batch on each GPU type, on nodes that are filled one after the other."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._per_node = max(node.n_gpus for node in cluster.nodes)
-        self._n_gpus = cluster.n_gpus
-        self._gpu_type = cluster.nodes[0].gpu_type
+    def __init__(self, cluster: Cluster, gpu_speeds: GpuSpeeds | None) -> None:
+        self._gpu_speeds = gpu_speeds
+        self._per_node: dict[str, int] = {}
+        self._n_gpus: dict[str, int] = {}
+        for node in cluster.nodes:
+            self._per_node[node.gpu_type] = max(self._per_node.get(node.gpu_type, 0), node.n_gpus)
+            self._n_gpus[node.gpu_type] = self._n_gpus.get(node.gpu_type, 0) + node.n_gpus
         self._found: dict[tuple[str, int, int], tuple[SpeedObservation, ...]] = {}
 
     def of(self, app: Application, batch_size: int, most: int) -> tuple[SpeedObservation, ...]:
         key = (app.name, batch_size, most)
         if key not in self._found:
-            self._found[key] = tuple(self._time(app, batch_size, n) for n in range(1, min(most, self._n_gpus) + 1))
+            self._found[key] = tuple(
+                self._time(app, batch_size, n, gpu_type)
+                for gpu_type, n_gpus in self._n_gpus.items()
+                for n in range(1, min(most, n_gpus) + 1)
+            )
         return self._found[key]
 
-    def _time(self, app: Application, batch_size: int, n: int) -> SpeedObservation:
-        placement = (self._per_node,) * (n // self._per_node) + ((n % self._per_node,) if n % self._per_node else ())
+    def _time(self, app: Application, batch_size: int, n: int, gpu_type: str) -> SpeedObservation:
+        per_node = self._per_node[gpu_type]
+        placement = (per_node,) * (n // per_node) + ((n % per_node,) if n % per_node else ())
         local_batch, extra = fixed_batch(app, batch_size, n, always_extra_alone=True)
-        step_s, sync_s = app.step_and_sync_s(placement, local_batch)
+        speed = 1.0 if self._gpu_speeds is None else self._gpu_speeds.of(gpu_type, app.name)
+        step_s, sync_s = step_and_sync_s(app, placement, local_batch, speed=speed)
         compute_s = step_s - sync_s
         total_s = step_s + compute_s * extra
-        shape = (Mode.ALL_REDUCE, n, 0, len(placement), 1, self._gpu_type, batch_size)
+        shape = (Mode.ALL_REDUCE, n, 0, len(placement), 1, gpu_type, batch_size)
         return SpeedObservation(*shape, total_s, total_s - sync_s, sync_s, n_steps=1000)
 
 
@@ -178,10 +201,20 @@ def fixed_batch(
     return min(per_pass, app.max_batch // (n_workers * (extra + 1))), extra
 
 
-def goodput_of(app: Application, placement: tuple[int, ...], batch: tuple[int, int], epoch: int) -> float:
-    """Returns the true progress per second, in iterations at the initial batch."""
+def step_and_sync_s(
+    app: Application, placement: tuple[int, ...], local_batch: int, *, speed: float
+) -> tuple[float, float]:
+    """Returns the true seconds of a step and of its synchronisation on GPUs that compute so many times faster."""
+    step_s, sync_s = app.step_and_sync_s(placement, local_batch)
+    return (step_s, sync_s) if speed == 1.0 else ((step_s - sync_s) / speed + sync_s, sync_s)
+
+
+def goodput_of(
+    app: Application, placement: tuple[int, ...], batch: tuple[int, int], epoch: int, *, speed: float = 1.0
+) -> float:
+    """Returns the true progress per second, in iterations at the initial batch; speed as in step_and_sync_s()."""
     per_pass, extra = batch
-    step_s, sync_s = app.step_and_sync_s(placement, per_pass)
+    step_s, sync_s = step_and_sync_s(app, placement, per_pass, speed=speed)
     total_s = step_s + (step_s - sync_s) * extra
     return app.gain(sum(placement) * per_pass * (extra + 1), epoch) / total_s
 

@@ -20,9 +20,11 @@ from scheduler.simulator.environments.pollux import (
     fixed_batch,
     goodput_of,
     placement_of,
+    step_and_sync_s,
 )
 from scheduler.simulator.environments.pollux_tables import Application
 from scheduler.simulator.traces.clusters import Cluster
+from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.trace import Trace, TraceJob
 
 PARAMETERS_BYTES = {  # one float32 gradient of the named networks, as their authors publish them
@@ -51,18 +53,18 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         applications: Mapping[str, Application],
         *,
         interference: float = 0.0,
+        gpu_speeds: GpuSpeeds | None = None,
         shares_families: bool = True,
     ) -> None:
         self._shares_families = shares_families
         self._speeds = JobSpeeds(tuple(cluster.nodes), tuple(cluster.racks))
-        self._gpu_type = cluster.nodes[0].gpu_type
-        self._seen: dict[str, dict[tuple[int, int, int], SpeedObservation]] = {}
+        self._seen: dict[str, dict[tuple[str, int, int, int], SpeedObservation]] = {}
         self._tuples: dict[str, tuple[SpeedObservation, ...]] = {}
         self._noise: dict[str, float] = {}
         self._noise_seen: dict[str, dict[int, tuple[float, float]]] = {}
         self._noise_ahead: dict[str, tuple[tuple[float, float], ...]] = {}
         self._batch: dict[str, tuple[int, int]] = {}
-        super().__init__(trace, cluster, applications, interference=interference)
+        super().__init__(trace, cluster, applications, interference=interference, gpu_speeds=gpu_speeds)
         self.is_learning = True
 
     def segment(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> Segment:
@@ -80,7 +82,9 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         per_pass = max(true.app.min_local_batch, min(per_pass, true.app.max_local_batch))
         per_pass = min(per_pass, true.app.max_batch // (n_workers * (extra + 1)))
         self._batch[job.id] = per_pass, extra
-        true.goodput = self._disturbed(goodput_of(true.app, placement, (per_pass, extra), true.epoch), gang, others)
+        speed = self.speed_of(true.app, gang.allocation)
+        goodput = goodput_of(true.app, placement, (per_pass, extra), true.epoch, speed=speed)
+        true.goodput = self._disturbed(goodput, gang, others)
         goal = float(true.app.progress_at_E[true.epoch + 1])
         left_s = (goal - true.progress) / true.goodput
         if left_s > PERIOD_S:
@@ -103,10 +107,12 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         per_pass, extra = self._batch[gang.job.id]
         owner = gang.job.family if self._shares_families else gang.job.id
         seen = self._seen.setdefault(owner, {})
-        key = (len(placement), sum(placement), per_pass)
+        gpu_type = self.gpu_type_of(gang.allocation)
+        key = (gpu_type, len(placement), sum(placement), per_pass)
         if key not in seen:
-            step_s, sync_s = true.app.step_and_sync_s(placement, per_pass)
-            shape = (Mode.ALL_REDUCE, sum(placement), 0, len(placement), 1, self._gpu_type, per_pass * sum(placement))
+            speed = self.speed_of(true.app, gang.allocation)
+            step_s, sync_s = step_and_sync_s(true.app, placement, per_pass, speed=speed)
+            shape = (Mode.ALL_REDUCE, sum(placement), 0, len(placement), 1, gpu_type, per_pass * sum(placement))
             seen[key] = SpeedObservation(*shape, step_s, step_s - sync_s, sync_s, n_steps=100, observed_at_s=now_s)
             self._tuples[owner] = tuple(seen.values())
         batch = sum(placement) * per_pass * (extra + 1)

@@ -24,6 +24,7 @@ from scheduler.simulator.environments.pollux_tables import read_applications
 from scheduler.simulator.environments.sharing import SharingEnvironment
 from scheduler.simulator.traces.clusters import Cluster
 from scheduler.simulator.traces.gavel_tables import SharingTables, read_sharing
+from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.tenants import tenants_of
 from scheduler.simulator.traces.trace import BadInput, Trace
 
@@ -62,6 +63,7 @@ class Setting:
     information: Information | None = None  # None: as the policy's authors had it
     data: Data | None = None
     seed: int = 0
+    gpu_speeds: GpuSpeeds | None = None
 
     def __post_init__(self) -> None:
         """Raises BadInput for a job that could never run."""
@@ -80,6 +82,36 @@ class Setting:
     def abilities(self) -> Abilities:
         """Returns the abilities of the policy."""
         return abilities_of(load_policy_class(self.policy))
+
+    def speeds_for(self, environment: str) -> GpuSpeeds | None:
+        """Returns the speeds of the cluster's GPU types, for an environment whose times are those of one type.
+
+        Raises BadInput where there are several types and no speeds, or none of one of them.
+        """
+        types = self._gpu_types()
+        if self.gpu_speeds is None and len(types) > 1:
+            remedy = "give their speeds as --gpu-speeds"
+            raise BadInput(self.cluster.name, None, f"{_of_one_type(environment, types)}; {remedy}")
+        if self.gpu_speeds is not None:
+            self.gpu_speeds.check(types, (job.model for job in self.trace.jobs))
+        return self.gpu_speeds
+
+    def check_one_type(self, environment: str) -> None:
+        """Raises BadInput for several GPU types, or speeds of types, in an environment that knows of one type only."""
+        types = self._gpu_types()
+        if len(types) > 1:
+            problem = f"{_of_one_type(environment, types)}; use nodes of one type, or another environment"
+            raise BadInput(self.cluster.name, None, problem)
+        self.check_no_speeds(environment)
+
+    def check_no_speeds(self, environment: str) -> None:
+        """Raises BadInput for speeds that the environment would not use."""
+        if self.gpu_speeds is not None:
+            problem = f"the {environment} environment has no use for --gpu-speeds; leave it out"
+            raise BadInput(self.gpu_speeds.name, None, problem)
+
+    def _gpu_types(self) -> list[str]:
+        return sorted({node.gpu_type for node in self.cluster.nodes if node.n_gpus})
 
     def needed_data(self, environment: str) -> Data:
         """Returns the folder of measured profiles. Raises BadInput if none was given."""
@@ -103,6 +135,10 @@ class EnvironmentKind:
     period_s: float | None = None
 
 
+def _of_one_type(environment: str, types: Sequence[str]) -> str:
+    return f"the {environment} environment has times of one GPU type, but the cluster has {', '.join(types)}"
+
+
 def _counting(setting: Setting) -> Environment:
     for job in setting.trace.jobs:
         if job.duration_s <= 0:
@@ -114,6 +150,7 @@ def _counting(setting: Setting) -> Environment:
         setting.cluster,
         tenants=tenants_of(setting.trace, setting.cluster.tenants, cluster=setting.cluster.name),
         knows_durations=setting.information is not Information.NONE,
+        gpu_speeds=setting.speeds_for("counting"),
     )
 
 
@@ -121,14 +158,17 @@ def _pollux(setting: Setting) -> Environment:
     if setting.trace.format != "pollux":
         raise BadInput(setting.trace.name, 1, "the pollux environment replays Pollux' own workloads only")
     data = setting.needed_data("pollux")
+    speeds = setting.speeds_for("pollux")
     applications = read_applications(data.matching("traces/*/*.csv"), name=data.name)
     if setting.abilities.adapts_batch_size and setting.information in (None, Information.DECLARED):
         shares = not setting.abilities.knows_own_job_only
-        return AdaptivePolluxEnvironment(setting.trace, setting.cluster, applications, shares_families=shares)
+        return AdaptivePolluxEnvironment(
+            setting.trace, setting.cluster, applications, shares_families=shares, gpu_speeds=speeds
+        )
     knows = setting.information is Information.DURATIONS or (
         setting.information is None and setting.abilities.knows_true_speeds
     )
-    return PolluxEnvironment(setting.trace, setting.cluster, applications, knows_table=knows)
+    return PolluxEnvironment(setting.trace, setting.cluster, applications, knows_table=knows, gpu_speeds=speeds)
 
 
 def _network(setting: Setting) -> Environment:
@@ -136,6 +176,7 @@ def _network(setting: Setting) -> Environment:
         raise BadInput(
             setting.trace.name, 1, "the network environment needs iterations: a trace in Muri's or MLHub's format"
         )
+    setting.check_one_type("network")
     return NetworkEnvironment(
         setting.trace,
         setting.cluster,
@@ -150,6 +191,7 @@ def _network(setting: Setting) -> Environment:
 def _muri(setting: Setting, *, as_published: bool = True) -> Environment:
     if setting.trace.format != "muri":
         raise BadInput(setting.trace.name, 1, "the muri environment needs stage profiles: a trace in Muri's format")
+    setting.check_one_type("muri")
     data = setting.needed_data("muri")
     (name, text), *_ = data.matching("*restart_overhead_s.csv").items()
     return MuriEnvironment(
@@ -171,6 +213,7 @@ def sharing_tables(data: Data) -> SharingTables:
 
 def _sharing(setting: Setting) -> Environment:
     """Policies that know true speeds know pairs, too; the others find out by trying."""
+    setting.check_no_speeds("sharing")
     return SharingEnvironment(
         setting.trace,
         setting.cluster,

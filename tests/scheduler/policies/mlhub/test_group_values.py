@@ -34,6 +34,7 @@ def groups(case: Case) -> GroupValues:
     return GroupValues(
         view,
         ColocatedSpeeds(case.pairs),
+        jobs=case.jobs,
         left_s=lambda one, n: remaining_s(one, step_s=speeds.step_s(one, n)),
         sizes=sizes,
     )

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a pass takes on each GPU type relative to the others, learnt over families of jobs.
+
+The seconds of a pass are taken to be a family's own, times a factor of the GPU type: a matrix of rank one, in
+logarithms a sum of two effects (two-way additive model), fitted by least squares with the types' effects drawn to 0
+(ridge). What a family has on one type then predicts it on a type that it never ran on, with an error: how far families
+deviate from the common factors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from scheduler.api.snapshot import JobSnapshot, SpeedObservation
+
+DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
+_PRIOR_SPREAD = 0.8  # standard deviation of types' effects: half to double is usual, a tenth is possible
+_PRIOR_RESIDUAL = 0.25  # of a family from the common factors, worth _WORTH observations
+_WORTH = 4.0
+_RIDGE = (_PRIOR_RESIDUAL / _PRIOR_SPREAD) ** 2
+_GRAIN = 0.05  # of logarithms: models are not fitted anew for less
+
+
+@dataclass(frozen=True)
+class GpuFactors:
+    """Holds logarithms of the types' factors (0 if missing), and about how many families are behind each.
+
+    residual: standard deviation of a family's logarithm from the common factors.
+    """
+
+    log_factors: tuple[tuple[str, float], ...] = ()
+    n_families: tuple[tuple[str, int], ...] = ()
+    residual: float = _PRIOR_RESIDUAL
+    _logs: Mapping[str, float] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_logs", dict(self.log_factors))
+
+    def ratio(self, gpu_type: str, reference: str | None) -> float:
+        """Returns the time of a pass on a type over that on the reference; None = the mean of all types."""
+        if gpu_type == reference:
+            return 1.0
+        return math.exp(self._logs.get(gpu_type, 0.0) - (self._logs.get(reference, 0.0) if reference else 0.0))
+
+    def error(self, gpu_type: str) -> float:
+        """Returns the relative error of a family on a type that it never ran on: one standard deviation."""
+        n = dict(self.n_families).get(gpu_type, 0)
+        return self.residual * math.sqrt(1 + 1 / n) if n else _PRIOR_SPREAD
+
+
+NO_FACTORS = GpuFactors()
+Levels = Mapping[str, float]  # by GPU type, the logarithm of a family's seconds over those of its preflight
+
+
+def levels_of(job: JobSnapshot) -> Levels:
+    """Returns the family's levels by GPU type, from the measurements that the job carries."""
+    by_type: dict[str, list[float]] = {}
+    for o in job.observations:
+        if o.compute_s > 0 and o.n_workers > 0:
+            by_type.setdefault(o.gpu_type, []).append(math.log(o.compute_s / _preflight_s(job, o)))
+    return {gpu_type: median(logs) for gpu_type, logs in by_type.items()}
+
+
+def _preflight_s(job: JobSnapshot, o: SpeedObservation) -> float:
+    each_s = DEFAULT_EXAMPLE_S if job.example_s is None else job.example_s
+    return max(job.step_overhead_s + each_s * o.batch_size / o.n_workers, 1e-7)
+
+
+def learn_gpu_factors(families: Iterable[Levels]) -> GpuFactors:
+    """Returns the factors that fit best to the levels of several families; those with one type tell nothing."""
+    known = [levels for levels in families if len(levels) > 1]
+    types = sorted({gpu_type for levels in known for gpu_type in levels})
+    if not types:
+        return NO_FACTORS
+    logs = _fitted(known, types)
+    squares, n_free = _WORTH * _PRIOR_RESIDUAL**2, _WORTH
+    for levels in known:
+        rest = np.array([levels[t] - logs[t] for t in levels])
+        squares += float(((rest - rest.mean()) ** 2).sum())
+        n_free += len(rest) - 1
+    counts = {t: sum(t in levels for levels in known) for t in types}
+    n_families = tuple((t, 1 << (n.bit_length() - 1)) for t, n in counts.items())
+    rounded = tuple((t, _rounded(logs[t])) for t in types)
+    return GpuFactors(rounded, n_families, _rounded(math.sqrt(squares / n_free)))
+
+
+def _rounded(value: float) -> float:
+    return round(value / _GRAIN) * _GRAIN
+
+
+def _fitted(families: Sequence[Levels], types: Sequence[str]) -> dict[str, float]:
+    """The normal equations of the types' effects, with each family's own effect taken out."""
+    place = {gpu_type: i for i, gpu_type in enumerate(types)}
+    normal_TT, right_T = _RIDGE * np.eye(len(types)), np.zeros(len(types))
+    for levels in families:
+        at = np.array([place[t] for t in levels])
+        log_t = np.array(list(levels.values()))
+        centre_tt = np.eye(len(at)) - 1.0 / len(at)
+        normal_TT[np.ix_(at, at)] += centre_tt
+        right_T[at] += centre_tt @ log_t
+    return dict(zip(types, np.linalg.solve(normal_TT, right_T).tolist(), strict=True))

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each job is worth in one round of the default policy, by size and GPU type."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.models.cost import restart_cost_s
+from scheduler.models.progress import remaining_s, steps_left
+from scheduler.policies.toolkit.gpu_types import TypeOptions, assign_types, capacity_by_type
+from scheduler.policies.toolkit.policy import View, by_submission, longest_run_first, n_held
+from scheduler.policies.toolkit.prices import SpeedCurve, prices, prices_in_line
+from scheduler.quota.budget import Budget
+
+
+class Parameters(Protocol):
+    """Names the parameters of the policy that values depend on; see policy.py."""
+
+    @property
+    def margin(self) -> float:
+        """Returns the restarts that a change is charged in addition to its own."""
+
+    @property
+    def horizon_s(self) -> float:
+        """Returns the time in which a change has to pay."""
+
+    @property
+    def cooldown_s(self) -> float:
+        """Returns the least time between two changes of a job."""
+
+    @property
+    def last_stretch(self) -> float:
+        """Returns the restarts before its end from which on a job is not changed."""
+
+    @property
+    def stickiness(self) -> float:
+        """Returns what holding a size is worth by itself."""
+
+    @property
+    def patience_s(self) -> float:
+        """Returns the time after which a waiting job may count as starved."""
+
+    @property
+    def patience(self) -> float:
+        """Returns how many times its remaining time a job waits until it counts as starved."""
+
+
+class JobValues:
+    """Values sizes of jobs in one round. gpu_type: the type that each job is valued on; "" where there is only one.
+
+    n_gpus: that the policy may grant. guests: running jobs that stay where they are.
+    """
+
+    def __init__(
+        self, policy: Parameters, view: View, budget: Budget, memory: Mapping[str, Any], guests: Collection[str]
+    ) -> None:
+        self.policy, self.view, self.n_gpus = policy, view, budget.n_left()
+        self.running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
+        self.waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
+        self.jobs = [*self.running, *self.waiting]
+        self.capacity = capacity_by_type(view.nodes)
+        self.is_mixed = len(self.capacity) > 1
+        self._node_types = {node.name: node.gpu_type for node in view.nodes}
+        self._options: dict[tuple[str, str], SpeedCurve] = {}
+        self.gpu_type = dict.fromkeys((job.id for job in self.jobs), "")
+        if self.is_mixed:
+            self.gpu_type |= self._assigned({job.id for job in self.running if self.is_settled(job)} | set(guests))
+        self.value_jobs()
+        before = memory.get("waiting_since", {})
+        self.waiting_since = {job.id: float(before.get(job.id, view.now_s)) for job in self.waiting}
+        self.starved = [job for job in self.waiting if self._is_starved(job)]
+
+    def value_jobs(self) -> None:
+        """Works out sizes, remaining times and prices of all jobs on their types."""
+        standard = {job.id: self._standard_sizes(job, self.gpu_type[job.id]) for job in self.jobs}
+        self.standard_sizes = standard
+        self.sizes = {j.id: tuple(sorted({*standard[j.id], *filter(None, [self.n_there(j)])})) for j in self.jobs}
+        self.view.speeds.prepare(self.jobs, self.sizes, types=self.gpu_type if self.is_mixed else None)
+        self.is_rigid = all(len(sizes) == 1 for sizes in standard.values())
+        self._left_s = {job.id: self._times(job) for job in self.jobs}
+        self.curves = {job.id: self._curve(job, self.gpu_type[job.id]) for job in self.jobs}
+        self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
+        self.weights = self._weights()
+
+    # GPU types
+
+    def held_type(self, job: JobSnapshot) -> str:
+        """Returns the type of the GPUs that the job holds; "" for a waiting one."""
+        shares = job.held.shares if job.held is not None else ()
+        return next((self._node_types.get(share.node, "") for share in shares if share.gpus), "")
+
+    def n_there(self, job: JobSnapshot) -> int:
+        """Returns the GPUs that the job holds of the type that it is valued on."""
+        return n_held(job) if not self.is_mixed or self.held_type(job) == self.gpu_type[job.id] else 0
+
+    def types_of(self, job: JobSnapshot) -> list[str]:
+        """Returns the types that the job may use and that have enough GPUs for it."""
+        enough = (t for t, n in self.capacity.items() if n >= job.min_workers)
+        return [t for t in enough if not job.gpu_types or t in job.gpu_types]
+
+    def revalue_on(self, gpu_types: Mapping[str, str]) -> None:
+        """Values jobs on other types than those that they were assigned to."""
+        self.gpu_type |= gpu_types
+        self.value_jobs()
+
+    def worth_on(self, job: JobSnapshot, gpu_type: str) -> float:
+        """Returns the speed of the job on its least GPUs of that type, in parts of its remaining work a second."""
+        return 1.0 / max(self._curve(job, gpu_type).left_s[0], 1e-9)
+
+    def _assigned(self, pinned: Collection[str]) -> dict[str, str]:
+        """A type for each job. pinned: running jobs that keep theirs. Starting jobs count where they are."""
+        settled = [job for job in self.view.settled if n_held(job)]
+        options = [self._type_options(job, is_pinned=job.id in pinned) for job in self.jobs]
+        options += [self._type_options(job, is_pinned=True) for job in settled]
+        found = assign_types(options, capacity=self.capacity)
+        standard = self.view.speeds.standard_type
+        return {job.id: found.get(job.id) or self.held_type(job) or standard(job) for job in self.jobs}
+
+    def _type_options(self, job: JobSnapshot, *, is_pinned: bool) -> TypeOptions:
+        """A change of type is charged like one of size; on the present type its restart is saved."""
+        own, types = self.held_type(job), self.types_of(job)
+        types = [t for t in types if t == own] if is_pinned else types
+        share = sum(self.capacity.values()) / max(1, len(self.jobs))
+        n_gpus, left_s = {}, {}
+        for t in types:
+            curve = self._curve(job, t)
+            n_gpus[t], left_s[t] = curve.best_within(share)
+            if t == own:
+                n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
+            else:
+                left_s[t] += restart_cost_s(job) * (1 + self.policy.margin if own else 1)
+        return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
+
+    # sizes and times
+
+    def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
+        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
+        n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
+        top = min(job.max_workers, max(n_gpus, job.min_workers))
+        per_node = self.view.speeds.topology.gpus_per_node(gpu_type or self.view.speeds.standard_type(job))
+        return _doubling(job.min_workers, top, per_node)
+
+    def left_s(self, job: JobSnapshot, n_workers: int) -> float:
+        """Returns the remaining time at a size; at the present size on the present nodes."""
+        times = self._left_s[job.id]
+        if n_workers not in times:
+            step_s = self.view.speeds.best_step_s(job, n_workers, gpu_type=self.gpu_type[job.id])
+            times[n_workers] = remaining_s(job, step_s=step_s)
+        return times[n_workers]
+
+    def present_left_s(self, job: JobSnapshot) -> float:
+        """Returns the remaining time on the GPUs that the job holds."""
+        return steps_left(job) * self.view.speeds.present_step_s(job)
+
+    def _times(self, job: JobSnapshot) -> dict[int, float]:
+        """Remaining times by size.
+
+        Sizes that were not measured count as slower by their error, but never by more than finding out costs: a restart
+        there, and one back.
+        """
+        sizes, left, speeds, gpu_type = self.sizes[job.id], steps_left(job), self.view.speeds, self.gpu_type[job.id]
+        trial_s = 2 * restart_cost_s(job)
+        cautious = speeds.best_curve(job, sizes, gpu_type=gpu_type)
+        steps = zip(sizes, cautious, speeds.curve(job, sizes, gpu_type=gpu_type), strict=True)
+        times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
+        if self.n_there(job):
+            times[n_held(job)] = left * speeds.present_step_s(job)
+        return times
+
+    def _curve(self, job: JobSnapshot, gpu_type: str) -> SpeedCurve:
+        found = self._options.get((job.id, gpu_type))
+        if found is None:
+            sizes, left = self._standard_sizes(job, gpu_type), steps_left(job)
+            steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+            found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
+        return found
+
+    # prices and values
+
+    def _weights(self) -> dict[str, float]:
+        """Prices of the jobs (see prices.py), among those on one type; four times as much for each step of priority.
+
+        They do not depend on what a job holds: else they would change with every change, and bring the next one.
+        """
+        found: dict[str, float] = {}
+        for gpu_type in sorted(set(self.gpu_type.values())):
+            there = [job for job in self.jobs if self.gpu_type[job.id] == gpu_type]
+            found |= self._prices(there, self.capacity.get(gpu_type, self.n_gpus) if self.is_mixed else self.n_gpus)
+        return found
+
+    def _prices(self, jobs: Iterable[JobSnapshot], n_gpus: int) -> dict[str, float]:
+        if self.is_rigid:
+            ordered = self._by_work(jobs)
+            found = prices_in_line([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
+        else:
+            ordered = sorted(jobs, key=lambda job: (-job.submitted_at_s, job.id))
+            found = prices([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
+        return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
+
+    def _by_work(self, jobs: Iterable[JobSnapshot]) -> list[JobSnapshot]:
+        """Most GPU-seconds first; a restart counts for who would need one, so that equal jobs do not take turns."""
+        work = {}
+        for job in jobs:
+            restart_s = 0.0 if self.n_there(job) else restart_cost_s(job)
+            work[job.id] = self.curves[job.id].least_gpu_s + restart_s * job.min_workers
+        return sorted(jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
+
+    def value(self, job: JobSnapshot, n_workers: int) -> float:
+        """Returns price by remaining time: what a second at that size is worth; less by its restart for a change."""
+        values = self._values[job.id]
+        if n_workers not in values:
+            values[n_workers] = self._value(job, n_workers)
+        return values[n_workers]
+
+    def _value(self, job: JobSnapshot, n_workers: int) -> float:
+        if self.is_rigid:  # whatever its placement: a badly placed job is defragmented, not preempted
+            return self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9)
+        left_s = max(self.left_s(job, n_workers), 1e-9)
+        worth = self.weights[job.id] / left_s
+        if n_workers == self.n_there(job):
+            worth *= 1 + self.policy.stickiness
+        elif n_held(job):
+            cost_s = restart_cost_s(job) * (1 + self.policy.margin)
+            worth *= 1 - cost_s / max(min(self.policy.horizon_s, left_s + cost_s), cost_s + 1e-9)
+        return worth
+
+    # jobs that are left alone
+
+    def is_settled(self, job: JobSnapshot) -> bool:
+        """Returns whether a running job is left as it is: it just changed, or is near its end."""
+        return self.is_cooling(job) or self.is_near_its_end(job)
+
+    def is_cooling(self, job: JobSnapshot) -> bool:
+        """Returns whether the job has just changed."""
+        return self.view.now_s < self.calm_until_s(job)
+
+    def calm_until_s(self, job: JobSnapshot) -> float:
+        """Returns when it has trained for about as long as its last change cost."""
+        since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0)
+        return since_s + max(self.policy.cooldown_s, 2 * restart_cost_s(job))
+
+    def is_near_its_end(self, job: JobSnapshot) -> bool:
+        """Returns whether so little is left of a running job that a change is not worth it."""
+        return self.present_left_s(job) < self.policy.last_stretch * restart_cost_s(job)
+
+    def _is_starved(self, job: JobSnapshot) -> bool:
+        waited_s = self.view.now_s - self.waiting_since[job.id]
+        return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
+
+
+@lru_cache(maxsize=1 << 12)
+def _doubling(least: int, top: int, per_node: int) -> tuple[int, ...]:
+    steps = set()
+    n = 1
+    while n <= top:
+        steps.add(n)
+        if n >= per_node and n % per_node == 0 and n % 2 == 0:
+            steps.add(n * 3 // 2)
+        n = min(n * 2, per_node) if n < per_node else n * 2
+    return tuple(sorted({n for n in steps if least <= n <= top} | {least}))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU types: what families show of them, and what is predicted of a type that a job never ran on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduler import JobSnapshot, Mode, SpeedObservation
+from scheduler.models.speed.gpu_factors import NO_FACTORS, learn_gpu_factors
+from scheduler.models.speed.job_speeds import JobSpeeds
+from tests.scheduler.cases import cluster, job
+
+MIXED = cluster(nodes=3, gpus=4).with_node("n0", gpu_type="k80").with_node("n1", gpu_type="p100")
+
+
+def seen(gpu_type: str, step_s: float, *, n_workers: int = 1, batch: int = 100) -> SpeedObservation:
+    return SpeedObservation(Mode.ALL_REDUCE, n_workers, 0, 1, 1, gpu_type, batch, step_s, step_s, 0.0, 100)
+
+
+def family(name: str, *observations: SpeedObservation, **more: Any) -> JobSnapshot:
+    return job(name, **({"family": name, "example_s": 0.001, "observations": observations} | more))
+
+
+def speeds_of(*jobs: JobSnapshot) -> JobSpeeds:
+    return JobSpeeds(MIXED.nodes, MIXED.racks, jobs=jobs)
+
+
+def test_factors_are_learnt_from_families_that_ran_on_several_types() -> None:
+    levels = [{"v100": math.log(a), "k80": math.log(5 * a)} for a in (0.1, 1.0, 7.0)]
+    factors = learn_gpu_factors([*levels, {"v100": 3.0}])
+    assert factors.ratio("k80", "v100") == pytest.approx(5.0, rel=0.1)
+    assert learn_gpu_factors([{"v100": 3.0}]) == NO_FACTORS
+
+
+def test_a_type_that_a_family_never_ran_on_is_predicted_from_others_with_an_error() -> None:
+    others = [family(f"f{i}", seen("v100", 0.1 * i), seen("k80", 0.5 * i)) for i in range(1, 6)]
+    new = family("new", seen("v100", 0.2))
+    speeds = speeds_of(*others, new)
+    assert speeds.step_s(new, 1, gpu_type="v100") == pytest.approx(0.2)
+    assert speeds.step_s(new, 1, gpu_type="k80") == pytest.approx(1.0, rel=0.15)
+    assert speeds.cautious_step_s(new, 1, gpu_type="k80") > 1.1 * speeds.step_s(new, 1, gpu_type="k80")
+    assert 0.2 < speeds.step_s(new, 1, gpu_type="p100") < 1.0  # no family ran there: between the others
+
+
+def test_the_error_is_larger_where_families_differ_more() -> None:
+    alike = learn_gpu_factors([{"a": 0.0, "b": 1.0}] * 8)
+    differ = learn_gpu_factors([{"a": 0.0, "b": 1.0 + d} for d in (-0.8, 0.8) * 4])
+    assert differ.error("b") > 2 * alike.error("b")
+    assert alike.error("unknown") > differ.error("b")
+
+
+def test_a_familys_own_measurements_outweigh_those_of_others() -> None:
+    others = [family(f"f{i}", seen("v100", 0.1), seen("k80", 0.5)) for i in range(5)]
+    own = family(
+        "own", *(seen("v100", 0.1, n_workers=n) for n in (1, 2)), *(seen("k80", 0.11, n_workers=n) for n in (1, 2))
+    )
+    assert speeds_of(*others, own).step_s(own, 3, gpu_type="k80") < 0.2
+
+
+def test_one_slow_type_does_not_make_the_fast_one_slow() -> None:
+    """Both types were measured at one worker; more workers are predicted from the type's own line."""
+    both = family("both", seen("v100", 0.1), seen("k80", 1.0))
+    alone = replace(both, observations=(seen("v100", 0.1),))
+    speeds = speeds_of(both)
+    assert speeds.step_s(both, 4, gpu_type="v100") == pytest.approx(
+        speeds_of(alone).step_s(alone, 4, gpu_type="v100"), rel=0.1
+    )
+    assert speeds.step_s(both, 4, gpu_type="k80") > 5 * speeds.step_s(both, 4, gpu_type="v100")
+
+
+def test_on_a_cluster_of_one_type_families_teach_nothing_of_others() -> None:
+    one = cluster(nodes=2, gpus=4)
+    jobs = [family(f"f{i}", seen("v100", 0.1), seen("k80", 0.5)) for i in range(5)]
+    assert JobSpeeds(one.nodes, one.racks, jobs=jobs).model(jobs[0]) is not None
+    assert JobSpeeds(one.nodes, one.racks, jobs=jobs).cluster.gpu_factors(jobs) == NO_FACTORS
