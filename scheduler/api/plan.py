@@ -223,6 +223,7 @@ class Prediction:
     """Holds when a job is predicted to start and end, in seconds on the snapshot's clock; None means not known yet."""
 
     start_p50_s: float | None = None
+    start_p90_s: float | None = None
     finish_p50_s: float | None = None
     finish_p90_s: float | None = None
     step_s: float | None = None  # predicted step time on the decided allocation

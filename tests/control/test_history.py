@@ -12,6 +12,7 @@ from mlhub.control.memory import MemoryOwner, load_memory
 from mlhub.control.models import Forecast, JobDecision
 from mlhub.jobs import actions
 from mlhub.jobs.models import Job
+from scheduler.models.forecast.prediction_intervals import ForecastGroup
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 from tests.jobs.builders import live_attempt
@@ -96,9 +97,9 @@ def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     world.rounds(4)
     assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
     intervals = load_memory(MemoryOwner.POLICY).prediction_intervals
-    scores = [did_end for name in ("waiting", "running") for _, _, did_end in intervals[name]["ended"]]
+    scores = [did_end for group in ForecastGroup for _, _, did_end in intervals[group]["ended"]]
     assert set(scores) == {0.0, 1.0}
-    assert sum(intervals[name]["n_jobs"] for name in ("waiting", "running")) <= 2
+    assert sum(intervals[group]["n_jobs"] for group in ForecastGroup) <= 2
     assert not intervals["open"]
 
 
