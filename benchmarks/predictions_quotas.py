@@ -89,7 +89,8 @@ def main() -> int:
     with ProcessPoolExecutor(arguments.processes) as pool:
         for found in pool.map(_day, days):
             results.append(found)
-            print(f"{found.policy} {found.seed}: {found.took_s:.0f} s", file=sys.stderr, flush=True)
+            held = f"{found.starts.held_p90:.1%} started and {found.ends.held_p90:.1%} ended by P90"
+            print(f"{found.policy} {found.seed}: {held}; {found.took_s:.0f} s", file=sys.stderr, flush=True)
     text = "\n".join(report(results, n_jobs=arguments.n_jobs)) + "\n"
     print(text, end="")
     if arguments.out:
