@@ -18,14 +18,14 @@ from mlhub.control.isolation import FaultIsolation
 from mlhub.control.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
-from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.models import PREDICTIONS, Attempt, Job
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Launch, Plan, Prediction, Preempt, Resize
 
 logger = structlog.stdlib.get_logger(__name__)
 READ = [
     "name", "project__organisation", "state", "version", "intent", "steps_done", "started_at", "explanations", "reason",
-    "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at", "first_predicted_finish_at",
+    *PREDICTIONS, "first_predicted_finish_at",
 ]  # fmt: skip
 
 

@@ -26,9 +26,10 @@ NOTICEABLE_PART = 0.02  # or by less than this part of the time that is left
 WRITE = """
 UPDATE jobs_job AS job
 SET explanations = changed.explanations::jsonb, reason = changed.reason, predicted_start_at = changed.start_at,
-    predicted_finish_at = changed.finish_at, predicted_finish_p90_at = changed.finish_p90_at
-FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[])
-    AS changed (id, state, explanations, reason, start_at, finish_at, finish_p90_at)
+    predicted_start_p90_at = changed.start_p90_at, predicted_finish_at = changed.finish_at,
+    predicted_finish_p90_at = changed.finish_p90_at
+FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[],
+    %s::timestamptz[]) AS changed (id, state, explanations, reason, start_at, start_p90_at, finish_at, finish_p90_at)
 WHERE job.id = changed.id AND job.state = changed.state
 RETURNING job.id
 """
@@ -90,6 +91,7 @@ def _write(changed: Sequence[Job]) -> None:
         [json.dumps(job.explanations) for job in changed],
         [job.reason for job in changed],
         [job.predicted_start_at for job in changed],
+        [job.predicted_start_p90_at for job in changed],
         [job.predicted_finish_at for job in changed],
         [job.predicted_finish_p90_at for job in changed],
     )
@@ -129,6 +131,7 @@ def _update_row(job: Job, decision: Decision, writer: ExplanationWriter, *, now:
 def _predictions(job: Job, prediction: Prediction, *, now: datetime) -> dict[str, Any]:
     wanted = {
         "predicted_start_at": moment(prediction.start_p50_s) if job.started_at is None else None,
+        "predicted_start_p90_at": moment(prediction.start_p90_s) if job.started_at is None else None,
         "predicted_finish_at": moment(prediction.finish_p50_s),
         "predicted_finish_p90_at": moment(prediction.finish_p90_s),
     }

@@ -167,14 +167,21 @@ class ForecastMoment(models.TextChoices):
 
 
 class Forecast(models.Model):
-    """When a job was expected to end, and when it did. outcome: the state it ended in."""
+    """When a job was expected to start and to end, and when it did. outcome: the state it ended in.
+
+    cause: the first reason for which it waited when the forecast was made; empty where it started at once.
+    started_at: when it first got its GPUs.
+    """
 
     id = models.BigAutoField(primary_key=True)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="forecasts")
     moment = models.CharField(max_length=10, choices=ForecastMoment)
     made_at = models.DateTimeField()
     policy = models.CharField(max_length=50)
-    start_at = models.DateTimeField(null=True)
+    cause = models.CharField(max_length=40, blank=True, default="")
+    start_at = models.DateTimeField(null=True)  # P50
+    start_p90_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
     finish_at = models.DateTimeField()  # P50
     finish_p90_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True, db_index=True)

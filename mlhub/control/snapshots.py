@@ -218,6 +218,7 @@ def job_snapshot(
         example_s=job.profile.get("example_s"),
         step_overhead_s=float(job.profile.get("step_overhead_s") or 0.0),
         start_s=costs.start.seconds,
+        start_error=costs.start.log_error,
         checkpoint_s=costs.leave.seconds,
         lost_s=costs.loss.seconds,
         observations=learned.observations.get(family, ()),

@@ -19,6 +19,7 @@ from mlhub.tenants.models import User
 
 N_HISTORY = 100
 N_SHADOWED = 500  # rounds that the shadow's summary looks at
+USUAL_S = 60.0  # within which a round sees a new job
 
 
 def status(user: User) -> dict[str, Any]:
@@ -74,6 +75,7 @@ def why(job: Job) -> dict[str, Any]:
         "explanations": job.explanations,
         "place": place,
         "predicted_start_at": job.predicted_start_at,
+        "predicted_start_p90_at": job.predicted_start_p90_at,
         "predicted_finish_at": job.predicted_finish_at,
         "predicted_finish_p90_at": job.predicted_finish_p90_at,
         "costs": costs_of(job),
@@ -87,8 +89,20 @@ def _headline(job: Job) -> str:
     if job.explanations:
         return str(job.explanations[0]["sentence"])
     if job.state == JobState.QUEUED:
-        return "It has not been looked at yet; the next scheduling round is some seconds away."
+        return _unseen(job)
     return f"The job is {job.state}."
+
+
+def _unseen(job: Job) -> str:
+    """Of a job that waits without a reason: it is new, or rounds do not reach it."""
+    waited_s = (timezone.now() - job.submitted_at).total_seconds()
+    if waited_s < USUAL_S:
+        return "It was submitted a moment ago; the next scheduling round considers it."
+    state, _ = SchedulerState.objects.get_or_create(pk=1)
+    last = (
+        f"the last round was at {state.round_at:%Y-%m-%d %H:%M:%S} UTC" if state.round_at else "there was no round yet"
+    )
+    return f"No scheduling round has considered it for {waited_s / 60:.0f} min; {last}."
 
 
 def rounds_about(job: Job) -> Any:

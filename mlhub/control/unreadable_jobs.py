@@ -11,7 +11,7 @@ from uuid import UUID
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
-from mlhub.jobs.models import Allocation, Job
+from mlhub.jobs.models import PREDICTIONS, Allocation, Job
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, NodeAllocation, Phase
@@ -68,6 +68,5 @@ def explain_unreadable(job_ids: Collection[str]) -> None:
         if job.state == JobState.QUEUED and job.reason != explanation.reason:
             changes["reason"] = explanation.reason.value
         if changes:
-            nothing_known = {"predicted_start_at": None, "predicted_finish_at": None, "predicted_finish_p90_at": None}
-            Job.objects.filter(pk=job.pk, state=job.state).update(**changes, **nothing_known)
+            Job.objects.filter(pk=job.pk, state=job.state).update(**changes, **dict.fromkeys(PREDICTIONS))
             wake_on_commit(job_topic(job.pk))

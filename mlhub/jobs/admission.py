@@ -51,7 +51,7 @@ def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersio
                 f"{name} is still being inspected.",
                 code="not_ready",
                 field=field,
-                remedy="Try again when it is ready; that takes some seconds.",
+                remedy="Try again when it is ready.",
             )
         if version.state == VersionState.REFUSED:
             raise InvalidInputError(

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from mlhub.events.actions import append
 from mlhub.events.models import Event
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import PREDICTIONS, Job
 from mlhub.jobs.states import ENDED, TRANSITIONS, JobState, Trigger
 from mlhub.tenants.models import User
 
@@ -59,7 +59,7 @@ def advance(
             raise IllegalTransitionError(_story(job, trigger))
         if after in ENDED:
             changes.setdefault("finished_at", now)
-            changes |= {"predicted_start_at": None, "predicted_finish_at": None, "predicted_finish_p90_at": None}
+            changes |= dict.fromkeys(PREDICTIONS)
             changes["explanations"] = []
         moved = Job.objects.filter(pk=job_id, state=before, version=job.version).update(
             state=after, version=F("version") + 1, reason=reason, **changes

@@ -38,6 +38,10 @@ class Preflight(models.TextChoices):
     FAILED = "failed"
 
 
+# what the scheduler predicts of a job that has not ended
+PREDICTIONS = ("predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at")
+
+
 class Job(models.Model):
     """state is written by lifecycle.py alone, intent by the API, progress by ingest, explanations by control."""
 
@@ -93,7 +97,8 @@ class Job(models.Model):
     submitted_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)  # first attempt's training
     finished_at = models.DateTimeField(null=True, blank=True)
-    predicted_start_at = models.DateTimeField(null=True, blank=True)
+    predicted_start_at = models.DateTimeField(null=True, blank=True)  # P50
+    predicted_start_p90_at = models.DateTimeField(null=True, blank=True)
     predicted_finish_at = models.DateTimeField(null=True, blank=True)  # P50
     predicted_finish_p90_at = models.DateTimeField(null=True, blank=True)
     first_predicted_finish_at = models.DateTimeField(null=True, blank=True)  # stored, to be compared with the truth

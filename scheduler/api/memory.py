@@ -29,7 +29,8 @@ class RoundMemory:
     """Holds what one round hands to the next one; everything else is in the snapshot.
 
     policy: the name of the policy that decided; policy_values: what it wants back in its next round.
-    prediction_intervals, arrival_effects, job_lengths: what the models learnt, in the form that they write and read.
+    prediction_intervals (of ends), start_intervals, arrival_effects, job_lengths: what the models learnt, in the form
+    that they write and read.
     resizing: by job, what it was promised. claims_since_s: by waiting job, since when its claim to its tenant's
     guarantee is unmet. decayed_usage: what tenants used, for fair sharing with a half-life.
     """
@@ -39,6 +40,7 @@ class RoundMemory:
     policy: str = ""
     policy_values: Json = field(default_factory=dict)
     prediction_intervals: Json = field(default_factory=dict)
+    start_intervals: Json = field(default_factory=dict)
     arrival_effects: Json = field(default_factory=dict)
     job_lengths: Json = field(default_factory=dict)
     resizing: Mapping[str, ResizePromise] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class RoundMemory:
         """Returns the jobs that earlier rounds saw; a snapshot without one of them says whether it ended or was
         withdrawn.
         """
-        learnt = (self.prediction_intervals, self.job_lengths)
+        learnt = (self.prediction_intervals, self.start_intervals, self.job_lengths)
         return frozenset(job_id for each in learnt for job_id in each.get("open", ()))
 
     def to_json(self) -> dict[str, Any]:
@@ -67,6 +69,7 @@ class RoundMemory:
             "policy": self.policy,
             "policy_values": dict(self.policy_values),
             "prediction_intervals": dict(self.prediction_intervals),
+            "start_intervals": dict(self.start_intervals),
             "arrival_effects": dict(self.arrival_effects),
             "job_lengths": dict(self.job_lengths),
             "resizing": {job_id: _promise_to_json(self.resizing[job_id]) for job_id in sorted(self.resizing)},
@@ -100,6 +103,7 @@ _CURRENT = {
     "policy": "policy",
     "policy_values": "policy_values",
     "prediction_intervals": "prediction_intervals",
+    "start_intervals": "start_intervals",
     "arrival_effects": "arrival_effects",
     "job_lengths": "job_lengths",
     "resizing": "resizing",

@@ -96,8 +96,8 @@ class Reason(StrEnum):
 
 
 SENTENCES: Mapping[Reason, str] = {
-    Reason.PREFLIGHT: "Pending: the model and the data are being validated, which takes some seconds.",
-    Reason.BACKOFF: "Pending: the last attempt failed through a fault of the platform; the next one starts in "
+    Reason.PREFLIGHT: "Pending: the model and the data are being validated.",
+    Reason.BACKOFF: "Pending: the last attempt failed through a fault of the platform; another one may start in "
     "{wait_s:.0f} s.",
     Reason.NO_NODES: "Pending: no node is connected to the cluster.",
     Reason.LARGER_THAN_CLUSTER: "Pending: it requests {need} GPUs, but the whole cluster has {have}.",
@@ -229,6 +229,7 @@ class Prediction:
     """Holds when a job is predicted to start and end, in seconds on the snapshot's clock; None means not known yet."""
 
     start_p50_s: float | None = None
+    start_p90_s: float | None = None
     finish_p50_s: float | None = None
     finish_p90_s: float | None = None
     step_s: float | None = None  # predicted step time on the decided allocation

@@ -143,8 +143,9 @@ class JobSnapshot:
     family: jobs of one family (same model code and dataset) are expected to behave alike.
     example_s: seconds to compute one example forward and backward on one GPU of the reference type, measured at
     preflight; None when unknown. parameters_bytes: size of one full gradient. step_overhead_s: fixed cost of a step.
-    start_s: seconds from launch to the first step, as learnt; checkpoint_s: seconds to save and leave; lost_s: of work
-    that a stop loses, because it was done after the last checkpoint (models/cost.py).
+    start_s: seconds from launch to the first step, as learnt, and start_error: standard deviation of their logarithm;
+    checkpoint_s: seconds to save and leave; lost_s: of work that a stop loses, because it was done after the last
+    checkpoint (models/cost.py).
     priority: higher first. mode: pinned by the user, None = the scheduler's choice.
     hold: why the platform itself keeps a waiting job from running now (a Reason's value), or None; hold_until_s: when
     that ends, if it is known.
@@ -205,6 +206,7 @@ class JobSnapshot:
     profile: Profile | None = None
     lost_s: float = 0.0
     requested_servers: int | None = None
+    start_error: float = 0.5
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """Returns the same job after more training."""

@@ -15,7 +15,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import median
+from statistics import NormalDist, median
 
 from scheduler.api.snapshot import JobSnapshot
 
@@ -65,6 +65,11 @@ class Estimate:
     high_s: float
     n: int
     basis: Basis
+
+    @property
+    def log_error(self) -> float:
+        """Returns the standard deviation of the logarithm of the seconds; 0 where they are 0."""
+        return math.log(self.high_s / self.seconds) if self.seconds > 0.0 else 0.0
 
     @property
     def error_s(self) -> float:
@@ -178,6 +183,20 @@ def _variance(prior: float, logs: Mapping[str, list[float]], centres: Mapping[st
     squares = sum((log - centres[family]) ** 2 for family, each in logs.items() for log in each)
     freedom = sum(len(each) - 1 for each in logs.values())
     return (_WORTH * prior + squares) / (_WORTH + freedom)
+
+
+def start_left_s(job: JobSnapshot, *, elapsed_s: float) -> float:
+    """Returns the seconds until the first step that a start, which has taken so long, still takes in the median.
+
+    Starts are log-normal, with the median start_s: one that takes longer than most is not about to end at once.
+    """
+    if job.start_s <= 0.0:
+        return 0.0
+    if elapsed_s <= 0.0 or job.start_error <= 0.0:
+        return max(0.0, job.start_s - max(0.0, elapsed_s))
+    normal = NormalDist(math.log(job.start_s), job.start_error)
+    passed = min(normal.cdf(math.log(elapsed_s)), 0.999)
+    return max(0.0, math.exp(normal.inv_cdf((1 + passed) / 2)) - elapsed_s)
 
 
 def start_cost_s(job: JobSnapshot) -> float:

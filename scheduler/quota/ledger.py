@@ -33,6 +33,12 @@ class Ledger:
         known = self._tenants.values()
         self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
 
+    @property
+    def has_limits(self) -> bool:
+        """Returns whether any tenant has a limit or a guarantee; without, nothing is ever refused."""
+        limits = (limit for t in self._tenants.values() for limit in (t.max_gpus, t.max_running_jobs))
+        return self.lending is not None or any(limit is not None for limit in limits)
+
     def copy(self) -> Ledger:
         """Returns a copy that is booked on independently."""
         twin = Ledger.__new__(Ledger)
@@ -71,6 +77,10 @@ class Ledger:
                 facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
                 return Explanation(Reason.QUOTA_GPUS, facts)
         return None
+
+    def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
+        """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
+        return self.lending is not None and self.lending.owner(tenant_id, gpus)[0]
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
         """Returns LARGER_THAN_QUOTA if the tenant may not use so many GPUs even alone; else None."""

@@ -23,7 +23,7 @@ from scheduler.round.entitlement import entitle
 from scheduler.round.explanation import why_it_leaves, why_it_waits
 from scheduler.round.memory import promised_allocations, record_usage, unmet_claims
 from scheduler.round.placement import place
-from scheduler.round.prediction import predict
+from scheduler.round.prediction import LearntErrors, predict
 from scheduler.round.proposal import propose
 from scheduler.round.state import RoundState
 
@@ -55,7 +55,8 @@ def decide(
     cache = cache or RoundCache()
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=snapshot.jobs)
     lengths = JobLengthModel(memory.job_lengths)
-    intervals, arrivals = PredictionIntervals(memory.prediction_intervals), ArrivalEffects(memory.arrival_effects)
+    arrivals, intervals = ArrivalEffects(memory.arrival_effects), PredictionIntervals(memory.prediction_intervals)
+    start_intervals = PredictionIntervals(memory.start_intervals)
     usage = DecayedUsage(memory.decayed_usage, now_s=snapshot.now_s)
     is_elastic = abilities_of(policy).is_elastic
 
@@ -71,13 +72,15 @@ def decide(
         decisions |= why_it_waits(state, proposal, targets, decisions)
         decisions |= why_it_leaves(state, proposal, targets)
         forecast = None if is_elastic else arrivals
-        predictions = predict(state, proposal, decisions, speeds, intervals=intervals, arrivals=forecast)
+        learnt = LearntErrors(starts=start_intervals, ends=intervals, arrivals=forecast)
+        predictions = predict(state, proposal, decisions, speeds, learnt=learnt)
         decisions = {job_id: replace(decisions[job_id], prediction=each) for job_id, each in predictions.items()}
     claims_since_s, again_s = unmet_claims(state, decisions, memory.claims_since_s)  # 7
     remembered = RoundMemory(
         policy=policy.name,
         policy_values=dict(proposal.memory),
         prediction_intervals=intervals.to_json(),
+        start_intervals=start_intervals.to_json(),
         arrival_effects=arrivals.to_json(),
         job_lengths=lengths.to_json() if lengths.has_learnt else {},
         resizing=promised_allocations(state, proposal, targets, decisions),

@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime, timedelta
 
-from mlhub.control.forecasts import calibration, close_forecasts, newest_ends
+import pytest
+from django.utils import timezone
+
+from mlhub.control.calibration import calibration, calibration_by_cause, calibration_by_organisation, newest_ends
+from mlhub.control.forecasts import close_forecasts
 from mlhub.control.history import KEPT_A_JOB, forget_old_decisions
 from mlhub.control.loop import Loop
 from mlhub.control.memory import MemoryOwner, load_memory
-from mlhub.control.models import Forecast, JobDecision
+from mlhub.control.models import Forecast, JobDecision, SchedulerState
+from mlhub.control.status import why
 from mlhub.jobs import actions
 from mlhub.jobs.models import Job
+from mlhub.tenants.models import Quota
+from scheduler.models.forecast.prediction_intervals import ForecastGroup
 from tests.cast import make_cast
 from tests.control.worlds import World, state
 from tests.jobs.builders import live_attempt
@@ -86,6 +93,33 @@ def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World)
     assert newest_ends(10)[0]["job"]["id"] == alone.pk
 
 
+def test_forecasts_are_judged_by_organisation_and_by_what_the_jobs_waited_for(world: World) -> None:
+    """Both GPUs of bob's quota are in use; the second job waits for them, and says so, until the first has ended."""
+    Quota.objects.filter(organisation=world.cast.a).update(max_gpus=2)
+    first = world.job(min_workers=2, max_workers=2)
+    world.rounds(3)
+    second = world.job(min_workers=2, max_workers=2)
+    world.rounds(2)
+    waiting = Job.objects.get(pk=second.pk)
+    assert waiting.reason == "quota_gpus"
+    assert waiting.predicted_start_at is not None
+    assert waiting.predicted_start_p90_at is not None
+    assert world.now < waiting.predicted_start_at < waiting.predicted_start_p90_at
+    world.backend.finish(str(live_attempt(first).id))
+    world.rounds(4)
+    world.backend.finish(str(live_attempt(second).id))
+    world.rounds(2)
+    close_forecasts()
+    forecast = Forecast.objects.get(job=second, moment="submission")
+    assert forecast.started_at == second.attempts.get(number=1).created_at
+    by_cause = {one.of: one for one in calibration_by_cause()}
+    assert {cause: one.n for cause, one in by_cause.items()} == {"": 1, "quota_gpus": 1}
+    held = forecast.started_at <= forecast.start_p90_at
+    assert (by_cause["quota_gpus"].n_waited, by_cause["quota_gpus"].started_within_p90) == (1, float(held))
+    assert by_cause[""].started_within_p90 is None
+    assert [(one.of, one.n) for one in calibration_by_organisation()] == [(world.cast.a.name, 2)]
+
+
 def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     """One job ends, one is cancelled, and one paused: predictions are scored by the first; the others took longer."""
     ended, cancelled, paused = (world.job(max_workers=1) for _ in range(3))
@@ -96,9 +130,9 @@ def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     world.rounds(4)
     assert [state(one) for one in (ended, cancelled, paused)] == ["succeeded", "cancelled", "paused"]
     intervals = load_memory(MemoryOwner.POLICY).prediction_intervals
-    scores = [did_end for name in ("waiting", "running") for _, _, did_end in intervals[name]["ended"]]
+    scores = [did_end for group in ForecastGroup for _, _, did_end in intervals[group]["ended"]]
     assert set(scores) == {0.0, 1.0}
-    assert sum(intervals[name]["n_jobs"] for name in ("waiting", "running")) <= 2
+    assert sum(intervals[group]["n_jobs"] for group in ForecastGroup) <= 2
     assert not intervals["open"]
 
 
@@ -109,3 +143,15 @@ def test_jobs_that_were_cancelled_judge_no_forecast(world: World) -> None:
     close_forecasts()
     assert Forecast.objects.filter(job=alone, outcome="cancelled").count() == 2
     assert [judged.n for judged in calibration()] == [0, 0]
+
+
+def test_a_job_that_no_round_has_seen_is_not_promised_one_in_seconds(world: World) -> None:
+    one = world.job()
+    Job.objects.filter(pk=one.pk).update(submitted_at=timezone.now() - timedelta(minutes=5))
+    one.refresh_from_db()
+    assert why(one)["headline"] == "No scheduling round has considered it for 5 min; there was no round yet."
+    SchedulerState.objects.update(round_at=datetime(2026, 1, 1, 8, 30, tzinfo=UTC))
+    assert why(one)["headline"].endswith("the last round was at 2026-01-01 08:30:00 UTC.")
+    Job.objects.filter(pk=one.pk).update(submitted_at=timezone.now())
+    one.refresh_from_db()
+    assert why(one)["headline"] == "It was submitted a moment ago; the next scheduling round considers it."

@@ -1255,14 +1255,7 @@ export interface components {
         /** @enum {unknown} */
         BlankEnum: "";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
-        CalibrationMoment: {
-            /**
-             * @description When the forecast was made: at submission or at launch.
-             *
-             *     * `submission` - Submission
-             *     * `launch` - Launch
-             */
-            moment: components["schemas"]["MomentEnum"];
+        CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
             n: number;
             /**
@@ -1280,6 +1273,78 @@ export interface components {
              * @description The median of (actual - P50) / P50; positive: later than predicted.
              */
             median_bias: number | null;
+            /** @description Of these forecasts, those of jobs that had to wait for their start. */
+            n_waited: number;
+            /**
+             * Format: double
+             * @description The share of the jobs that had to wait that started by their P90, 0 to 1; null without such jobs.
+             */
+            started_within_p90: number | null;
+            /** @description The code of the reason for which the jobs waited when the forecast was made; empty: they started. */
+            cause: string;
+        };
+        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
+        CalibrationMoment: {
+            /** @description The number of forecasts that were compared with what happened. */
+            n: number;
+            /**
+             * Format: double
+             * @description The share of jobs that ended by their P90, 0 to 1; null without forecasts.
+             */
+            within_p90: number | null;
+            /**
+             * Format: double
+             * @description The median of |actual - P50| / P50; null without forecasts.
+             */
+            median_error: number | null;
+            /**
+             * Format: double
+             * @description The median of (actual - P50) / P50; positive: later than predicted.
+             */
+            median_bias: number | null;
+            /** @description Of these forecasts, those of jobs that had to wait for their start. */
+            n_waited: number;
+            /**
+             * Format: double
+             * @description The share of the jobs that had to wait that started by their P90, 0 to 1; null without such jobs.
+             */
+            started_within_p90: number | null;
+            /**
+             * @description When the forecast was made: at submission or at launch.
+             *
+             *     * `submission` - Submission
+             *     * `launch` - Launch
+             */
+            moment: components["schemas"]["MomentEnum"];
+        };
+        /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
+        CalibrationOrganisation: {
+            /** @description The number of forecasts that were compared with what happened. */
+            n: number;
+            /**
+             * Format: double
+             * @description The share of jobs that ended by their P90, 0 to 1; null without forecasts.
+             */
+            within_p90: number | null;
+            /**
+             * Format: double
+             * @description The median of |actual - P50| / P50; null without forecasts.
+             */
+            median_error: number | null;
+            /**
+             * Format: double
+             * @description The median of (actual - P50) / P50; positive: later than predicted.
+             */
+            median_bias: number | null;
+            /** @description Of these forecasts, those of jobs that had to wait for their start. */
+            n_waited: number;
+            /**
+             * Format: double
+             * @description The share of the jobs that had to wait that started by their P90, 0 to 1; null without such jobs.
+             */
+            started_within_p90: number | null;
+            /** @description The name of the organisation whose jobs these are. */
+            organisation: string;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -1881,6 +1946,10 @@ export interface components {
         Insight: {
             /** @description How well forecasts matched, by the moment at which they were made. */
             calibration: components["schemas"]["CalibrationMoment"][];
+            /** @description How well forecasts at submission matched, by organisation. */
+            calibration_by_organisation: components["schemas"]["CalibrationOrganisation"][];
+            /** @description How well forecasts at submission matched, by the reason for which the jobs waited. */
+            calibration_by_cause: components["schemas"]["CalibrationCause"][];
             /** @description The newest forecasts whose jobs have ended. */
             ends: components["schemas"]["End"][];
             /** @description What restarts cost, by family of jobs. */
@@ -2126,9 +2195,14 @@ export interface components {
             readonly jct_s: number | null;
             /**
              * Format: date-time
-             * @description When the job is predicted to start; null when unknown.
+             * @description When the job is predicted to start (median); null when unknown.
              */
             readonly predicted_start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have started at 90 % probability; null: unknown.
+             */
+            readonly predicted_start_p90_at: string | null;
             /**
              * Format: date-time
              * @description When the job is predicted to finish (median); null when unknown.
@@ -2361,9 +2435,14 @@ export interface components {
             readonly jct_s: number | null;
             /**
              * Format: date-time
-             * @description When the job is predicted to start; null when unknown.
+             * @description When the job is predicted to start (median); null when unknown.
              */
             readonly predicted_start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have started at 90 % probability; null: unknown.
+             */
+            readonly predicted_start_p90_at: string | null;
             /**
              * Format: date-time
              * @description When the job is predicted to finish (median); null when unknown.
@@ -3849,9 +3928,14 @@ export interface components {
             readonly jct_s: number | null;
             /**
              * Format: date-time
-             * @description When the job is predicted to start; null when unknown.
+             * @description When the job is predicted to start (median); null when unknown.
              */
             readonly predicted_start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have started at 90 % probability; null: unknown.
+             */
+            readonly predicted_start_p90_at: string | null;
             /**
              * Format: date-time
              * @description When the job is predicted to finish (median); null when unknown.
@@ -5038,9 +5122,14 @@ export interface components {
             place: number | null;
             /**
              * Format: date-time
-             * @description When the job is predicted to start; null when unknown.
+             * @description When the job is predicted to start (median); null when unknown.
              */
             predicted_start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the job is predicted to have started with a probability of 90 %; null when unknown.
+             */
+            predicted_start_p90_at: string | null;
             /**
              * Format: date-time
              * @description When the job is predicted to finish (median); null when unknown.

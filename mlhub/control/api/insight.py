@@ -33,12 +33,9 @@ class ShadowSummarySerializer(serializers.Serializer[Any]):
     )
 
 
-class CalibrationMomentSerializer(serializers.Serializer[Any]):
+class CalibrationSerializer(serializers.Serializer[Any]):
     """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
 
-    moment = serializers.ChoiceField(
-        choices=ForecastMoment.choices, help_text="When the forecast was made: at submission or at launch."
-    )
     n = serializers.IntegerField(help_text="The number of forecasts that were compared with what happened.")
     within_p90 = serializers.FloatField(
         allow_null=True, help_text="The share of jobs that ended by their P90, 0 to 1; null without forecasts."
@@ -48,6 +45,29 @@ class CalibrationMomentSerializer(serializers.Serializer[Any]):
     )
     median_bias = serializers.FloatField(
         allow_null=True, help_text="The median of (actual - P50) / P50; positive: later than predicted."
+    )
+    n_waited = serializers.IntegerField(help_text="Of these forecasts, those of jobs that had to wait for their start.")
+    started_within_p90 = serializers.FloatField(
+        allow_null=True,
+        help_text="The share of the jobs that had to wait that started by their P90, 0 to 1; null without such jobs.",
+    )
+
+
+class CalibrationMomentSerializer(CalibrationSerializer):
+    moment = serializers.ChoiceField(
+        choices=ForecastMoment.choices, source="of", help_text="When the forecast was made: at submission or at launch."
+    )
+
+
+class CalibrationOrganisationSerializer(CalibrationSerializer):
+    organisation = serializers.CharField(source="of", help_text="The name of the organisation whose jobs these are.")
+
+
+class CalibrationCauseSerializer(CalibrationSerializer):
+    cause = serializers.CharField(
+        source="of",
+        allow_blank=True,
+        help_text="The code of the reason for which the jobs waited when the forecast was made; empty: they started.",
     )
 
 
@@ -83,6 +103,12 @@ class InsightSerializer(serializers.Serializer[Any]):
 
     calibration = CalibrationMomentSerializer(
         many=True, help_text="How well forecasts matched, by the moment at which they were made."
+    )
+    calibration_by_organisation = CalibrationOrganisationSerializer(
+        many=True, help_text="How well forecasts at submission matched, by organisation."
+    )
+    calibration_by_cause = CalibrationCauseSerializer(
+        many=True, help_text="How well forecasts at submission matched, by the reason for which the jobs waited."
     )
     ends = EndSerializer(many=True, help_text="The newest forecasts whose jobs have ended.")
     costs = FamilyCostsSerializer(many=True, help_text="What restarts cost, by family of jobs.")

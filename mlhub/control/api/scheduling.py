@@ -92,7 +92,11 @@ class WhySerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Its place among all jobs that wait, from 1; null when it does not wait."
     )
     predicted_start_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the job is predicted to start; null when unknown."
+        allow_null=True, help_text="When the job is predicted to start (median); null when unknown."
+    )
+    predicted_start_p90_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the job is predicted to have started with a probability of 90 %; null when unknown.",
     )
     predicted_finish_at = serializers.DateTimeField(
         allow_null=True, help_text="When the job is predicted to finish (median); null when unknown."

@@ -16,7 +16,7 @@ from mlhub.control import actions, status
 from mlhub.control.api import scheduling as s
 from mlhub.control.api.insight import InsightSerializer
 from mlhub.control.api.scheduling import MOST_QUEUE
-from mlhub.control.forecasts import calibration, newest_ends
+from mlhub.control.calibration import calibration, calibration_by_cause, calibration_by_organisation, newest_ends
 from mlhub.control.models import Round, SchedulerSettings
 from mlhub.control.restart_costs import costs_of_newest
 from mlhub.core.api.views import read_body, read_query
@@ -135,6 +135,8 @@ class InsightView(APIView):
         """How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only."""
         found = {
             "calibration": calibration(),
+            "calibration_by_organisation": calibration_by_organisation(),
+            "calibration_by_cause": calibration_by_cause(),
             "ends": newest_ends(N_ENDS),
             "costs": costs_of_newest(N_FAMILIES),
             "shadow": status.shadow_summary(),

@@ -176,8 +176,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "explanations", "preflight", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
-            "predicted_start_at", "predicted_finish_at", "predicted_finish_p90_at", "first_predicted_finish_at",
-            "current_attempt",
+            "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at",
+            "first_predicted_finish_at", "current_attempt",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -201,7 +201,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             submitted_at="When it was submitted.",
             started_at="When it made its first step; null before.",
             finished_at="When it ended; null before.",
-            predicted_start_at="When the job is predicted to start; null when unknown.",
+            predicted_start_at="When the job is predicted to start (median); null when unknown.",
+            predicted_start_p90_at="When the job is predicted to have started at 90 % probability; null: unknown.",
             predicted_finish_at="When the job is predicted to finish (median); null when unknown.",
             predicted_finish_p90_at="When the job is predicted to have finished at 90 % probability; null: unknown.",
             first_predicted_finish_at="The first prediction of its finish; null without one.",

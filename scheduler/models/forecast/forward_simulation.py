@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates a plan forward: when each job starts and ends, if no other job arrived. Counts GPUs only."""
+"""Simulates a plan forward: when each job starts and ends, if no other job arrived. Counts GPUs and quota only."""
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
+from scheduler.models.forecast.waiting_line import WaitingLine
 from scheduler.models.progress import steps_left
 from scheduler.models.speed.job_speeds import JobSpeeds
 
@@ -22,6 +23,31 @@ class JobProgress:
 
     start_s: float
     finish_s: float
+
+
+@dataclass(frozen=True)
+class LeavingGang:
+    """Describes the GPUs that a job on its way out releases after so many seconds. tenant: whose quota they use."""
+
+    tenant: str
+    n_gpus: int
+    after_s: float
+
+
+class QuotaBooks(Protocol):
+    """Counts what tenants hold, as scheduler.quota.ledger does."""
+
+    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> object | None:
+        """Returns why the tenant may not take so much more; None if it may."""
+
+    def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
+        """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
+
+    def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
+        """Books a job."""
+
+    def release(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
+        """Takes a job out of the books."""
 
 
 @dataclass
@@ -38,7 +64,9 @@ class ForwardSimulation:
 
     sizes: those that a job may have, ascending (one: it is not elastic).
 
-    strict_order: a waiting job that does not fit holds up those behind it.
+    strict_order: a waiting job for which too few GPUs are free holds up those behind it.
+
+    quota: books in which nothing is booked yet; None = there are no limits.
     """
 
     def __init__(
@@ -48,27 +76,42 @@ class ForwardSimulation:
         sizes: Callable[[JobSnapshot], Sequence[int]],
         regrow: bool = True,
         strict_order: bool = False,
+        quota: QuotaBooks | None = None,
     ) -> None:
         self._speeds = speeds
         self._sizes = sizes
         self._regrow = regrow
         self._strict_order = strict_order
+        self._quota = quota
 
     def run(
-        self, running: Iterable[tuple[JobSnapshot, int, float]], queue: Sequence[JobSnapshot], *, free: int
+        self,
+        running: Iterable[tuple[JobSnapshot, int, float]],
+        queue: Sequence[JobSnapshot],
+        *,
+        free: int,
+        leaving: Iterable[LeavingGang] = (),
+        starts_now: bool = True,
     ) -> dict[str, JobProgress]:
         """Returns start and finish of every job that gets to run.
 
         running: job, workers, and seconds until it trains (a restart, or making room). queue: waiting jobs, next first.
-        A job of the queue that finds no room at any time is absent from the answer.
+        leaving: gangs whose GPUs are not among the free ones yet. starts_now: False = the round has decided what starts
+        now, and what waits starts when the next GPUs are released; if none ever are, it counts as starting now.
+        A job of the queue that finds no room at any time, or that quota never allows, is absent from the answer.
 
-        1. at each end, the freed GPUs go to the queue in order, each job as large as helps and fits;
+        1. at each end, the freed GPUs go to the queue in order, each job as large as helps, fits and quota allows;
+           where a tenant's own GPUs were freed, its jobs within its guarantee come first;
         2. what is left when the queue is empty makes the longest running job larger, if that repays a restart.
         """
-        state = _State(self._speeds, self._sizes, queue, free, self._strict_order)
+        state = _State(self._speeds, self._sizes, queue, free, strict_order=self._strict_order, quota=self._quota)
         for job, n_workers, delay_s in running:
             state.launch(job, n_workers, from_s=delay_s, now_s=0.0)
+        for gang in leaving:
+            state.leave(gang)
         now_s: float | None = 0.0
+        if not starts_now and state.ends:
+            now_s = state.next_end()
         while now_s is not None:
             state.fill(now_s)  # 1
             if self._regrow and state.free > 0 and not state.line and len(state.active) <= MAX_REGROWING:
@@ -86,29 +129,58 @@ class _State:
         sizes: Callable[[JobSnapshot], Sequence[int]],
         queue: Sequence[JobSnapshot],
         free: int,
+        *,
         strict_order: bool,
+        quota: QuotaBooks | None,
     ) -> None:
-        self._speeds, self._sizes = speeds, sizes
+        self._speeds, self._sizes, self._quota = speeds, sizes, quota
         self.free = free
         self.active: dict[str, _Active] = {}
         self.ends: list[tuple[float, str, int]] = []
         self.done: dict[str, JobProgress] = {}
-        self.line = _Line(queue, sizes, strict_order=strict_order)
+        self.line = WaitingLine(queue, sizes, strict_order=strict_order, by_tenant=quota is not None)
         self._starts: dict[str, float] = {}
+        self._leaving: list[LeavingGang] = []
+        self._released_by: set[str] = set()  # tenants whose GPUs were released at the newest instant
 
     def launch(self, job: JobSnapshot, n_workers: int, *, from_s: float, now_s: float) -> None:
         self.active[job.id] = _Active(job, n_workers, steps_left(job), from_s)
         self._starts[job.id] = now_s
         heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps_left(job)), job.id, 0))
+        if self._quota is not None:
+            self._quota.reserve(job.tenant, gpus=n_workers)
+
+    def leave(self, gang: LeavingGang) -> None:
+        """Releases the gang's GPUs later."""
+        heapq.heappush(self.ends, (gang.after_s, "", len(self._leaving)))
+        self._leaving.append(gang)
+        if self._quota is not None:
+            self._quota.reserve(gang.tenant, gpus=gang.n_gpus)
 
     def fill(self, now_s: float) -> None:
-        """The queue in order, each as large as helps and fits; a job that does not fit is skipped, or holds up all."""
-        while (job := self.line.next_that_fits(self.free)) is not None:
-            n_workers = min(
-                (n for n in self._sizes(job) if n <= self.free), key=lambda n: (self._speeds.step_s(job, n), n)
-            )
+        """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
+        holds up all.
+        """
+        if self._quota is not None and self._released_by:
+            self._start(now_s, is_allowed=self._is_own, tenants=self._released_by)
+        self._start(now_s, is_allowed=self._is_allowed)
+
+    def _start(
+        self, now_s: float, *, is_allowed: Callable[[JobSnapshot, int], bool], tenants: Collection[str] | None = None
+    ) -> None:
+        for job in self.line.take(lambda: self.free, is_allowed, tenants=tenants):
+            fitting = [n for n in self._sizes(job) if n <= self.free and is_allowed(job, n)]
+            n_workers = min(fitting, key=lambda n: (self._speeds.step_s(job, n), n))
             self.launch(job, n_workers, from_s=now_s + start_cost_s(job), now_s=now_s)
             self.free -= n_workers
+
+    def _is_allowed(self, job: JobSnapshot, n_workers: int) -> bool:
+        return self._quota is None or self._quota.refusal(job.tenant, gpus=n_workers) is None
+
+    def _is_own(self, job: JobSnapshot, n_workers: int) -> bool:
+        """Whether it would run within a guarantee: such jobs come before those that borrow."""
+        quota = self._quota
+        return quota is not None and quota.is_guaranteed(job.tenant, n_workers) and self._is_allowed(job, n_workers)
 
     def grow(self, now_s: float) -> None:
         for one in sorted(self.active.values(), key=lambda a: (-self._train_s(a.job, a.n_workers, a.steps), a.job.id)):
@@ -120,49 +192,41 @@ class _State:
             best = min(larger, key=lambda n: (self._train_s(one.job, n, steps), n))
             if self._train_s(one.job, best, steps) + cost_s >= self._train_s(one.job, one.n_workers, steps):
                 continue
-            self.free -= best - one.n_workers
-            one.n_workers, one.steps, one.at_s, one.version = best, steps, now_s + cost_s, one.version + 1
-            heapq.heappush(self.ends, (one.at_s + self._train_s(one.job, best, steps), one.job.id, one.version))
+            self._resize(one, best, steps=steps, at_s=now_s + cost_s)
+
+    def _resize(self, one: _Active, n_workers: int, *, steps: float, at_s: float) -> None:
+        more = n_workers - one.n_workers
+        self.free -= more
+        if self._quota is not None:
+            self._quota.reserve(one.job.tenant, gpus=more, jobs=0)
+        one.n_workers, one.steps, one.at_s, one.version = n_workers, steps, at_s, one.version + 1
+        heapq.heappush(self.ends, (at_s + self._train_s(one.job, n_workers, steps), one.job.id, one.version))
 
     def next_end(self) -> float | None:
         """When the next jobs end, all at one instant; their GPUs are free then. None if no job trains any more."""
         end_s: float | None = None
+        self._released_by.clear()
         while self.ends and end_s in (None, self.ends[0][0]):
             at_s, job_id, version = heapq.heappop(self.ends)
+            if not job_id:
+                gang = self._leaving[version]
+                end_s = at_s
+                self._release(gang.tenant, gang.n_gpus)
+                continue
             ended = self.active.get(job_id)
             if ended is None or ended.version != version:  # it grew since
                 continue
             end_s = at_s
             del self.active[job_id]
             self.done[job_id] = JobProgress(self._starts[job_id], at_s)
-            self.free += ended.n_workers
+            self._release(ended.job.tenant, ended.n_workers)
         return end_s
+
+    def _release(self, tenant: str, n_gpus: int) -> None:
+        self.free += n_gpus
+        if self._quota is not None:
+            self._quota.release(tenant, gpus=n_gpus)
+            self._released_by.add(tenant)
 
     def _train_s(self, job: JobSnapshot, n_workers: int, steps: float) -> float:
         return steps * self._speeds.step_s(job, n_workers)
-
-
-class _Line:
-    """The waiting jobs in order, by least size, so that the next one that fits is found quickly."""
-
-    def __init__(
-        self, queue: Sequence[JobSnapshot], sizes: Callable[[JobSnapshot], Sequence[int]], *, strict_order: bool
-    ) -> None:
-        self._strict_order = strict_order
-        self._by_least: dict[int, deque[tuple[int, JobSnapshot]]] = {}
-        for place, job in enumerate(queue):
-            self._by_least.setdefault(sizes(job)[0], deque()).append((place, job))
-
-    def __bool__(self) -> bool:
-        return bool(self._by_least)
-
-    def next_that_fits(self, free: int) -> JobSnapshot | None:
-        """Taken out of the line."""
-        fitting = [n for n in self._by_least if n <= free or self._strict_order]
-        least = min(fitting, key=lambda n: self._by_least[n][0][0], default=None)
-        if least is None or not 0 < free >= least:
-            return None
-        _, job = self._by_least[least].popleft()
-        if not self._by_least[least]:
-            del self._by_least[least]
-        return job

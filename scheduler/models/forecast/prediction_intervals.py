@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prediction intervals of finish times, calibrated on how far off the earlier predictions were.
+"""Prediction intervals of starts and ends, calibrated on how far off the earlier predictions were.
 
 A prediction is a median and a spread (the logarithm of P90 / P50), as the models have them; its score is how many
-spreads later than the median the job ended. The P90 of the next ones lies where nine of ten scores lay: conformal
-prediction (Vovk, Gammerman and Shafer, 2005). Jobs that did not end yet, or that were cancelled, took at least so long:
-their scores are censored, and the quantile is the product-limit one (Kaplan and Meier, 1958). As what was learnt of
-those that ended may not hold for those that come, the level follows the coverage of the intervals: a little lower for
-every job that ended within, nine times as much higher for one that did not (Gibbs and Candes, 2021).
+spreads later than the median the job ended (or started: the same holds for starts). The P90 of the next ones lies
+where nine of ten scores lay, and their P50 where half of them lay: conformal prediction (Vovk, Gammerman and Shafer,
+2005). Jobs that did not end yet, or that were cancelled, took at least so long: their scores are censored, and the
+quantile is the product-limit one (Kaplan and Meier, 1958). As what was learnt of those that ended may not hold for
+those that come, the level follows the coverage of the intervals: a little lower for every job that ended within, nine
+times as much higher for one that did not (Gibbs and Candes, 2021).
 
 Pure: predictions and outcomes travel in the plan's memory from round to round.
 """
@@ -14,8 +15,9 @@ Pure: predictions and outcomes travel in the plan's memory from round to round.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -27,21 +29,30 @@ MOST_ENDED = 400  # of the newest scores count
 MOST_OPEN = 1500  # predictions of jobs that are present; of more, every second, third ... counts
 PRIOR_JOBS = 20.0  # the weight, in jobs, of what the models predict
 LEAST_SPREAD = 0.1
-ALPHA, LEAST_ALPHA, MOST_ALPHA, STEP = 0.1, 0.01, 0.5, 0.006
-FORMAT = 2  # of the memory; one of another format is dropped
-_NAMES = {"waiting": True, "running": False}
+ALPHA, LEAST_ALPHA, MOST_ALPHA = 0.1, 0.01, 0.5
+STEP, FIRST_STEP = 0.006, 0.02  # of the level, for each outcome; first predictions are fewer
+FORMAT = 3  # of the memory; one of another format is dropped
+
+
+class ForecastGroup(StrEnum):
+    """Names predictions that err alike, and are calibrated together."""
+
+    FIRST_WAITING = "first_waiting"  # of a job that was never predicted before, and does not start now
+    FIRST_RUNNING = "first_running"
+    WAITING = "waiting"
+    RUNNING = "running"
+
+
+_FIRST = frozenset({ForecastGroup.FIRST_WAITING, ForecastGroup.FIRST_RUNNING})
 
 
 @dataclass(frozen=True)
-class FinishForecast:
-    """Holds the predicted seconds until a job ends: P50 (half_s) and P90 (most_s).
-
-    waits: the job does not train now.
-    """
+class TimeForecast:
+    """Holds the predicted seconds until a job starts or ends: P50 (half_s) and P90 (most_s)."""
 
     half_s: float
     most_s: float
-    waits: bool
+    group: ForecastGroup
 
     @property
     def spread(self) -> float:
@@ -50,21 +61,22 @@ class FinishForecast:
 
 
 class PredictionIntervals:
-    """Calibrates prediction intervals on their outcomes, separately for jobs that wait and for jobs that train.
+    """Calibrates prediction intervals on their outcomes, separately for each group of predictions that err alike.
 
     _open, by job: rounds seen, every how many rounds a prediction is kept, and those:
-    [at_s, half_s, spread, waits, predicted P90 in seconds, or 0 once its outcome is known].
+    [at_s, half_s, spread, group, predicted P90 in seconds, or 0 once its outcome is known].
     """
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         if memory.get("format") != FORMAT:
             memory = {}
         self._open: dict[str, list[Any]] = dict(memory.get("open", {}))
-        of = {name: memory.get(name, {}) for name in _NAMES}
-        self._ended: dict[bool, list[list[float]]] = {w: list(of[name].get("ended", ())) for name, w in _NAMES.items()}
-        self._n_jobs: dict[bool, int] = {w: of[name].get("n_jobs", 0) for name, w in _NAMES.items()}
-        self._alpha: dict[bool, float] = {w: of[name].get("alpha", ALPHA) for name, w in _NAMES.items()}
-        self._score: dict[bool, float] = {True: 1.0, False: 1.0}
+        of = {group: memory.get(group.value, {}) for group in ForecastGroup}
+        self._ended: dict[str, list[list[float]]] = {g: list(of[g].get("ended", ())) for g in ForecastGroup}
+        self._n_jobs: dict[str, int] = {g: of[g].get("n_jobs", 0) for g in ForecastGroup}
+        self._alpha: dict[str, float] = {g: of[g].get("alpha", ALPHA) for g in ForecastGroup}
+        self._score: dict[str, float] = dict.fromkeys(ForecastGroup, 1.0)
+        self._median: dict[str, float] = dict.fromkeys(ForecastGroup, 0.0)
 
     @property
     def known(self) -> Collection[str]:
@@ -80,45 +92,62 @@ class PredictionIntervals:
                 self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
         points = [(job[1], point) for job in self._open.values() for point in job[2]]
         points = points[:: 1 + len(points) // MOST_OPEN]
-        for waits in (True, False):
-            self._ended[waits] = self._ended[waits][-MOST_ENDED:]
-            self._alpha[waits] = min(max(self._alpha[waits], LEAST_ALPHA), MOST_ALPHA)
-            unfinished = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == waits]
-            self._score[waits] = self._calibrated(waits, unfinished)
+        for group in ForecastGroup:
+            self._ended[group] = self._ended[group][-MOST_ENDED:]
+            self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
+            unfinished = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == group]
+            self._score[group], self._median[group] = self._calibrated(group, unfinished)
 
-    def p90_s(self, forecast: FinishForecast) -> float:
+    def p50_s(self, forecast: TimeForecast) -> float:
+        """Returns the seconds within which half of the jobs with such a forecast ended; the models' P50 until that is
+        known, and never more than p90_s().
+        """
+        exponent = self._median[forecast.group] * forecast.spread
+        return min(forecast.half_s * math.exp(min(max(exponent, -1.4), 6.0)), self.p90_s(forecast))
+
+    def p90_s(self, forecast: TimeForecast) -> float:
         """Returns the seconds within which nine of ten jobs with such a forecast ended; the models' P90 until that is
         known.
         """
-        exponent = self._score[forecast.waits] * forecast.spread
+        exponent = self._score[forecast.group] * forecast.spread
         return max(forecast.half_s, 1.0) * math.exp(min(max(exponent, -1.4), 6.0))
 
-    def record(self, job_id: str, forecast: FinishForecast, *, p90_s: float, now_s: float) -> None:
-        """Records a prediction until its outcome is known. p90_s: the P90 that was published."""
+    def group_of(self, job_id: str, *, waits: bool) -> ForecastGroup:
+        """Returns the group of the job's next prediction. waits: the job does not train now."""
+        if job_id in self._open:
+            return ForecastGroup.WAITING if waits else ForecastGroup.RUNNING
+        return ForecastGroup.FIRST_WAITING if waits else ForecastGroup.FIRST_RUNNING
+
+    def record(self, job_id: str, forecast: TimeForecast, *, p90_s: float, now_s: float) -> None:
+        """Records a prediction until its outcome is known. p90_s: the P90 that was published.
+
+        Of each job the first prediction stays: it is what its people plan with.
+        """
         n, every, points = self._open.get(job_id, (0, 1, ()))
         if n % every == 0:
-            points = [*points, [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.waits, p90_s]]
+            points = [*points, [now_s, max(forecast.half_s, 1.0), forecast.spread, forecast.group.value, p90_s]]
             if len(points) > MOST_KEPT:
                 every, points = 2 * every, points[::2]
         self._open[job_id] = [n + 1, every, points]
 
     def to_json(self) -> dict[str, Any]:
         """Returns the state as JSON values, from which the constructor continues."""
-        by_state = {
-            name: {"ended": self._ended[w], "n_jobs": self._n_jobs[w], "alpha": self._alpha[w]}
-            for name, w in _NAMES.items()
+        by_group = {
+            g.value: {"ended": self._ended[g], "n_jobs": self._n_jobs[g], "alpha": self._alpha[g]}
+            for g in ForecastGroup
         }
-        return {"format": FORMAT, "open": self._open, **by_state}
+        return {"format": FORMAT, "open": self._open, **by_group}
 
     def _end(self, job_id: str, *, ended: bool, now_s: float) -> None:
         _, every, points = self._open.pop(job_id)
         for point in points:
-            self._ended[point[3]].append([_score(point, now_s), float(every), float(ended)])
+            weight = 1.0 if point[3] in _FIRST else float(every)
+            self._ended[point[3]].append([_score(point, now_s), weight, float(ended)])
             if ended and point[4]:
                 self._score_interval(point[3], held=now_s - point[0] <= point[4] + 1.0)
         if ended:
-            for waits in {point[3] for point in points}:
-                self._n_jobs[waits] += 1
+            for group in {point[3] for point in points}:
+                self._n_jobs[group] += 1
 
     def _outlived(self, point: list[Any], now_s: float) -> list[Any]:
         """The point, scored as soon as its job takes longer than predicted."""
@@ -127,16 +156,20 @@ class PredictionIntervals:
         self._score_interval(point[3], held=False)
         return [*point[:4], 0.0]
 
-    def _score_interval(self, waits: bool, *, held: bool) -> None:
-        self._alpha[waits] += STEP * (ALPHA - (not held))
+    def _score_interval(self, group: str, *, held: bool) -> None:
+        step = FIRST_STEP if group in _FIRST else STEP
+        self._alpha[group] += step * (ALPHA - (not held))
 
-    def _calibrated(self, waits: bool, unfinished: list[list[float]]) -> float:
-        """Where nine of ten scores lie; drawn to 1, the models' own interval, where few jobs ended."""
-        if not self._n_jobs[waits]:
-            return 1.0
-        trust = self._n_jobs[waits] / (self._n_jobs[waits] + PRIOR_JOBS)
-        scores = np.array([*self._ended[waits], *unfinished])
-        return trust * _quantile(scores, 1 - self._alpha[waits]) + (1 - trust)
+    def _calibrated(self, group: str, unfinished: list[list[float]]) -> tuple[float, float]:
+        """Where nine of ten scores lie, and half of them; drawn to the models' own interval, 1 and 0, where few jobs
+        ended.
+        """
+        if not self._n_jobs[group]:
+            return 1.0, 0.0
+        trust = self._n_jobs[group] / (self._n_jobs[group] + PRIOR_JOBS)
+        scores = np.array([*self._ended[group], *unfinished])
+        high, middle = _quantiles(scores, (1 - self._alpha[group], 0.5))
+        return trust * high + (1 - trust), trust * middle
 
 
 def _score(point: list[Any], now_s: float) -> float:
@@ -144,9 +177,9 @@ def _score(point: list[Any], now_s: float) -> float:
     return math.log(max((now_s - at_s) / half_s, 1e-3)) / float(spread)
 
 
-def _quantile(scores: Floats, level: float) -> float:
+def _quantiles(scores: Floats, levels: Sequence[float]) -> list[float]:
     """Product-limit. scores, shape (n, 3): value, weight, and 1 or, where it is at least so much, 0."""
     value, weight, ended = scores[np.argsort(scores[:, 0], kind="stable")].T
     at_risk = weight[::-1].cumsum()[::-1]
     stays = np.cumprod(1 - np.where(ended > 0, weight / at_risk, 0.0))
-    return float(value[min(int(np.searchsorted(-stays, level - 1)), len(value) - 1)])
+    return [float(value[min(int(np.searchsorted(-stays, level - 1)), len(value) - 1)]) for level in levels]

@@ -29,6 +29,7 @@ def full() -> RoundMemory:
         policy="las",
         policy_values={"served": {"a": 3.0}},
         prediction_intervals={"open": {"a": [1.0]}},
+        start_intervals={"open": {"c": [1.0]}},
         arrival_effects={"seen": [1.0]},
         job_lengths={"open": {"b": ["f", 2.0]}},
         resizing={"a": promise()},

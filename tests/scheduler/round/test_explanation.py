@@ -32,4 +32,4 @@ def _core(decision):
 
 def _without_forecasts(memory: RoundMemory):
     """Intervals learn from predictions, and there are none without explanations."""
-    return replace(memory, prediction_intervals={}, arrival_effects={})
+    return replace(memory, prediction_intervals={}, start_intervals={}, arrival_effects={})

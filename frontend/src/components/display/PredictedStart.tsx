@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a pending job is predicted to start; "not known" rather than a time that has come without a start.
+// When a pending job is predicted to start, P50 and P90; "not known" rather than a time that has come without a start.
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { meaningfulStart } from "@/domain/pendingJob";
-import { useNow } from "@/lib/time";
+import { clock, useNow } from "@/lib/time";
 
-export function PredictedStart({ at }: { at: string | null }) {
+interface Props {
+  /** The median. */
+  at: string | null;
+  /** By when it has started in nine cases of ten. */
+  p90: string | null;
+}
+
+export function PredictedStart({ at, p90 }: Props) {
   const now = useNow(10);
-  return <PredictedTime at={meaningfulStart(at, now)} unknown="not known" />;
+  const start = meaningfulStart(at, now);
+  if (start === null) return <>not known</>;
+  return (
+    <>
+      <PredictedTime at={start} /> ({p90 === null ? clock(start) : `${clock(start)}–${clock(p90)}`})
+    </>
+  );
 }

@@ -29,7 +29,7 @@ export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>{requestText(job)}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            <PredictedStart at={job.predicted_start_at} />
+            <PredictedStart at={job.predicted_start_at} p90={job.predicted_start_p90_at} />
           </Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
             <PredictedTime at={job.predicted_finish_at} />

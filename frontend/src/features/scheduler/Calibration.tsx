@@ -11,23 +11,34 @@ import { duration } from "@/lib/time";
 
 const MOMENTS: Record<string, string> = { submission: "At submission", launch: "At the first start" };
 
-export function Calibration({ moments, ends }: { moments: Insight["calibration"]; ends: Insight["ends"] }) {
+type Calibrated = Omit<Insight["calibration"][number], "moment"> & { of: string };
+
+export function Calibration({ insight }: { insight: Insight }) {
+  const { calibration, calibration_by_organisation: organisations, calibration_by_cause: causes, ends } = insight;
   return (
     <Stack gap="sm">
-      <ScrollTable label="Calibration" head={["Prediction", "Finished jobs", "By its P90", "Median error", "Bias"]}>
-        {moments.map(({ moment, n, within_p90, median_error, median_bias }) => (
-          <Table.Tr key={moment}>
-            <Table.Td>{MOMENTS[moment] ?? moment}</Table.Td>
-            <Table.Td>{number(n)}</Table.Td>
-            <Table.Td>{share(within_p90)}</Table.Td>
-            <Table.Td>{share(median_error)}</Table.Td>
-            <Table.Td>{bias(median_bias)}</Table.Td>
-          </Table.Tr>
-        ))}
-      </ScrollTable>
+      <CalibrationTable
+        label="Calibration"
+        of="Prediction"
+        rows={calibration.map(({ moment, ...row }) => ({ ...row, of: MOMENTS[moment] ?? moment }))}
+      />
       <Text size="xs" c="dimmed">
-        Well calibrated: 85 to 95 % of the jobs finish by their P90.
+        Well calibrated: 85 to 95 % of the jobs start and finish by their P90.
       </Text>
+      {organisations.length > 0 && (
+        <CalibrationTable
+          label="Calibration by organisation"
+          of="Organisation"
+          rows={organisations.map(({ organisation, ...row }) => ({ ...row, of: organisation }))}
+        />
+      )}
+      {causes.length > 0 && (
+        <CalibrationTable
+          label="Calibration by cause of waiting"
+          of="Waited at first for"
+          rows={causes.map(({ cause, ...row }) => ({ ...row, of: causeText(cause) }))}
+        />
+      )}
       {ends.length > 0 && (
         <ScrollTable label="Newest finishes" head={["Job", "Prediction", "When", "Predicted", "Actual", "By its P90"]}>
           {ends.map((end) => (
@@ -48,6 +59,35 @@ export function Calibration({ moments, ends }: { moments: Insight["calibration"]
       )}
     </Stack>
   );
+}
+
+interface TableProps {
+  label: string;
+  of: string;
+  rows: Calibrated[];
+}
+
+function CalibrationTable({ label, of, rows }: TableProps) {
+  const head = [of, "Finished jobs", "By its P90", "Median error", "Bias", "Of those that waited, started by P90"];
+  return (
+    <ScrollTable label={label} head={head}>
+      {rows.map((row) => (
+        <Table.Tr key={row.of}>
+          <Table.Td>{row.of}</Table.Td>
+          <Table.Td>{number(row.n)}</Table.Td>
+          <Table.Td>{share(row.within_p90)}</Table.Td>
+          <Table.Td>{share(row.median_error)}</Table.Td>
+          <Table.Td>{bias(row.median_bias)}</Table.Td>
+          <Table.Td>{row.started_within_p90 === null ? "–" : `${percent(row.started_within_p90)} of ${number(row.n_waited)}`}</Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}
+
+/** "quota gpus"; empty: the job did not wait. */
+function causeText(cause: string): string {
+  return cause === "" ? "nothing: started at once" : cause.replaceAll("_", " ");
 }
 
 function share(value: number | null): string {

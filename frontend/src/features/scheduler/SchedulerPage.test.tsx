@@ -23,10 +23,19 @@ const SETTINGS: SchedulerSettings = {
     { name: "mlhub", parameters: { power: 0.75 } },
   ],
 };
+const STARTED = { n_waited: 8, started_within_p90: 0.875 };
+const NEVER_WAITED = { n_waited: 0, started_within_p90: null };
 const INSIGHT: Insight = {
   calibration: [
-    { moment: "submission", n: 40, within_p90: 0.9, median_error: 0.12, median_bias: -0.05 },
-    { moment: "launch", n: 0, within_p90: null, median_error: null, median_bias: null },
+    { moment: "submission", n: 40, within_p90: 0.9, median_error: 0.12, median_bias: -0.05, ...STARTED },
+    { moment: "launch", n: 0, within_p90: null, median_error: null, median_bias: null, ...NEVER_WAITED },
+  ],
+  calibration_by_organisation: [
+    { organisation: "vision lab", n: 30, within_p90: 0.7, median_error: 0.4, median_bias: 0.4, ...STARTED },
+  ],
+  calibration_by_cause: [
+    { cause: "", n: 20, within_p90: 0.95, median_error: 0.1, median_bias: 0, ...NEVER_WAITED },
+    { cause: "quota_gpus", n: 20, within_p90: 0.6, median_error: 0.5, median_bias: 0.5, ...STARTED },
   ],
   ends: [],
   costs: [{ job: { id: "00000000-0000-4000-8000-000000000001", name: "digits" }, ...costs() }],
@@ -86,6 +95,15 @@ describe("The scheduler's page", () => {
     const table = within(await screen.findByRole("table", { name: "Costs of a restart" }));
     expect(table.getByRole("link", { name: "digits" })).toBeVisible();
     expect(table.getAllByText("31 s ± 4 s (7 observations)")).toHaveLength(2);
+  });
+
+  it("shows whose predictions fail, and what these jobs waited for", async () => {
+    renderPage("/scheduler");
+    const tenants = within(await screen.findByRole("table", { name: "Calibration by organisation" }));
+    expect(tenants.getByRole("row", { name: /vision lab 30 70 % 40 % 40 % longer 88 % of 8/ })).toBeVisible();
+    const causes = within(screen.getByRole("table", { name: "Calibration by cause of waiting" }));
+    expect(causes.getByRole("row", { name: /quota gpus 20 60 %/ })).toBeVisible();
+    expect(causes.getByRole("row", { name: /nothing: started at once 20 95 % 10 % 0 % longer –/ })).toBeVisible();
   });
 
   it("says at the parameter what is wrong with it", async () => {

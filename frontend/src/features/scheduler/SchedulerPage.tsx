@@ -33,19 +33,19 @@ function Administration() {
     <Page title="Scheduler" subtitle="Changes take effect in the next scheduling round.">
       <QueryResult of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</QueryResult>
       <QueryResult of={insight}>
-        {({ calibration, ends, costs, shadow }) => (
+        {(found) => (
           <>
-            {shadow !== null && (
-              <SectionCard title={`Shadow policy ${shadow.policy}`}>
-                <ShadowSummary shadow={shadow} />
+            {found.shadow !== null && (
+              <SectionCard title={`Shadow policy ${found.shadow.policy}`}>
+                <ShadowSummary shadow={found.shadow} />
               </SectionCard>
             )}
             <SectionCard title="Prediction accuracy">
-              <Calibration moments={calibration} ends={ends} />
+              <Calibration insight={found} />
             </SectionCard>
-            {costs.length > 0 && (
+            {found.costs.length > 0 && (
               <SectionCard title="Restart costs">
-                <RestartCosts costs={costs} />
+                <RestartCosts costs={found.costs} />
               </SectionCard>
             )}
           </>

@@ -8,18 +8,26 @@ import random
 
 import pytest
 
-from scheduler.models.forecast.prediction_intervals import LEAST_ALPHA, MOST_ALPHA, FinishForecast, PredictionIntervals
+from scheduler.models.forecast.prediction_intervals import (
+    LEAST_ALPHA,
+    MOST_ALPHA,
+    ForecastGroup,
+    PredictionIntervals,
+    TimeForecast,
+)
+
+FIRST, RUNNING, WAITING = ForecastGroup.FIRST_RUNNING, ForecastGroup.RUNNING, ForecastGroup.WAITING
 
 
-def forecast(half_s: float = 100.0, most_s: float = 200.0, *, waits: bool = False) -> FinishForecast:
-    return FinishForecast(half_s, most_s, waits)
+def forecast(half_s: float = 100.0, most_s: float = 200.0, *, group: ForecastGroup = RUNNING) -> TimeForecast:
+    return TimeForecast(half_s, most_s, group)
 
 
-def after(took_s: list[float], *, waits: bool = False, withdrawn: bool = False) -> PredictionIntervals:
+def after(took_s: list[float], *, group: ForecastGroup = RUNNING, withdrawn: bool = False) -> PredictionIntervals:
     """Jobs that were predicted to need 100 s each, 200 s at most, one after the other, and how long each took."""
     bands, now_s = PredictionIntervals({}), 0.0
     for i, each_s in enumerate(took_s):
-        about = forecast(waits=waits)
+        about = forecast(group=group)
         bands.record(f"j{i}", about, p90_s=bands.p90_s(about), now_s=now_s)
         now_s += each_s
         bands.close([], withdrawn=[f"j{i}"] if withdrawn else [], now_s=now_s)
@@ -47,9 +55,27 @@ def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> Non
 
 
 def test_waiting_jobs_have_a_band_of_their_own() -> None:
-    bands = after([400.0] * 200, waits=True)
-    assert bands.p90_s(forecast(waits=True)) > 350.0
+    bands = after([400.0] * 200, group=WAITING)
+    assert bands.p90_s(forecast(group=WAITING)) > 350.0
     assert bands.p90_s(forecast()) == pytest.approx(200.0)
+
+
+def test_first_predictions_are_judged_among_themselves() -> None:
+    bands = after([400.0] * 200, group=FIRST)
+    assert bands.p90_s(forecast(group=FIRST)) > 350.0
+    assert bands.p90_s(forecast()) == pytest.approx(200.0)
+    assert bands.group_of("new", waits=False) is FIRST
+    bands.record("new", forecast(group=FIRST), p90_s=400.0, now_s=0.0)
+    assert bands.group_of("new", waits=False) is RUNNING
+    assert bands.group_of("new", waits=True) is WAITING
+
+
+def test_the_median_follows_the_outcomes_and_stays_within_the_band() -> None:
+    assert PredictionIntervals({}).p50_s(forecast()) == pytest.approx(100.0)
+    late, early = after([190.0] * 200), after([50.0] * 200)
+    assert late.p50_s(forecast()) == pytest.approx(190.0, rel=0.1)
+    assert early.p50_s(forecast()) == pytest.approx(50.0, rel=0.1)
+    assert early.p50_s(forecast()) <= early.p90_s(forecast())
 
 
 def test_a_band_may_end_before_the_models_median_where_all_jobs_do() -> None:
@@ -96,4 +122,4 @@ def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> 
 
 def test_a_memory_of_another_format_is_forgotten() -> None:
     old = {"open": {"a": [1, 1, [[0.0, 50.0, False]]]}, "ended": {"waiting": [[4.0, 1.0]] * 30, "running": []}}
-    assert PredictionIntervals(old).p90_s(forecast(waits=True)) == pytest.approx(200.0)
+    assert PredictionIntervals(old).p90_s(forecast(group=WAITING)) == pytest.approx(200.0)

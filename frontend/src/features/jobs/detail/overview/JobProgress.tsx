@@ -52,7 +52,7 @@ function prediction(job: Job): Fact[] {
     return facts;
   }
   const facts: Fact[] = [];
-  if (!isMoving(job)) facts.push(["Predicted start", <PredictedStart key="start" at={job.predicted_start_at} />]);
+  if (!isMoving(job)) facts.push(["Predicted start", <PredictedStart key="start" at={job.predicted_start_at} p90={job.predicted_start_p90_at} />]);
   facts.push(["Predicted finish", <Finish key="finish" job={job} />]);
   if (job.first_predicted_finish_at !== null) {
     facts.push(["First prediction", `${clock(job.first_predicted_finish_at)}${drift(job)}`]);

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The waiting jobs of a forecast in their order, by tenant and least size, so that the next one that fits is found
+quickly.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from scheduler.api.snapshot import JobSnapshot
+
+MOST_REFUSED = 200  # groups that quota refuses at one instant; those behind them wait for the next one
+
+_Group = tuple[str, int]  # tenant ("" where that does not matter) and least size
+
+
+class WaitingLine:
+    """Holds waiting jobs in groups of one tenant and one least size, each in order: where its first job may not start,
+    no other of the group may.
+
+    strict_order: no job overtakes one for which too few GPUs are free; one that its quota refuses holds up none.
+    by_tenant: False = quota does not count, and the tenants are one.
+    """
+
+    def __init__(
+        self,
+        queue: Sequence[JobSnapshot],
+        sizes: Callable[[JobSnapshot], Sequence[int]],
+        *,
+        strict_order: bool,
+        by_tenant: bool,
+    ) -> None:
+        self._strict_order = strict_order
+        self._groups: dict[_Group, deque[tuple[int, JobSnapshot]]] = {}
+        for place, job in enumerate(queue):
+            group = (job.tenant if by_tenant else "", sizes(job)[0])
+            self._groups.setdefault(group, deque()).append((place, job))
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def take(
+        self,
+        free: Callable[[], int],
+        is_allowed: Callable[[JobSnapshot, int], bool],
+        *,
+        tenants: Collection[str] | None = None,
+    ) -> Iterator[JobSnapshot]:
+        """Takes the jobs that may start out of the line, in order. free: the GPUs that are left, asked for each job.
+
+        Between two of them only more is taken: a group that was refused once is refused until the end.
+        tenants: only jobs of these; None = of all.
+        """
+        heads = [(group[0][0], key) for key, group in self._groups.items() if tenants is None or key[0] in tenants]
+        heapq.heapify(heads)
+        n_refused = 0
+        while heads and n_refused < MOST_REFUSED and (left := free()) > 0:
+            _, key = heads[0]
+            group, least = self._groups[key], key[1]
+            if least > left and self._strict_order:
+                return
+            if least > left or not is_allowed(group[0][1], least):
+                n_refused += least <= left
+                heapq.heappop(heads)
+                continue
+            _, job = group.popleft()
+            if group:
+                heapq.heapreplace(heads, (group[0][0], key))
+            else:
+                heapq.heappop(heads)
+                del self._groups[key]
+            yield job

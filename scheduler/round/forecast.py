@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the jobs of a round start and end if the plan is carried out: from their speeds, quota and the queue's order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.api.plan import Decision, Keep, Launch, Prediction, Preempt, Reason, Resize, Wait
+from scheduler.api.proposal import Proposal
+from scheduler.api.snapshot import GangAllocation, JobSnapshot, Phase
+from scheduler.models.cost import restart_cost_s, start_cost_s, start_left_s
+from scheduler.models.forecast.arrivals import ArrivalEffects
+from scheduler.models.forecast.forward_simulation import ForwardSimulation, LeavingGang
+from scheduler.models.progress import p90_s, remaining_s, steps_left
+from scheduler.models.speed.job_speeds import JobSpeeds
+from scheduler.quota.ledger import Ledger
+from scheduler.round.state import RoundState
+
+QUEUE_ERROR = 0.6  # relative error of a time that depends on the ends of others
+
+
+class TimeSpan(NamedTuple):
+    """Holds seconds from now, P50 and P90."""
+
+    p50_s: float
+    p90_s: float
+
+
+class RoundForecast:
+    """Makes the predictions for one round's decisions; times are on the snapshot's clock."""
+
+    def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
+        self._state, self._proposal, self._speeds = state, proposal, speeds
+        self._now_s = state.snapshot.now_s
+
+    def predictions(self, decisions: Mapping[str, Decision]) -> dict[str, Prediction]:
+        """Returns the prediction of every job by its id, without jobs that arrive later."""
+        found = {}
+        for job in self._state.snapshot.jobs:
+            prediction = self._of_holder(job, decisions[job.id])
+            if prediction is not None:
+                found[job.id] = prediction
+        queued = self._queued(decisions, found)
+        return {job.id: found.get(job.id) or queued.get(job.id, Prediction()) for job in self._state.snapshot.jobs}
+
+    def with_arrivals(
+        self,
+        starts: Mapping[str, TimeSpan],
+        ends: Mapping[str, TimeSpan],
+        arrivals: ArrivalEffects,
+        *,
+        known: Collection[str],
+    ) -> tuple[dict[str, TimeSpan], dict[str, TimeSpan]]:
+        """Returns the starts and ends with the P90 as later arrivals may delay it.
+
+        The P50 stays: by how much arrivals delay it is learnt from outcomes, more exactly than it could be derived.
+        known: jobs of earlier rounds; all others are recorded as arrivals at their places in the policy's order.
+        """
+        depths = self._depths()
+        arrivals.record((depths[job_id] for job_id in ends if job_id not in known), now_s=self._now_s)
+        before = {job_id: depths[job_id][0] for job_id in starts}
+        middle = {job_id: depths[job_id][0] + depths[job_id][1] / 2 for job_id in ends}
+        return self._delayed(starts, before, arrivals), self._delayed(ends, middle, arrivals)
+
+    def _delayed(
+        self, spans: Mapping[str, TimeSpan], depths: Mapping[str, float], arrivals: ArrivalEffects
+    ) -> dict[str, TimeSpan]:
+        if not spans:
+            return {}
+        half_J, most_J = np.array(list(spans.values())).T
+        depth_J = np.array([depths[job_id] for job_id in spans])
+        _, late_J = arrivals.delayed(half_J, most_J, depth_J, n_gpus=self._n_gpus, now_s=self._now_s)
+        return {
+            job_id: TimeSpan(span.p50_s, late_s)
+            for (job_id, span), late_s in zip(spans.items(), late_J.tolist(), strict=True)
+        }
+
+    def _depths(self) -> dict[str, tuple[float, float]]:
+        """By job: GPU-seconds of those before it, and its own; who is not the policy's to order comes first."""
+        jobs = {job.id: job for job in self._state.snapshot.jobs}
+        order = dict.fromkeys(job_id for job_id in self._proposal.order if job_id in jobs)
+        found, before = {}, 0.0
+        for job_id in (*(job_id for job_id in jobs if job_id not in order), *order):
+            job = jobs[job_id]
+            n_workers = job.allocation.n_workers if job.allocation is not None else job.fixed_workers
+            own = steps_left(job) * self._speeds.step_s(job, n_workers) * n_workers
+            found[job_id] = (before, own)
+            before += own
+        return found
+
+    @property
+    def _n_gpus(self) -> int:
+        return sum(node.n_gpus for node in self._state.snapshot.nodes if node.is_schedulable)
+
+    def _of_holder(self, job: JobSnapshot, decision: Decision) -> Prediction | None:
+        """The prediction of a job that holds GPUs, or that some are promised to; None for all others."""
+        promised = self._state.pending_resizes.get(job.id) or self._state.resuming.get(job.id)
+        if isinstance(decision, Launch):
+            return self._on(job, decision.allocation, delay_s=start_cost_s(job), starts_now=True)
+        if isinstance(decision, Resize):
+            return self._on(job, decision.allocation, delay_s=restart_cost_s(job))
+        if promised is not None and isinstance(decision, Keep | Wait):
+            return self._on(job, promised, delay_s=restart_cost_s(job))
+        if isinstance(decision, Keep) and job.phase is not Phase.STOPPING and (held := job.held) is not None:
+            return self._on(job, held, delay_s=self._still_starting_s(job))
+        return None
+
+    def _on(
+        self, job: JobSnapshot, allocation: GangAllocation, *, delay_s: float, starts_now: bool = False
+    ) -> Prediction:
+        step_s = self._speeds.step_s_on(job, allocation)
+        left_s = remaining_s(job, step_s=step_s)
+        error_s = math.hypot(delay_s * job.start_error, left_s * self._speeds.error_on(job, allocation))
+        return Prediction(
+            start_p50_s=self._now_s if starts_now else None,
+            start_p90_s=self._now_s if starts_now else None,
+            finish_p50_s=self._now_s + delay_s + left_s,
+            finish_p90_s=self._now_s + p90_s(delay_s + left_s, error=error_s / max(delay_s + left_s, 1e-9)),
+            step_s=step_s,
+        )
+
+    def _still_starting_s(self, job: JobSnapshot) -> float:
+        if job.phase is not Phase.STARTING:
+            return 0.0
+        return start_left_s(job, elapsed_s=self._now_s - (job.allocated_at_s or self._now_s))
+
+    def _queued(self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]) -> dict[str, Prediction]:
+        """Waiting and preempted candidates, by playing the ends of the others forward in the policy's order."""
+        in_line = [j for j in self._proposal.order if isinstance(decisions.get(j), Wait | Preempt) and j not in found]
+        if not in_line:
+            return {}
+        in_line.sort(key=lambda j: not _is_awaiting(decisions[j]))  # GPUs are being released for these
+        jobs = {job.id: job for job in self._state.snapshot.jobs}
+        running = self._running(decisions, found)
+        leaving = [
+            LeavingGang(job.tenant, job.held.n_workers, max(0.0, job.checkpoint_s))
+            for job in self._state.snapshot.jobs
+            if job.held is not None and job.id not in found
+        ]
+        held = sum(n_workers for _, n_workers, _ in running) + sum(gang.n_gpus for gang in leaving)
+        sizes = {j: self._proposal.sizes.get(j) or (jobs[j].fixed_workers,) for j in jobs}
+        forecast = ForwardSimulation(
+            self._speeds,
+            sizes=lambda job: sizes[job.id],
+            regrow=False,
+            strict_order=self._proposal.strict_order,
+            quota=self._quota(),
+        )
+        queue = [jobs[j] for j in in_line]
+        progress = forecast.run(running, queue, free=max(0, self._n_gpus - held), leaving=leaving, starts_now=False)
+        return {
+            j: Prediction(
+                start_p50_s=self._now_s + progress[j].start_s,
+                start_p90_s=self._now_s + p90_s(progress[j].start_s, error=QUEUE_ERROR),
+                finish_p50_s=self._now_s + progress[j].finish_s,
+                finish_p90_s=self._now_s + p90_s(progress[j].finish_s, error=QUEUE_ERROR),
+            )
+            for j in in_line
+            if j in progress
+        }
+
+    def _running(
+        self, decisions: Mapping[str, Decision], found: Mapping[str, Prediction]
+    ) -> list[tuple[JobSnapshot, int, float]]:
+        """By job that holds GPUs from now on, or was promised some: workers, and seconds until it trains."""
+        running = []
+        for job in self._state.snapshot.jobs:
+            finish_s = found[job.id].finish_p50_s if job.id in found else None
+            if finish_s is None:
+                continue
+            decision = decisions[job.id]
+            promised = self._state.pending_resizes.get(job.id) or self._state.resuming.get(job.id)
+            allocation = decision.allocation if isinstance(decision, Launch | Resize) else promised or job.held
+            if allocation is None:
+                continue
+            left_s = remaining_s(job, step_s=self._speeds.step_s(job, allocation.n_workers))
+            running.append((job, allocation.n_workers, finish_s - self._now_s - left_s))
+        return running
+
+    def _quota(self) -> Ledger | None:
+        """Empty books; None where no tenant has a limit."""
+        snapshot = self._state.snapshot
+        ledger = Ledger(snapshot.tenants, n_gpus=sum(node.n_gpus for node in snapshot.nodes))
+        return ledger if ledger.has_limits else None
+
+
+def _is_awaiting(decision: Decision) -> bool:
+    return any(one.reason is Reason.WAITS_FOR_PREEMPTION for one in decision.explanations[:1])
