@@ -95,7 +95,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
 
 
 class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
-    queryset = Job.objects.with_what_is_shown()
+    queryset = Job.objects.with_what_is_shown().select_related("validation")
     serializer_class = s.JobDetailSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
