@@ -34,6 +34,8 @@ READY_TIMEOUT_S = 60.0
 POD_GRACE_S = 10.0
 PREFERRED_PORT = 8000
 N_START_TRIES = 3
+# who waits for a page comes first: the web server before rounds and pods, those before inspections and dry runs
+NICENESS = {"control": 5, "worker": 10}
 
 
 class AlreadyRunningError(RuntimeError):
@@ -125,7 +127,8 @@ class Supervisor:
         self.migrate(self.environment)
         self._report("database is up to date")
         for name, argv in self.commands(port).items():
-            child = Child(name, list(argv), self.environment, PROJECT, self.home.logs / f"{name}.log")
+            log = self.home.logs / f"{name}.log"
+            child = Child(name, list(argv), self.environment, PROJECT, log, niceness=NICENESS.get(name, 0))
             child.start()
             self.children.append(child)
         self._note(database_url, redis_url)
