@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
-from mlhub.jobs import validations
+from mlhub.jobs import startup, validations
 from mlhub.jobs.admission import check_request, check_room, check_versions
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, Preflight, Submission, Validation
@@ -44,12 +46,14 @@ def submit_job(
     name: str = "",
     idempotency_key: str = "",
     cloned_from: Job | None = None,
+    received_at: datetime | None = None,
     actor: User,
     **request: Any,
 ) -> Job:
     """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
 
     request: kind, epochs, batch_size and the other fields of Job that users set; MLHub chooses what is left out.
+    received_at: when the request came, where that is known; from then on the job's start is measured.
     With another kind than train, model_version has weights, and request features, output, examples instead of epochs.
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
     being inspected or a key that was used for another request, NotAllowedError.
@@ -78,6 +82,7 @@ def submit_job(
                 model_version=model_version,
                 cloned_from=cloned_from,
                 created_by=actor,
+                startup={} if received_at is None else startup.with_mark({}, startup.RECEIVED, received_at),
                 **request,
             )
             job.validation_key = validations.key_of(job)
@@ -142,6 +147,7 @@ def pass_preflight(job: Job, *, profile: dict[str, Any], validation: Validation 
             profile=profile,
             steps_total=profile.get("steps_total", 0),
             validation=validation,
+            startup=startup.with_mark(job.startup, startup.VALIDATED, timezone.now()),
         )
         if changed:
             earlier = validation.job_id if validation is not None and validation.job_id != job.pk else None
@@ -157,7 +163,7 @@ def reuse_validation(job: Job, validation: Validation) -> bool:
     with transaction.atomic():
         if pass_preflight(job, profile=profile, validation=validation):
             work_queue.withdraw([job.pk])
-            job.refresh_from_db(fields=["preflight", "profile", "steps_total", "validation"])
+            job.refresh_from_db(fields=["preflight", "profile", "steps_total", "validation", "startup"])
     return True
 
 

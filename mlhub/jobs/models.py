@@ -83,6 +83,8 @@ class Job(models.Model):
     n_platform_failures = models.PositiveIntegerField(default=0)
     failure = models.JSONField(null=True, blank=True)  # {cause, fault, message, remedy, traceback}
 
+    startup = models.JSONField(default=dict)  # marks of startup.py up to the launch: seconds since the epoch, by name
+
     # how far it is
     steps_done = models.PositiveBigIntegerField(default=0)
     steps_total = models.PositiveBigIntegerField(default=0)
@@ -153,6 +155,7 @@ class Attempt(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)  # all pods run
     training_at = models.DateTimeField(null=True, blank=True)  # first step
+    startup = models.JSONField(default=dict)  # marks of startup.py in its pods: seconds since the epoch, by name
     stop_asked_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     is_fenced = models.BooleanField(default=False)  # nothing it reports counts any more

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
-from mlhub.jobs import actions, inputs, validations
+from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
 from mlhub.jobs.models import Job, Preflight, Validation
 from mlhub.jobs.profile_limits import misfit
@@ -97,7 +97,8 @@ def checkpoints_kept_for() -> timedelta | None:
 def _try_out(job: Job) -> None:
     """Makes the dry run, unless one of the same content and settings passed before."""
     job.validation_key = validations.key_of(job)  # the runtime may have changed since the submission
-    Job.objects.filter(pk=job.pk).update(validation_key=job.validation_key)
+    job.startup = startup.with_mark(job.startup, startup.VALIDATION_BEGUN, timezone.now())
+    Job.objects.filter(pk=job.pk).update(validation_key=job.validation_key, startup=job.startup)
     known = validations.find(job)
     if known is not None and actions.reuse_validation(job, known):
         return

@@ -16,6 +16,7 @@ from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
+from mlhub.jobs.startup import FIRST_STEP, mark_attempt
 from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
 from mlhub.metrics.point_store import PointBatch
@@ -194,6 +195,8 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     now = timezone.now()
+    if FIRST_STEP not in attempt.startup:  # scripts report no phases of their own
+        mark_attempt(attempt, FIRST_STEP, at(report.at), now=now)
     report = as_gang(attempt, report)
     job = Job.objects.filter(pk=attempt.job_id)
     job.update(
@@ -210,6 +213,7 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
 
 def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
     now = timezone.now()
+    mark_attempt(attempt, report.phase, at(report.at), now=now)
     if report.phase == "resumed":
         step = int(report.detail.get("step") or 0)
         Attempt.objects.filter(pk=attempt.pk).update(first_step=step, last_step=step)

@@ -32,6 +32,7 @@ class TrainingReporter:
         self._bytes = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
         self._reported_step, self._loss = plan.start, 0.0
         self._interval, self._measurements = Interval(), Measurements()
+        self._has_stepped = False
 
     def report_start(self) -> None:
         self._reporter.phase("training", step=self._plan.start)
@@ -48,6 +49,9 @@ class TrainingReporter:
         done: steps that are made. input_s: seconds that the step spent reading. began: on time.perf_counter().
         """
         now = time.perf_counter()
+        if not self._has_stepped:
+            self._has_stepped = True
+            self._reporter.phase("first_step", step=done)
         self._interval.add(input_s=input_s, busy_s=now - began, result=result)
         if result.noise is not None:
             self._measurements.noise.add(result.noise)
