@@ -62,7 +62,7 @@ def with_mark(marks: dict[str, float], name: str, at: datetime) -> dict[str, flo
 
 
 def mark_attempt(attempt: Attempt, name: str, at: datetime, *, now: datetime) -> None:
-    """Stores a pod's mark. Its clock may differ: it is taken to lie between the launch and now. The first one counts."""
+    """Stores a pod's mark, unless there is one. Its clock may differ: the mark lies between the launch and now."""
     if name not in OF_POD:
         return
     known = Attempt.objects.values_list("startup", flat=True).get(pk=attempt.pk)

@@ -96,8 +96,8 @@ class CheckpointReport:
 
 @dataclass(frozen=True)
 class PhaseReport:
-    """A mark in the pod's life: pod_started, inputs_ready, imported, prepared, gang_ready, resumed, training, first_step,
-    evaluating, saving, done. Those of its start are what /jobs/{id}/startup is made of.
+    """A mark in the pod's life: pod_started, inputs_ready, imported, prepared, gang_ready, resumed, training,
+    first_step, evaluating, saving, done. Those of its start are what /jobs/{id}/startup is made of.
 
     stalled and moving: a worker's, reported by its launcher: it has made no step since `step` for `still_s` seconds,
     `doing` "input", "compute" or "sync" (waiting for others); and it goes on.
