@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the request to the first step: what a job's start consists of, and how long each part took.
 
-Each phase ends at a mark. The platform's marks are written by the code that passes them, the pod's come as phase reports
-of worker 0. A mark that was never made leaves its time to the phase after it, so that the phases always add up.
+Each phase ends at a mark. The platform's marks are written by the code that passes them, the pod's come as phase
+reports of worker 0. A mark that was never made leaves its time to the phase after it, so that the phases always add up.
 """
 
 from __future__ import annotations
