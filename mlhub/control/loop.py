@@ -50,6 +50,14 @@ FORGET_EVERY = 200
 FAILURES_STORED = 10  # of failures in a row, so many are stored one by one
 
 
+def rest_after(round_s: float) -> float:
+    """Seconds in which no event begins another round: as long as the last one took, at most CONTROL_PERIOD_S.
+
+    Thousands of submissions would else keep a processor busy with rounds, at the cost of the web server.
+    """
+    return min(round_s, settings.CONTROL_PERIOD_S)
+
+
 @dataclass
 class Loop:
     """decider: where policies think. shadow: the second opinion, if the settings want one. plan: the newest one, which
@@ -83,8 +91,11 @@ class Loop:
                         logger.info("control.waits", reason="another control loop runs")
                         time.sleep(LOCK_RETRY_S)
                     while is_mine and not self.is_asked_to_end:
+                        began = time.monotonic()
                         self.round_or_record_failure()
-                        listener.wait(settings.CONTROL_PERIOD_S)
+                        rest_s = rest_after(time.monotonic() - began)
+                        time.sleep(rest_s)
+                        listener.wait(settings.CONTROL_PERIOD_S - rest_s)
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("control.database_away", error=error)
                 connection.close()

@@ -27,6 +27,7 @@ class Child:
     folder: Path
     log: Path
     stop_timeout_s: float = 10.0
+    niceness: int = 0  # it and all that it starts step back so far for others when processors are scarce
     process: subprocess.Popen[bytes] | None = None
     n_restarts: int = 0
     _started_at: float = field(default=0.0, repr=False)
@@ -44,6 +45,8 @@ class Child:
                 stderr=log,
                 start_new_session=True,
             )
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self.process.pid, os.getpriority(os.PRIO_PROCESS, 0) + self.niceness)
         self._started_at = time.monotonic()
         self._restart_at = None
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process that owns all others: starts them in order, restarts what dies, stops them cleanly, leaves no orphans.
 
-1 take the lock  2 databases  3 migrate  4 web, worker, beat, control  5 wait until ready  6 watch  7 stop in reverse
+1 take the lock  2 compile  3 databases  4 migrate  5 web, worker, beat, control  6 wait until ready  7 watch
+8 stop in reverse
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rich.console import Console
 from mlhub import _installation
 from mlhub._version import __version__
 from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub.embedded.bytecode import compile_sources
 from mlhub.embedded.children import Child
 from mlhub.embedded.home import PROJECT, Home, Platform, given_address
 from mlhub.embedded.postgres import Postgres, PostgresError
@@ -34,6 +36,8 @@ READY_TIMEOUT_S = 60.0
 POD_GRACE_S = 10.0
 PREFERRED_PORT = 8000
 N_START_TRIES = 3
+# who waits for a page comes first: the web server before rounds and pods, those before inspections and dry runs
+NICENESS = {"control": 5, "worker": 10}
 
 
 class AlreadyRunningError(RuntimeError):
@@ -116,6 +120,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Returns when the platform answers. Raises StartError, PostgresError or ValkeyError."""
+        compile_sources()
         database_url, redis_url = self._start_servers()
         port = self.home.port("web", preferred=int(os.environ.get("MLHUB_PORT") or PREFERRED_PORT))
         host = listen_host()
@@ -125,7 +130,8 @@ class Supervisor:
         self.migrate(self.environment)
         self._report("database is up to date")
         for name, argv in self.commands(port).items():
-            child = Child(name, list(argv), self.environment, PROJECT, self.home.logs / f"{name}.log")
+            log = self.home.logs / f"{name}.log"
+            child = Child(name, list(argv), self.environment, PROJECT, log, niceness=NICENESS.get(name, 0))
             child.start()
             self.children.append(child)
         self._note(database_url, redis_url)

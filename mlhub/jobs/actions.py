@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.actions import append
+from mlhub.jobs import startup, validations
 from mlhub.jobs.admission import check_request, check_resources, check_room, check_versions
 from mlhub.jobs.lifecycle import advance
-from mlhub.jobs.models import Job, JobKind, Preflight, Submission
+from mlhub.jobs.models import Job, JobKind, Preflight, Submission, Validation
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
+from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.jobs.submission_limits import check_storage_left, check_waiting_jobs
 from mlhub.jobs.training_defaults import with_training_defaults
@@ -42,12 +46,14 @@ def submit_job(
     name: str = "",
     idempotency_key: str = "",
     cloned_from: Job | None = None,
+    received_at: datetime | None = None,
     actor: User,
     **request: Any,
 ) -> Job:
     """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
 
     request: kind, epochs, batch_size and the other fields of Job that users set; MLHub chooses what is left out.
+    received_at: when the request came, where that is known; from then on the job's start is measured.
     With another kind than train, model_version has weights, and request features, output, examples instead of epochs.
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
     being inspected or a key that was used for another request, NotAllowedError.
@@ -70,19 +76,24 @@ def submit_job(
     try:
         with transaction.atomic():
             check_waiting_jobs(project.organisation, actor)
-            job: Job = Job.objects.create(
+            job = Job(
                 project=project,
                 name=name or _usual_name(kind, dataset_version, model_version),
                 dataset_version=dataset_version,
                 model_version=model_version,
                 cloned_from=cloned_from,
                 created_by=actor,
+                startup={} if received_at is None else startup.with_mark({}, startup.RECEIVED, received_at),
                 **request,
             )
+            job.validation_key = validations.key_of(job)
+            job.save(force_insert=True)
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
+            known = validations.find(job)
+            if known is None or not reuse_validation(job, known):
+                work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)
@@ -126,14 +137,35 @@ def resume_job(job: Job, *, actor: User) -> Job:
     return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED,), actor=actor)
 
 
-def pass_preflight(job: Job, *, profile: dict[str, Any]) -> None:
-    """Lets the job be scheduled. Does nothing when another dry run was first, or the job has ended."""
+def pass_preflight(job: Job, *, profile: dict[str, Any], validation: Validation | None = None) -> bool:
+    """Lets the job be scheduled. Returns False when another dry run was first, or the job has ended.
+
+    validation: the dry run by which it may, its own or an earlier one.
+    """
     with transaction.atomic():
         changed = Job.objects.filter(pk=job.pk, preflight=Preflight.PENDING).update(
-            preflight=Preflight.PASSED, profile=profile, steps_total=profile.get("steps_total", 0)
+            preflight=Preflight.PASSED,
+            profile=profile,
+            steps_total=profile.get("steps_total", 0),
+            validation=validation,
+            startup=startup.with_mark(job.startup, startup.VALIDATED, timezone.now()),
         )
         if changed:
-            _record("job.preflight_passed", job, None)
+            earlier = validation.job_id if validation is not None and validation.job_id != job.pk else None
+            _record("job.preflight_passed", job, None, **({"validated_by": earlier} if earlier else {}))
+    return bool(changed)
+
+
+def reuse_validation(job: Job, validation: Validation) -> bool:
+    """Lets the job be scheduled by an earlier dry run. Returns False when it does not fit what that one measured."""
+    profile = validations.profile_for(job, validation)
+    if misfit(job, profile) is not None:
+        return False
+    with transaction.atomic():
+        if pass_preflight(job, profile=profile, validation=validation):
+            work_queue.withdraw([job.pk])
+            job.refresh_from_db(fields=["preflight", "profile", "steps_total", "validation", "startup"])
+    return True
 
 
 def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from mlhub.jobs.querysets import ArtifactQuerySet, AttemptQuerySet, JobQuerySet
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.models import Blob
-from mlhub.tenants.models import Project, User
+from mlhub.tenants.models import Organisation, Project, User
+from mlhub.tenants.querysets import TenantOwnedQuerySet
 
 
 class ModeChoice(models.TextChoices):
@@ -80,9 +81,13 @@ class Job(models.Model):
     explanations = models.JSONField(default=list)  # [{reason, sentence, facts}], the newest round's
     preflight = models.CharField(max_length=8, choices=Preflight, default=Preflight.PENDING)
     profile = models.JSONField(default=dict)  # what preflight measured: parameters_bytes, example_s, steps_total ...
+    validation_key = models.CharField(max_length=64, blank=True)  # of validations.py; "" = not worked out yet
+    validation = models.ForeignKey("Validation", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     not_before = models.DateTimeField(null=True, blank=True)  # back-off after a failure of the platform
     n_platform_failures = models.PositiveIntegerField(default=0)
     failure = models.JSONField(null=True, blank=True)  # {cause, fault, message, remedy, traceback}
+
+    startup = models.JSONField(default=dict)  # marks of startup.py up to the launch: seconds since the epoch, by name
 
     # how far it is
     steps_done = models.PositiveBigIntegerField(default=0)
@@ -106,7 +111,13 @@ class Job(models.Model):
     objects = JobQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["state"]), models.Index(fields=["project", "-id"])]
+        indexes = [
+            models.Index(fields=["state"]),
+            models.Index(fields=["project", "-id"]),
+            models.Index(
+                fields=["validation_key"], condition=models.Q(preflight=Preflight.PENDING), name="jobs_to_validate"
+            ),
+        ]
         constraints = [
             models.CheckConstraint(condition=models.Q(epochs__gte=1), name="job_epochs_positive"),
             models.CheckConstraint(condition=models.Q(batch_size__gte=1), name="job_batch_size_positive"),
@@ -114,6 +125,23 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Validation(models.Model):
+    """A dry run that passed: the evidence by which jobs of the same content and settings need none of their own."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=64)  # of validations.py
+    job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")  # whose dry run it was
+    profile = models.JSONField(default=dict)
+    at = models.DateTimeField(auto_now=True)
+
+    objects = TenantOwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["organisation", "key"], name="one_validation_per_key")]
+        indexes = [models.Index(fields=["at"])]
 
 
 class Attempt(models.Model):
@@ -132,6 +160,7 @@ class Attempt(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)  # all pods run
     training_at = models.DateTimeField(null=True, blank=True)  # first step
+    startup = models.JSONField(default=dict)  # marks of startup.py in its pods: seconds since the epoch, by name
     stop_asked_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     is_fenced = models.BooleanField(default=False)  # nothing it reports counts any more

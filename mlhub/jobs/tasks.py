@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 from uuid import UUID
@@ -19,19 +18,19 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
-from mlhub.jobs import actions, inputs
+from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
-from mlhub.jobs.models import Job, Preflight
+from mlhub.jobs.models import Job, Preflight, Validation
+from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED
-from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
 from mlhub.storage.models import WorkItem
 from mlhub.wire.exits import Cause
-from mlhub.wire.launch import AttemptId, Input, PodRole, PodSpec, SyncMode
 
 logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
+MAX_PASSED_AT_ONCE = 1000  # jobs that one dry run passes; those after them are passed at their own turn
 CAUSES = {
     "out_of_memory": Cause.OUT_OF_MEMORY,
     "not_a_number": Cause.NOT_A_NUMBER,
@@ -96,14 +95,25 @@ def checkpoints_kept_for() -> timedelta | None:
 
 
 def _try_out(job: Job) -> None:
+    """Makes the dry run, unless one of the same content and settings passed before."""
+    job.validation_key = validations.key_of(job)  # the runtime may have changed since the submission
+    job.startup = startup.with_mark(job.startup, startup.VALIDATION_BEGUN, timezone.now())
+    Job.objects.filter(pk=job.pk).update(validation_key=job.validation_key, startup=job.startup)
+    known = validations.find(job)
+    if known is not None and actions.reuse_validation(job, known):
+        return
     with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(_dry_run_spec(job, there).to_json())
+        file.write(validations.dry_run_spec(job, there).to_json())
         file.flush()
         files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
         verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
-    error = verdict.error or _indivisible(job, verdict.found["profile"]) or _too_large(job, verdict.found["profile"])
+    error = verdict.error or misfit(job, verdict.found["profile"])
+    if verdict.error is None:
+        kept = validations.keep(job, verdict.found["profile"])
+        if error is None:
+            actions.pass_preflight(job, profile=verdict.found["profile"], validation=kept)
+        _pass_others(kept)
     if error is None:
-        actions.pass_preflight(job, profile=verdict.found["profile"])
         return
     found = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
     found |= {
@@ -115,53 +125,10 @@ def _try_out(job: Job) -> None:
     actions.fail_preflight(job, failure={**found, "field": error["field"]})
 
 
-def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
-    """An error when the model cannot be divided among as many workers as the job insists on."""
-    possible = profile.get("workers_possible")
-    if possible is None or any(job.min_workers <= n <= job.max_workers for n in possible):
-        return None
-    return {
-        "code": "invalid_strategy",
-        "field": "min_workers",
-        "message": f"{profile['strategy']} cannot divide this model among {job.min_workers} workers.",
-        "remedy": f"Possible: {', '.join(map(str, possible))}.",
-    }
-
-
-def _too_large(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
-    """An error when the trained weights could not be stored, before the job holds GPUs for hours."""
-    left = storage.bytes_left(job.project.organisation)
-    needed = int(profile.get("parameters_bytes") or 0)
-    if left is None or needed <= left:
-        return None
-    return {
-        "code": "storage_quota",
-        "field": None,
-        "message": f"The weights take {needed:,} bytes, and the quota has room for {max(0, left):,}.",
-        "remedy": "",
-    }
-
-
-def _dry_run_spec(job: Job, there: tuple[Input, ...]) -> PodSpec:
-    return PodSpec(
-        attempt_id=AttemptId(f"preflight-{job.id}"),
-        job_id=str(job.id),
-        attempt_number=0,
-        mode=SyncMode.ALL_REDUCE,
-        role=PodRole.WORKER,
-        index=0,
-        n_workers=1,
-        n_servers=0,
-        master_address="",
-        server_addresses=(),
-        inputs=there,
-        dataset=inputs.dataset_spec(job),
-        model=inputs.model_spec(job.model_version),
-        training=inputs.training_spec(job),
-        prediction=inputs.prediction_spec(job),
-        checkpoint_uri="",
-        start_timeout_s=0,
-    )
+def _pass_others(validation: Validation) -> None:
+    """Jobs that wait for the same dry run need none; those that do not fit for another reason keep their turn."""
+    for other in validations.waiting_for(validation, limit=MAX_PASSED_AT_ONCE):
+        actions.reuse_validation(other, validation)
 
 
 def _is_id(name: str) -> bool:

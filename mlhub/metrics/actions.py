@@ -16,6 +16,7 @@ from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
+from mlhub.jobs.startup import FIRST_STEP, mark_attempt
 from mlhub.metrics.batch_changes import record_batch_change
 from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
@@ -199,9 +200,12 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     """What cannot be true moves neither the job nor the attempt."""
+    now = timezone.now()
+    if FIRST_STEP not in attempt.startup:  # scripts report no phases of their own
+        mark_attempt(attempt, FIRST_STEP, at(report.at), now=now)
     report = as_gang(attempt, report)
     refused = learn(attempt, report)
-    changes: dict[str, Any] = {"progress_at": timezone.now()}
+    changes: dict[str, Any] = {"progress_at": now}
     if "steps_done" not in refused:
         changes |= {"steps_done": report.steps_done, "steps_total": report.steps_total, "epoch": report.epoch}
         Attempt.objects.filter(pk=attempt.pk).update(last_step=report.steps_done)
@@ -213,6 +217,7 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
 
 def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
     now = timezone.now()
+    mark_attempt(attempt, report.phase, at(report.at), now=now)
     if report.phase == "resumed":
         step = int(report.detail.get("step") or 0)
         Attempt.objects.filter(pk=attempt.pk).update(first_step=step, last_step=step)

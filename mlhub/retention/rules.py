@@ -19,7 +19,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from mlhub.control.models import Round
 from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
-from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, RemovedPart
+from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, RemovedPart, Validation
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series
 from mlhub.storage import actions as storage
@@ -91,12 +91,18 @@ def remove_rounds(before: datetime, now: datetime, limit: int) -> int:  # noqa: 
     return _delete(Round.objects.filter(at__lt=before), limit)
 
 
+def remove_validations(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Dry runs that passed. Jobs keep their profiles."""
+    return _delete(Validation.objects.filter(at__lt=before), limit)
+
+
 RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
     "events": remove_events,
     "results": remove_results,
     "rounds": remove_rounds,
+    "validations": remove_validations,
 }
 
 

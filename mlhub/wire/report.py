@@ -96,7 +96,8 @@ class CheckpointReport:
 
 @dataclass(frozen=True)
 class PhaseReport:
-    """A mark in the pod's life: inputs_ready, gang_ready, resumed, training, evaluating, saving, done.
+    """A mark in the pod's life: pod_started, inputs_ready, imported, prepared, gang_ready, resumed, training,
+    first_step, evaluating, saving, done. Those of its start are what /jobs/{id}/startup is made of.
 
     stalled and moving: a worker's, reported by its launcher: it has made no step since `step` for `still_s` seconds,
     `doing` "input", "compute" or "sync" (waiting for others); and it goes on.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.loop import Loop
+from mlhub.control.loop import Loop, rest_after
 from mlhub.control.models import SchedulerSettings
 from mlhub.events.models import Event
 from mlhub.jobs import actions, attempts
@@ -314,3 +314,8 @@ def test_a_gang_in_lockstep_is_started_again_when_a_worker_is_lost(world: World)
     world.rounds(2)
     world.round(after_s=300)
     assert len(world.backend.launches) == 2
+
+
+def test_rounds_take_at_most_half_of_a_processor_and_short_ones_delay_no_event(settings):
+    settings.CONTROL_PERIOD_S = 2.0
+    assert [rest_after(took_s) for took_s in (0.03, 1.5, 30.0)] == [0.03, 1.5, 2.0]

@@ -219,3 +219,30 @@ def test_an_upload_shows_its_place_until_it_was_inspected(cast):
     work_off(2)
     assert bob.get(last).json()["queue"] is None
     assert set(DatasetVersion.objects.values_list("state", flat=True)) == {"ready"}
+
+
+def test_an_upload_does_not_wait_for_the_dry_runs_of_other_organisations(cast, done):
+    add(cast.a, cast.bob, 30, is_bulk=True)
+    add(cast.b, cast.charlie, 2, is_bulk=True)
+    work_off(1)
+    upload = add(cast.a, cast.alice)
+    work_off(1)
+    assert done[0][1:] == upload
+
+
+def test_of_two_workers_neither_class_of_work_has_both_while_the_other_one_waits(cast, done):
+    uploads, dry_runs = add(cast.a, cast.bob, 3), add(cast.b, cast.charlie, 3, is_bulk=True)
+    with work_queue.next_item() as first, work_queue.next_item() as second:
+        assert {first.subject_id, second.subject_id} == {uploads[0], dry_runs[0]}
+        WorkItem.objects.filter(pk=second.pk).update(ended_at=timezone.now())
+        with work_queue.next_item() as third:
+            assert third.subject_id == dry_runs[1]
+
+
+def test_one_worker_does_bulk_work_now_and_then_though_uploads_never_end(cast, done):
+    (dry_run,) = add(cast.b, cast.charlie, is_bulk=True)
+    add(cast.a, cast.bob)
+    for _ in range(work_queue.INTERACTIVE_STREAK + 1):
+        add(cast.a, cast.bob)
+        work_off(1)
+    assert done[0].index(dry_run) == work_queue.INTERACTIVE_STREAK

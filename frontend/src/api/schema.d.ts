@@ -569,6 +569,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/startup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description From the request to the first step: each phase with its start and duration. */
+        get: operations["jobs_startup_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/stream": {
         parameters: {
             query?: never;
@@ -2468,6 +2485,16 @@ export interface components {
             readonly result_file: components["schemas"]["ResultFile"] | null;
             /** @description All attempts, oldest first. */
             readonly attempts: components["schemas"]["Attempt"][];
+            /**
+             * Format: uuid
+             * @description The id of the earlier job whose dry run counts for this one too; null: it had one of its own.
+             */
+            readonly validated_by: string | null;
+            /**
+             * Format: date-time
+             * @description When that dry run passed; null before, and once the platform has forgotten it.
+             */
+            readonly validated_at: string | null;
             /** @description Log lines and points that were over a limit. */
             readonly dropped: components["schemas"]["DroppedReports"][];
             /** @description What retention removed of the job. */
@@ -4696,6 +4723,61 @@ export interface components {
             /** @description The measurements of each attempt. */
             samples: components["schemas"]["Speed"][];
         };
+        /** @description Only the first attempt begins with the request; later ones begin with their launch. */
+        Startup: {
+            /** @description The attempt's number; null before the first one is launched. */
+            number: number | null;
+            /** @description The phases that have ended, in their order. */
+            phases: components["schemas"]["StartupPhase"][];
+            /**
+             * Format: double
+             * @description Seconds of all these phases.
+             */
+            total_s: number;
+            /** @description Whether the first step is made. */
+            is_complete: boolean;
+        };
+        StartupPhase: {
+            /**
+             * @description What was done in this phase.
+             *
+             *     * `request` - request
+             *     * `validation_queue` - validation_queue
+             *     * `validation` - validation
+             *     * `scheduling` - scheduling
+             *     * `launch` - launch
+             *     * `inputs` - inputs
+             *     * `import` - import
+             *     * `setup` - setup
+             *     * `rendezvous` - rendezvous
+             *     * `first_batch` - first_batch
+             */
+            name: components["schemas"]["StartupPhaseNameEnum"];
+            /**
+             * Format: date-time
+             * @description When the phase began.
+             */
+            started_at: string;
+            /**
+             * Format: double
+             * @description How long it took, in seconds.
+             */
+            duration_s: number;
+        };
+        /**
+         * @description * `request` - request
+         *     * `validation_queue` - validation_queue
+         *     * `validation` - validation
+         *     * `scheduling` - scheduling
+         *     * `launch` - launch
+         *     * `inputs` - inputs
+         *     * `import` - import
+         *     * `setup` - setup
+         *     * `rendezvous` - rendezvous
+         *     * `first_batch` - first_batch
+         * @enum {string}
+         */
+        StartupPhaseNameEnum: "request" | "validation_queue" | "validation" | "scheduling" | "launch" | "inputs" | "import" | "setup" | "rendezvous" | "first_batch";
         /**
          * @description * `loop_away` - loop_away
          *     * `backend_away` - backend_away
@@ -6584,6 +6666,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Speeds"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_startup_retrieve: {
+        parameters: {
+            query?: {
+                /** @description The number of the attempt; the newest otherwise. */
+                attempt?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Startup"];
                 };
             };
             400: components["responses"]["BadRequest"];

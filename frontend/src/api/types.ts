@@ -33,6 +33,7 @@ export type Mode = Schemas["ModeEnum"];
 export type Model = Schemas["Model"];
 export type ModelVersion = Schemas["ModelVersion"];
 export type Node = Schemas["Node"];
+export type Startup = Schemas["Startup"];
 export type Organisation = Schemas["Organisation"];
 export type OrganisationBrief = Schemas["OrganisationBrief"];
 export type Point = Schemas["Point"];

@@ -219,7 +219,7 @@ export function job(over: Partial<Job> = {}): Job {
 }
 
 export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
-  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], dropped: [], removed_parts: [], cursor: "10-20", ...over };
+  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, dropped: [], removed_parts: [], cursor: "10-20", ...over };
 }
 
 export function quota(over: Partial<Quota> = {}): Quota {

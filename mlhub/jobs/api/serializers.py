@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
@@ -268,6 +269,16 @@ class JobDetailSerializer(JobSerializer):
     prediction = serializers.DictField(read_only=True, help_text="Of predict and evaluate: what was asked; else {}.")
     result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
     attempts = serializers.SerializerMethodField(help_text="All attempts, oldest first.")
+    validated_by = serializers.SerializerMethodField(
+        help_text="The id of the earlier job whose dry run counts for this one too; null: it had one of its own."
+    )
+    validated_at = serializers.DateTimeField(
+        source="validation.at",
+        default=None,
+        read_only=True,
+        allow_null=True,
+        help_text="When that dry run passed; null before, and once the platform has forgotten it.",
+    )
     dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
     removed_parts = RemovedPartSerializer(many=True, read_only=True, help_text="What retention removed of the job.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
@@ -278,6 +289,8 @@ class JobDetailSerializer(JobSerializer):
             "prediction",
             "result_file",
             "attempts",
+            "validated_by",
+            "validated_at",
             "dropped",
             "removed_parts",
             "cursor",
@@ -287,6 +300,10 @@ class JobDetailSerializer(JobSerializer):
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:
         return [AttemptSerializer(a).data for a in sorted(job.attempts.all(), key=lambda a: a.number)]
+
+    def get_validated_by(self, job: Job) -> UUID | None:
+        by = None if job.validation is None else job.validation.job_id
+        return by if by != job.pk else None
 
     @extend_schema_field(ResultFileSerializer(allow_null=True))
     def get_result_file(self, job: Job) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@
 from django.urls import path
 
 from mlhub.jobs.api import views
+from mlhub.jobs.api.startup import StartupView
 
 urlpatterns = [
     path("jobs", views.JobsView.as_view()),
@@ -13,5 +14,6 @@ urlpatterns = [
     path("jobs/<uuid:id>/pause", views.PauseView.as_view()),
     path("jobs/<uuid:id>/resume", views.ResumeView.as_view()),
     path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
+    path("jobs/<uuid:id>/startup", StartupView.as_view()),
     path("jobs/<uuid:id>/result", views.ResultView.as_view()),
 ]

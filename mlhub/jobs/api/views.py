@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import django_filters
 from django.http import HttpResponseBase
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
@@ -31,6 +32,8 @@ from mlhub.tenants.models import Project, User
 from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rest_framework.request import Request
 
 KEY = OpenApiParameter(
@@ -67,10 +70,11 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
+        received_at = timezone.now()
         with submission_seat(caller(request)):
-            return Response(_shown(self._submit(request)), status=status.HTTP_201_CREATED)
+            return Response(_shown(self._submit(request, received_at)), status=status.HTTP_201_CREATED)
 
-    def _submit(self, request: Request) -> Job:
+    def _submit(self, request: Request, received_at: datetime) -> Job:
         body = read_body(JobSubmitSerializer, request)
         user = caller(request)
         dataset_version = dataset_version_of(user, body)
@@ -89,13 +93,14 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
             dataset_version=dataset_version,
             model_version=model_version,
             idempotency_key=key,
+            received_at=received_at,
             actor=user,
             **body,
         )
 
 
 class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
-    queryset = Job.objects.with_what_is_shown()
+    queryset = Job.objects.with_what_is_shown().select_related("validation")
     serializer_class = s.JobDetailSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:

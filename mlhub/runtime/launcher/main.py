@@ -57,6 +57,7 @@ class Launcher:
     def run(self) -> int:
         signal.signal(signal.SIGTERM, self._on_sigterm)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.reporter.phase("pod_started")
         self.shipper.start()
         try:
             self.pod.write_inputs(bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs"))

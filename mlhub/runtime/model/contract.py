@@ -32,6 +32,7 @@ from mlhub.runtime.model import initial_weights
 from mlhub.runtime.model.builtin import BUILTINS
 from mlhub.runtime.model.hyperparameters import check_declared
 from mlhub.runtime.optimization.ftrl import FTRL
+from mlhub.runtime.optimization.without_compiler import leave_compiler_out
 from mlhub.runtime.optional import IMPORTERS, optional_parts
 from mlhub.wire.launch import ModelSpec
 
@@ -68,6 +69,7 @@ def load_contract(
 
     Raises BadInputError, and whatever the code raises.
     """
+    leave_compiler_out()
     task = facts.get("task", "")
     module = find_module(model.kind, model.entry, package, code=code)
     # a model may predict in the targets' own unit, as mlp does

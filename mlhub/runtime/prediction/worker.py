@@ -46,6 +46,7 @@ class PredictionWorker:
         writer = f"{pod.spec.attempt_id}-{rank}"
         self._parts = OutputParts(pod.checkpoints / FOLDER, work.n_parts, writer=writer)
         self._n_reported, self._reported_at = len(self._parts.complete()), time.perf_counter()
+        self.reporter.phase("prepared")
         self.reporter.phase("gang_ready")
         self.reporter.phase("training", step=self._n_reported)
         if pod.is_reporter:

@@ -13,6 +13,7 @@ from torch import Tensor
 from mlhub.runtime.compression.codecs import ErrorFeedback, codec_for
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.launcher.fork_supervisor import Incarnation
+from mlhub.runtime.optimization.without_compiler import leave_compiler_out
 from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client.client import Client
@@ -33,7 +34,8 @@ def comes_back(pod: Pod) -> bool:
 
 
 def get_ready() -> None:
-    """Called before the first fork: a process's first optimiser imports for seconds, which no restart should repeat."""
+    """Called before the first fork, so that no restart repeats what a process's first optimiser imports."""
+    leave_compiler_out()
     torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))])
 
 
@@ -50,6 +52,7 @@ def server_of(pod: Pod, incarnation: Incarnation, reporter: Reporter) -> Server:
 
     Raises BadInputError for an invalid strategy, OSError when its port is taken or there is no whole snapshot.
     """
+    leave_compiler_out()
     spec, is_encrypted = pod.spec, pod.spec.data_plane is DataPlane.TLS
     strategy = parse(spec.training.strategy).parameters
     tree = AggregationTree.of(strategy, n_workers=spec.n_workers, n_servers=spec.n_servers)

@@ -37,7 +37,9 @@ def _worker_of(pod: Pod, reporter: Reporter) -> Worker:
     if pod.spec.prediction is None:
         from mlhub.runtime.trainer.loop import Trainer
 
+        reporter.phase("imported")
         return Trainer(pod, reporter)
     from mlhub.runtime.prediction.worker import PredictionWorker
 
+    reporter.phase("imported")
     return PredictionWorker(pod, reporter)

@@ -54,6 +54,7 @@ class Trainer:
         self.batches = BatchSource(setup.source, self.contract, self.strategy, self.heartbeat, n_workers=self.n_workers)
         self.report = TrainingReporter(self.pod, self.reporter, self.model, self.data, self.plan)
         resume = setup.checkpoint
+        self.reporter.phase("prepared")
         self.module = self.strategy.prepare(self.model, setup.optimizer, resume=resume, plan=self.plan)
         self.module.train()
         self.growing_batch = growing_batch(

@@ -33,6 +33,7 @@ class TrainingReporter:
         self._reported_step, self._loss = plan.start, 0.0
         self._interval, self._measurements = Interval(), Measurements()
         self._batch_size = pod.spec.training.batch_size
+        self._has_stepped = False
 
     def report_start(self) -> None:
         self._reporter.phase("training", step=self._plan.start)
@@ -50,6 +51,9 @@ class TrainingReporter:
         reading. began: on time.perf_counter().
         """
         now = time.perf_counter()
+        if not self._has_stepped:
+            self._has_stepped = True
+            self._reporter.phase("first_step", step=done)
         self._interval.add(input_s=input_s, busy_s=now - began, result=result)
         if result.noise is not None:
             self._measurements.noise.add(result.noise.in_parts_of(length))

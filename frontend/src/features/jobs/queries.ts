@@ -14,6 +14,7 @@ export interface JobFilters {
 
 const PAGE_SIZE = 25;
 const ACTIVE_REFRESH_MS = 5000;
+const STARTING_REFRESH_MS = 2000;
 
 /** The address may hold any word for a state; the API names those there are. */
 function asked({ state, ...filters }: JobFilters) {
@@ -41,6 +42,14 @@ export const speedQuery = (job: Pick<Job, "id" | "state">) =>
     queryKey: ["job", job.id, "speed"],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/speed", { params: { path: { id: job.id } } })),
     refetchInterval: job.state === "running" ? ACTIVE_REFRESH_MS : false,
+  });
+
+/** How its newest attempt started; read again until the first step is made. */
+export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "startup", job.state, job.current_attempt?.number ?? null],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/startup", { params: { path: { id: job.id } } })),
+    refetchInterval: (query) => (isMoving(job) && query.state.data?.is_complete !== true ? STARTING_REFRESH_MS : false),
   });
 
 export const strategiesQuery = queryOptions({

@@ -380,3 +380,25 @@ it("says which of its lines were removed, and after how long", async () => {
   expect(notes).toHaveLength(1);
   expect(notes[0]).toHaveTextContent(/^Lines of attempts that ended before .*2026.* were removed after 90 days\.$/);
 });
+
+it("shows how long the start took, phase by phase, and whose validation counts", async () => {
+  const earlier = "00000000-0000-7000-8000-0000000000ff";
+  stored(jobDetail({ validated_by: earlier }));
+  const at = "2026-03-02T09:00:00Z";
+  server.use(
+    answers("/api/v1/jobs/{id}/startup", {
+      number: 1,
+      is_complete: true,
+      total_s: 8.1,
+      phases: [
+        { name: "validation", started_at: at, duration_s: 2 },
+        { name: "import", started_at: at, duration_s: 6.1 },
+      ],
+    }),
+  );
+  renderPage(ADDRESS);
+  expect(await screen.findByText("Start-up: 8.1 s, of which importing 6.1 s")).toBeInTheDocument();
+  const phases = within(screen.getByRole("list", { name: "Phases of the start" }));
+  expect(phases.getAllByRole("listitem").map((found) => found.textContent)).toEqual(["Validation 2 s", "Importing 6.1 s"]);
+  expect(screen.getByRole("link", { name: /same content and settings/ })).toHaveAttribute("href", `/jobs/${earlier}`);
+});

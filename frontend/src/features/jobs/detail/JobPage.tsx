@@ -29,6 +29,7 @@ import { ResourcesCard } from "./overview/ResourcesCard";
 import { StatusCard } from "./overview/StatusCard";
 import { TrainedModelCard } from "./overview/TrainedModelCard";
 import { ProfileCard } from "./profile/ProfileCard";
+import { StartupCard } from "./startup/StartupCard";
 import { useLiveJob } from "./useLiveJob";
 
 export function JobPage() {
@@ -104,6 +105,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
           </QueryResult>
         </SectionCard>
       )}
+      <StartupCard job={job} />
       <ProfileCard job={job} />
       <SectionCard title="Attempts">
         <AttemptTimeline job={job} />

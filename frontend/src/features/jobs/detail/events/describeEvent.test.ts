@@ -51,3 +51,8 @@ it("names the pod that a gang without progress waits for", () => {
     details: "step 12 · for 1 min 01 s · waiting for worker 1 in its own code · ended after 10 min 00 s",
   });
 });
+
+it("names the job whose validation counts", () => {
+  expect(describeEvent(event("job.preflight_passed", { validated_by: "j1" })).details).toBe("by job j1");
+  expect(describeEvent(event("job.preflight_passed", {})).what).toBe("Validated: model and data fit");
+});

@@ -80,6 +80,9 @@ export function describeEvent(event: Event): EventText {
       ),
     };
   }
+  if (event.kind === "job.preflight_passed" && facts["validated_by"] !== undefined) {
+    return { what: "Validated earlier: same content and settings", details: `by job ${text(facts["validated_by"])}` };
+  }
   const known = KINDS[event.kind];
   if (known) return { what: known, details: "" };
   return { what: event.kind, details: join(...factsOf(facts).map(([name, value]) => `${name}: ${value}`)) };

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the newest attempt took to start, phase by phase, and whose validation counts for the job.
+import { Anchor, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+
+import type { JobDetail } from "@/api/types";
+import { SectionCard } from "@/components/layout/Section";
+import { startupQuery } from "@/features/jobs/queries";
+import { shortDuration } from "@/lib/time";
+
+import { startupParts, startupText } from "./startup";
+
+import classes from "./StartupCard.module.css";
+
+export function StartupCard({ job }: { job: JobDetail }) {
+  const { data } = useQuery(startupQuery(job));
+  if (data === undefined || data.phases.length === 0) return null;
+  const parts = startupParts(data);
+  return (
+    <SectionCard title="Start-up">
+      <Stack gap={6}>
+        <Text size="sm">{startupText(data)}</Text>
+        <div className={classes.phases} aria-hidden="true">
+          {parts.map(({ name, share }) => (
+            <span key={name} data-phase={name} style={{ flexGrow: share }} />
+          ))}
+        </div>
+        <Group component="ul" gap="4px 16px" className={classes.list} aria-label="Phases of the start">
+          {parts.map(({ name, label, seconds }) => (
+            <Text key={name} component="li" size="xs" c="dimmed">
+              <span className={classes.swatch} data-phase={name} />
+              {label} {shortDuration(seconds)}
+            </Text>
+          ))}
+        </Group>
+        {job.validated_by !== null && (
+          <Text size="xs" c="dimmed">
+            Validated earlier by{" "}
+            <Anchor component={Link} to={`/jobs/${job.validated_by}`} size="xs">
+              another job of the same content and settings
+            </Anchor>
+          </Text>
+        )}
+      </Stack>
+    </SectionCard>
+  );
+}

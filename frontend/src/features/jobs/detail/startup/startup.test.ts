@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases of a job's start.
+import { expect, it } from "vitest";
+
+import { startupParts, startupText } from "./startup";
+
+const AT = "2026-03-02T09:00:00Z";
+
+function startup(phases: [Parameters<typeof startupParts>[0]["phases"][number]["name"], number][], is_complete = true) {
+  const total_s = phases.reduce((sum, [, seconds]) => sum + seconds, 0);
+  return { is_complete, total_s, phases: phases.map(([name, duration_s]) => ({ name, duration_s, started_at: AT })) };
+}
+
+it("names the whole and its longest part", () => {
+  const found = startup([["request", 0.2], ["validation", 3], ["import", 6.1], ["first_batch", 3]]);
+  expect(startupText(found)).toBe("Start-up: 12 s, of which importing 6.1 s");
+});
+
+it("says so while it is under way, and names no part of a single one", () => {
+  expect(startupText(startup([["request", 0.2]], false))).toBe("Start-up so far: 0.2 s");
+});
+
+it("gives shares that add up, without phases that took no time", () => {
+  const parts = startupParts(startup([["request", 1], ["validation", 0], ["import", 3]]));
+  expect(parts.map(({ name, share }) => [name, share])).toEqual([["request", 0.25], ["import", 0.75]]);
+});

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases of a job's start as parts of a bar, and as one sentence.
+import type { Startup } from "@/api/types";
+import { duration } from "@/lib/time";
+
+type PhaseName = Startup["phases"][number]["name"];
+
+export interface StartupPart {
+  name: PhaseName;
+  label: string;
+  seconds: number;
+  share: number;
+}
+
+const LABELS: Record<PhaseName, string> = {
+  request: "Request",
+  validation_queue: "Waiting for validation",
+  validation: "Validation",
+  scheduling: "Waiting for resources",
+  launch: "Launching pods",
+  inputs: "Fetching data and code",
+  import: "Importing",
+  setup: "Preparing data and model",
+  rendezvous: "Connecting pods",
+  first_batch: "First batch",
+};
+
+const SHORTEST_S = 0.0005;
+
+/** Those that took any time, in their order; shares of the whole, 0 to 1. */
+export function startupParts({ phases, total_s }: Pick<Startup, "phases" | "total_s">): StartupPart[] {
+  return phases
+    .filter(({ duration_s }) => duration_s >= SHORTEST_S)
+    .map(({ name, duration_s }) => ({
+      name,
+      label: LABELS[name],
+      seconds: duration_s,
+      share: total_s > 0 ? duration_s / total_s : 0,
+    }));
+}
+
+/** "Start-up: 12 s, of which importing 6.1 s". */
+export function startupText(startup: Pick<Startup, "phases" | "total_s" | "is_complete">): string {
+  const whole = `Start-up${startup.is_complete ? "" : " so far"}: ${duration(startup.total_s)}`;
+  const parts = startupParts(startup);
+  if (parts.length < 2) return whole;
+  const longest = parts.reduce((found, part) => (part.seconds > found.seconds ? part : found));
+  return `${whole}, of which ${longest.label.toLowerCase()} ${duration(longest.seconds)}`;
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A start imports no compiler, and optimisers work as torch's own, with and without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from textwrap import dedent
+
+STEPS = """
+import sys, torch
+from mlhub.runtime.optimization.without_compiler import leave_compiler_out
+
+KINDS = [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop]
+
+def trained(kind):
+    torch.manual_seed(3)
+    model = torch.nn.Linear(4, 2)
+    optimizer = kind(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(5, 4)).square().sum().backward()
+        optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert model.weight.grad.grad_fn is None and torch.is_grad_enabled()
+    return model.weight.detach().clone()
+"""
+
+
+def run(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS + dedent(code)], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_optimisers_of_torch_make_steps_without_the_compiler_and_the_same_ones_as_with_it() -> None:
+    run("""
+        leave_compiler_out()
+        without = [trained(kind) for kind in KINDS]
+        assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
+        import torch._dynamo
+        assert all(torch.equal(trained(kind), known) for kind, known in zip(KINDS, without))
+        """)
+
+
+def test_a_model_that_its_user_compiles_trains_with_an_optimiser_from_before() -> None:
+    run("""
+        leave_compiler_out()
+        leave_compiler_out()
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        compiled = torch.compile(model, backend="eager")
+        before = model.weight.detach().clone()
+        compiled(torch.ones(5, 4)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        assert "torch._dynamo" in sys.modules and not torch.equal(model.weight, before)
+        """)
+
+
+def test_a_worker_imports_no_compiler_until_its_first_step() -> None:
+    run("""
+        from pathlib import Path
+        import mlhub.runtime.roles.worker, mlhub.runtime.trainer.loop, mlhub.runtime.inspection.dry_run
+        from mlhub.runtime.model.contract import load_contract
+        from mlhub.runtime.strategies.registry import implementation_of
+        from mlhub.wire.launch import ModelSpec
+
+        facts = {"task": "classification", "n_classes": 3, "input_shape": [6]}
+        spec = ModelSpec(kind="builtin", entry="mlp", package=None, weights=None)
+        contract = load_contract(spec, None, code=Path("."), facts=facts)
+        settings = contract.settings({}, facts)
+        model = contract.build_model(settings)
+        optimizer = contract.build_optimizer(model, settings)
+        contract.loss(model(torch.ones(4, 6)), torch.zeros(4, dtype=torch.long)).backward()
+        optimizer.step()
+        implementation_of("all_reduce")
+        found = [name for name in ("torch._dynamo", "torch._inductor", "sympy", "networkx") if name in sys.modules]
+        assert found == [], found
+        """)
