@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five verbs of a backend, one for its volumes, and one for what it could not read.
+"""The five verbs of a backend, one for its volumes, and one for what it could not read; and runs in the sandbox.
 
-All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
+All are idempotent and keyed by attempt, or by run; none knows of quota, queues or tenants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
+from mlhub.wire.sandbox import SandboxTask
 
 
 class GangPhase(StrEnum):
@@ -183,3 +184,52 @@ class Backend(Protocol):
         Each kind and name occurs once; an item keeps its `since` as long as it is found damaged. Asks the cluster
         nothing and raises nothing.
         """
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """One run of strangers' code, as control asks for it. token: opens the run's task and files at api_url, and takes
+    how it ended. deadline_s: for all of it, the start included. labels: as in a LaunchSpec."""
+
+    run_id: str
+    task: SandboxTask
+    api_url: str
+    token: str
+    deadline_s: float
+    labels: Mapping[str, str]
+
+
+class SandboxRunPhase(StrEnum):
+    """FAILED: the platform could not make the run. OUT_OF_MEMORY, OUT_OF_DISK: the run used more than it may."""
+
+    UNDER_WAY = "under_way"
+    DONE = "done"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUT_OF_DISK = "out_of_disk"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class SandboxRunStatus:
+    """One run as the cluster shows it. message: why it failed, in words. Of a run that is DONE the pod has reported."""
+
+    run_id: str
+    phase: SandboxRunPhase
+    message: str = ""
+
+
+@runtime_checkable
+class SandboxRunBackend(Protocol):
+    """A backend that makes runs in the sandbox in its cluster."""
+
+    def start_sandbox_runs(self, specs: Sequence[SandboxSpec]) -> Mapping[str, LaunchError | BackendUnavailableError]:
+        """Starts each run; of one that was started nothing changes. Returns the runs that failed, each with its error.
+
+        Nothing is left behind by those.
+        """
+
+    def observe_sandbox_runs(self) -> Sequence[SandboxRunStatus]:
+        """Every run there is, ended ones too. Raises BackendUnavailableError."""
+
+    def remove_sandbox_runs(self, run_ids: Sequence[str]) -> None:
+        """Ends runs and removes all that is left of them. Unknown ones are ignored. Raises BackendUnavailableError."""

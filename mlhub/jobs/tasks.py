@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 from uuid import UUID
 
 import structlog
@@ -29,6 +27,7 @@ from mlhub.storage.inspection import inspect
 from mlhub.storage.models import WorkItem
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, Input, PodRole, PodSpec, SyncMode
+from mlhub.wire.sandbox import BlobArgument, TextArgument
 
 logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
@@ -96,11 +95,10 @@ def checkpoints_kept_for() -> timedelta | None:
 
 
 def _try_out(job: Job) -> None:
-    with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(_dry_run_spec(job, there).to_json())
-        file.flush()
-        files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
-        verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
+    there = tuple(replace(item, uri="") for item in inputs.inputs_of(job))
+    blobs = [part for item in there for part in ("--blob", item.sha256, BlobArgument(item.sha256, item.size_bytes))]
+    spec = TextArgument(_dry_run_spec(job, there).to_json())
+    verdict = inspect("preflight", "--spec", spec, *blobs, project=job.project)
     error = verdict.error or _indivisible(job, verdict.found["profile"]) or _too_large(job, verdict.found["profile"])
     if error is None:
         actions.pass_preflight(job, profile=verdict.found["profile"])

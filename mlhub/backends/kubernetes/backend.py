@@ -31,6 +31,7 @@ from mlhub.backends.kubernetes.pod_events import PodEvents
 from mlhub.backends.kubernetes.projects import Projects
 from mlhub.backends.kubernetes.quarantine import DAMAGES, Quarantine
 from mlhub.backends.kubernetes.removal import Remover
+from mlhub.backends.kubernetes.sandbox_runs import SandboxRuns
 from mlhub.backends.kubernetes.sweeping import Sweeper
 from mlhub.backends.protocol import (
     AttemptStatus,
@@ -40,6 +41,8 @@ from mlhub.backends.protocol import (
     LaunchError,
     NodeStatus,
     QuarantinedItem,
+    SandboxRunStatus,
+    SandboxSpec,
 )
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -105,6 +108,14 @@ class KubernetesBackend:
             remove=self._remove_attempt,
             now=lambda: self._now(),
         )
+        self._sandbox_runs = SandboxRuns(
+            api,
+            options,
+            projects=self._projects,
+            quarantine=self._quarantine,
+            now=lambda: self._now(),
+            each=self._batches.each,
+        )
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
 
@@ -123,6 +134,7 @@ class KubernetesBackend:
     def close(self) -> None:
         for mirror in self._mirrors():
             mirror.close()
+        self._sandbox_runs.close()
         self._batches.close()
 
     def launch(self, spec: LaunchSpec) -> None:
@@ -203,6 +215,15 @@ class KubernetesBackend:
                     namespace, ended=ended, older_than_s=older_than_s, now=self._now()
                 )
                 self._quarantine.resolve("sweeps", ItemKind.PROJECT, namespace)
+
+    def start_sandbox_runs(self, specs: Sequence[SandboxSpec]) -> Mapping[str, LaunchError | BackendUnavailableError]:
+        return self._sandbox_runs.start(specs)
+
+    def observe_sandbox_runs(self) -> Sequence[SandboxRunStatus]:
+        return self._sandbox_runs.observe()
+
+    def remove_sandbox_runs(self, run_ids: Sequence[str]) -> None:
+        self._sandbox_runs.remove(run_ids)
 
     def quarantined(self) -> tuple[QuarantinedItem, ...]:
         return self._quarantine.items()
