@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.deploy.test_processes import PROCESSES, SECRETS
+
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "deploy" / "images"
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text())
@@ -68,7 +70,7 @@ def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> N
 def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
     for service in COMPOSE["services"].values():
         assert re.search(r":v?\d+\.\d+", service["image"])
-    environment = COMPOSE["x-server"]["environment"]
+    environment = COMPOSE["services"]["web"]["environment"]
     assert ":?" in environment["MLHUB_SECRET_KEY"]
     assert ":?" in environment["DATABASE_URL"]
     assert ":?" in environment["REDIS_URL"]
@@ -76,6 +78,13 @@ def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
     example = (ROOT / "deploy" / "compose" / "example.env").read_text()
     asked = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "deploy" / "compose" / "compose.yaml").read_text()))
     assert asked == set(re.findall(r"^([A-Z_]+)=", example, re.MULTILINE))
+
+
+def test_each_process_of_compose_gets_the_secrets_that_it_gets_of_the_chart() -> None:
+    secrets = {key for keys in SECRETS.values() for key in keys}
+    for process in PROCESSES:
+        given = set(COMPOSE["services"][process]["environment"]) & secrets
+        assert given == SECRETS[process] - {"MLHUB_SECRET_KEY_FALLBACKS", "MLHUB_METRICS_TOKEN"}, process
 
 
 def test_compose_starts_every_process_of_the_platform_after_the_migrations() -> None:
