@@ -141,6 +141,19 @@ def launch_each(
     return failed
 
 
+def stop_each(
+    stop: Callable[[AttemptId, float], None], stops: Mapping[AttemptId, float]
+) -> dict[AttemptId, BackendUnavailableError]:
+    """stop_all() of a backend that stops one gang after the other."""
+    failed: dict[AttemptId, BackendUnavailableError] = {}
+    for attempt_id, grace_s in stops.items():
+        try:
+            stop(attempt_id, grace_s)
+        except BackendUnavailableError as error:
+            failed[attempt_id] = error
+    return failed
+
+
 class Backend(Protocol):
     def launch(self, spec: LaunchSpec) -> None:
         """Start the gang, all or nothing. A second call with the same attempt changes nothing.
@@ -159,6 +172,12 @@ class Backend(Protocol):
         """Ask every pod to save and leave (SIGTERM); kill what is left after grace_s. Returns at once.
 
         Of a gang that has ended, drop the remains: it is gone from observe() then. Unknown attempts are ignored.
+        """
+
+    def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
+        """Stops each gang as stop() does, several at once where the backend can. stops: grace_s by attempt.
+
+        Returns the gangs for which the backend could not be reached: one of them costs the others nothing.
         """
 
     def observe(self) -> Sequence[AttemptStatus]:

@@ -16,10 +16,8 @@ from mlhub.backends.kubernetes import claims, manifests, names, tenancy
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.sandbox_jobs import sandbox_job, token_secret
 from mlhub.backends.kubernetes.sweeping import sweep_pod
-from mlhub.backends.protocol import SandboxSpec
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
-from mlhub.wire.sandbox import BlobArgument, SandboxTask
-from tests.backends.specs import gang
+from tests.backends.specs import SANDBOX_RUN, gang
 from tests.deploy.admission import AdmissionPolicies, Object, WriteRequest
 
 PROJECT = "018f0000-0000-7000-8000-0000000000bb"
@@ -42,14 +40,7 @@ def options_of(name: str) -> KubernetesOptions:
     )
 
 
-RUN = SandboxSpec(
-    "018f0000-0000-7000-8000-000000000009",
-    SandboxTask(("dataset", "--path", BlobArgument("ab" * 32, 1000)), 60.0, 2**30, 2**30),
-    "http://mlhub.example",
-    "a-token",
-    300.0,
-    LABELS,
-)
+RUN = replace(SANDBOX_RUN, labels=LABELS)
 POLICIES = {name: AdmissionPolicies(rendered(name)) for name in ("trial", "production")}
 TRIAL, PRODUCTION = options_of("trial"), options_of("production")
 

@@ -11,11 +11,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
+from mlhub.control.models import SchedulerState
 from mlhub.core import heartbeat
 from tests.deploy.test_chart import kinds, rendered
 
@@ -377,23 +381,35 @@ def web() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "words"),
-    [
-        (200, {"database": True, "redis": True, "control": 1.5}, "MLHub is ready"),
-        (200, {"database": True, "redis": False, "control": 1.5}, "cut off"),
-        (200, {"database": True, "redis": True, "control": None}, "No control loop"),
-        (200, {"database": True, "redis": True, "control": 900.0}, "No control loop"),
-        (503, {"database": False}, "answers 503"),
-    ],
-)
-def test_helm_test_tells_what_is_missing(web: str, status: int, body: dict[str, Any], words: str) -> None:
-    _Web.status, _Web.body = status, body
+def helm_test(web: str) -> subprocess.CompletedProcess[str]:
+    """What the pod of `helm test` runs, at this address."""
     [pod] = [o for o in rendered("trial") if o["kind"] == "Pod" and o["metadata"]["name"].endswith("-test")]
     command = pod["spec"]["containers"][0]["command"]
     assert command[3] == "http://mlhub-web.mlhub.svc:8000"
-    done = subprocess.run(
-        [sys.executable, *command[1:3], web, "0"], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert words in done.stdout
+    argv = [sys.executable, *command[1:3], web, "0"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("age_s", "words"), [(1.5, "MLHub is ready"), (900.0, "No control loop"), (None, "No control loop")]
+)
+def test_helm_test_reads_what_the_web_answers(web: str, client: Client, age_s: float | None, words: str) -> None:
+    if age_s is not None:
+        SchedulerState.objects.create(pk=1, round_at=timezone.now() - timedelta(seconds=age_s))
+    _Web.status, _Web.body = 200, client.get("/readyz").json()
+    done = helm_test(web)
+    assert words in done.stdout, done
     assert done.returncode == (0 if "is ready" in words else 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "change", "words"),
+    [(200, {"redis": False}, "cut off"), (503, {"database": False}, "answers 503")],
+)
+def test_helm_test_reports_what_is_missing(web: str, status: int, change: dict[str, Any], words: str) -> None:
+    rounds = {"finished_age_s": 1.5, "attempted_age_s": 1.5}
+    _Web.status, _Web.body = status, {"database": True, "redis": True, "rounds": rounds, **change}
+    done = helm_test(web)
+    assert words in done.stdout
+    assert done.returncode == 1

@@ -43,6 +43,7 @@ from mlhub.backends.protocol import (
     QuarantinedItem,
     SandboxRunStatus,
     SandboxSpec,
+    stop_each,
 )
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -163,6 +164,15 @@ class KubernetesBackend:
                 self._remove(gang)
             else:
                 self._remover.ask_to_stop(gang.record, gang.pods, Stop("asked", self._now(), grace_s))
+
+    def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
+        if len(stops) == 1:  # in this thread: what ends it ends the caller
+            return stop_each(self._stop, stops)
+        failures = self._batches.each(lambda one: stop_each(self._stop, dict([one])), stops.items())
+        return {attempt_id: error for failed in failures for attempt_id, error in failed.items()}
+
+    def _stop(self, attempt_id: AttemptId, grace_s: float) -> None:
+        self.stop(attempt_id, grace_s=grace_s)
 
     def observe(self) -> Sequence[AttemptStatus]:
         for mirror in self._mirrors():

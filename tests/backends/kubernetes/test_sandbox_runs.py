@@ -17,31 +17,22 @@ from rest_framework.test import APIClient
 
 from mlhub.backends.kubernetes import names, sandbox_jobs, sandbox_runs
 from mlhub.backends.kubernetes.backend import KubernetesBackend
-from mlhub.backends.protocol import BackendUnavailableError, LaunchError, SandboxRunPhase, SandboxRunStatus, SandboxSpec
+from mlhub.backends.protocol import BackendUnavailableError, LaunchError, SandboxRunPhase, SandboxRunStatus
 from mlhub.control.sandbox_runs import tend_sandbox_runs
 from mlhub.storage import sandbox_runs as rows
 from mlhub.storage.inspection import Verdict, inspect
 from mlhub.storage.models import Blob, SandboxRun
 from mlhub.storage.sandbox_runs import SandboxUnavailableError
-from mlhub.wire.sandbox import BlobArgument, SandboxTask
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.gangs import wait
 from tests.backends.kubernetes.job_controller import JobController
+from tests.backends.specs import SANDBOX_RUN
 from tests.cast import Cast, make_cast
 from tests.datasets import files
 from tests.datasets.files import zipped
 from tests.storage.blobs import stored
 
-PROJECT = "018f0000-0000-7000-8000-0000000000bb"
-TASK = SandboxTask(("dataset", "--path", BlobArgument("ab" * 32, 1000)), 60.0, 2**30, 2**30)
-SPEC = SandboxSpec(
-    "018f0000-0000-7000-8000-000000000001",
-    TASK,
-    "http://mlhub.example",
-    "a-token",
-    300.0,
-    {"organisation": "acme", "project": "signs", "project_id": PROJECT},
-)
+SPEC, TASK = SANDBOX_RUN, SANDBOX_RUN.task
 
 
 @pytest.fixture
@@ -76,7 +67,7 @@ def test_a_run_has_a_token_of_its_own_and_no_secret_of_the_platform(
     assert backend.start_sandbox_runs([SPEC]) == {}
     assert backend.start_sandbox_runs([SPEC]) == {}
     [pod], [secret] = controller.pods(), of(server, "secrets")
-    assert pod["metadata"]["namespace"] == f"mlhub-{PROJECT}"
+    assert pod["metadata"]["namespace"] == f"mlhub-{SPEC.labels['project_id']}"
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert pod["spec"]["serviceAccountName"] == "mlhub-pods"
     assert list(secret["data"]) == ["token"]
