@@ -16,8 +16,10 @@ idempotent by hash, and answers 201 or 200.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
+
+from mlhub.wire.measurements import MEASUREMENTS
 
 REPORTS = "reports"
 LOG = "log"
@@ -147,13 +149,21 @@ def to_dict(report: Report) -> dict[str, Any]:
 
 
 def from_dict(raw: dict[str, Any]) -> Report:
-    """Raises ValueError naming what is wrong; values are type-checked by the ingest serializer, not here."""
-    fields = dict(raw)
-    kind = _TYPES.get(fields.pop("type", ""))
+    """Raises ValueError naming what is wrong; values are type-checked by the ingest serializer, not here.
+
+    Pods of other versions report, too, while a platform is upgraded or rolled back: fields that are unknown here are a
+    newer pod's and left out, and pods of 0.2.0 send measurements among the other fields.
+    """
+    name = raw.get("type")
+    kind = _TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"report type {raw.get('type')!r}; known: {', '.join(sorted(_TYPES))}")
+    names = {field.name for field in fields(kind)}
+    found = {name: value for name, value in raw.items() if name in names}
+    if kind is ProgressReport and "measured" not in raw:
+        found["measured"] = {name: raw[name] for name in MEASUREMENTS if name in raw}
     try:
-        report: Report = kind(**fields)
+        report: Report = kind(**found)
     except TypeError as error:
         raise ValueError(f"{raw['type']} report: {error}") from error
     return report

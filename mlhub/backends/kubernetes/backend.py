@@ -52,6 +52,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OTHERS_EVERY_S = 15.0  # how often other people's pods are counted
+OTHERS_TOO_OLD_S = 120.0  # how long an earlier count is used where counting fails
 LOG_TIMEOUT_S = 3.0  # a node that does not answer must not hold up the round for long
 
 
@@ -312,9 +313,16 @@ class KubernetesBackend:
         return self._asked(self._claims.devices)
 
     def _taken_by_others(self) -> dict[str, tuple[float, float]]:
-        """CPUs and bytes by node that pods which are not ours ask for."""
+        """CPUs and bytes by node that pods which are not ours ask for; as they were counted before, when the count of
+        this round fails."""
         if self._taken_at is None or time.monotonic() - self._taken_at > OTHERS_EVERY_S:
-            others = self._asked(lambda: self._api.list(paths.PODS, labelSelector=paths.NOT_OURS)[0])
+            try:
+                others = self._asked(lambda: self._api.list(paths.PODS, labelSelector=paths.NOT_OURS)[0])
+            except BackendUnavailableError as error:
+                if self._taken_at is None or time.monotonic() - self._taken_at > OTHERS_TOO_OLD_S:
+                    raise
+                logger.warning("kubernetes.others_not_counted", extra={"error": error})
+                return self._taken
             strangers = self._catalogue(self._records.objects(), self._pods.objects()).strangers
             self._taken, self._taken_at = requests_by_node([*others, *strangers]), time.monotonic()
         return self._taken
