@@ -9,6 +9,7 @@ from urllib.parse import urlparse
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.containers import ACCOUNT, CACHE_CLAIM, CHECKPOINT_CLAIM
+from mlhub.backends.kubernetes.gpus import AMD
 from mlhub.backends.kubernetes.objects import Manifest
 from mlhub.backends.kubernetes.options import KubernetesOptions
 
@@ -162,8 +163,9 @@ def _limit_range(namespace: str) -> Manifest:
 
 
 def gpu_limits(options: KubernetesOptions, *, has_claims: bool = True) -> list[str]:
-    """What a ResourceQuota calls GPUs: whole ones, time-sliced ones of another name, and devices of claims."""
-    found = [f"requests.{options.gpu_resource}", f"requests.{options.gpu_resource}.shared"]
+    """What a ResourceQuota calls GPUs: whole ones, time-sliced ones of another name, AMD's, and devices of claims."""
+    named = dict.fromkeys((options.gpu_resource, f"{options.gpu_resource}.shared", AMD))
+    found = [f"requests.{name}" for name in named]
     return [*found, f"{options.gpu_device_class}.deviceclass.resource.k8s.io/devices"] if has_claims else found
 
 
