@@ -16,7 +16,7 @@ idempotent by hash, and answers 201 or 200.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from mlhub.wire.measurements import MEASUREMENTS
@@ -151,17 +151,16 @@ def to_dict(report: Report) -> dict[str, Any]:
 def from_dict(raw: dict[str, Any]) -> Report:
     """Raises ValueError naming what is wrong; values are type-checked by the ingest serializer, not here.
 
-    Pods of other versions report, too, while a platform is upgraded or rolled back: fields that are unknown here are a
-    newer pod's and left out, and pods of 0.2.0 send measurements among the other fields.
+    Pods of 0.2.0, which run on while a platform is upgraded, send measurements among the other fields. What newer pods
+    measure besides is in `measured`, where names that are unknown here are left out.
     """
-    name = raw.get("type")
+    found = dict(raw)
+    name = found.pop("type", None)
     kind = _TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"report type {raw.get('type')!r}; known: {', '.join(sorted(_TYPES))}")
-    names = {field.name for field in fields(kind)}
-    found = {name: value for name, value in raw.items() if name in names}
-    if kind is ProgressReport and "measured" not in raw:
-        found["measured"] = {name: raw[name] for name in MEASUREMENTS if name in raw}
+    if kind is ProgressReport and "measured" not in found:
+        found["measured"] = {name: found.pop(name) for name in MEASUREMENTS if name in found}
     try:
         report: Report = kind(**found)
     except TypeError as error:

@@ -121,7 +121,7 @@ IN_PROCESS = _cases(
     ("G15", "database", "rolled back and upgraded", "training", "same attempts, nothing lost or launched again", f"{_UPGRADES}::test_jobs_run_on_over_a_rollback_of_the_schema_and_an_upgrade"),
     ("G15", "pod", "of the version before", "reporting", "taken", f"{_UPGRADES}::test_a_server_takes_what_pods_of_the_version_before_report"),
     ("G15", "pod", "specified by the version before", "starting", "read", f"{_UPGRADES}::test_specifications_of_the_version_before_are_read"),
-    ("G15", "web", "rolled back", "newer pods report", "taken without what is unknown", f"{_UPGRADES}::test_a_server_that_was_rolled_back_takes_what_newer_pods_report"),
+    ("G15", "web", "rolled back", "newer pods measure more", "taken without what is unknown", f"{_UPGRADES}::test_a_server_that_was_rolled_back_takes_what_newer_pods_measure"),
     ("G18", "this page", "a test is renamed or removed", "writing", "noticed", f"{_MATRIX}::test_the_test_of_a_case_exists"),
     ("G14", "web", "another organisation asks", "jobs", "404", "tests/jobs/test_api.py::test_charlie_sees_and_touches_nothing_of_another_organisation"),
     ("G14", "web", "another organisation asks", "tenants", "404", "tests/tenants/test_walls.py::test_a_row_of_another_organisation_is_not_there_and_stays_as_it_is"),

@@ -69,8 +69,10 @@ def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> N
 
 
 def install_runtime(folder: Path, **arguments: str) -> tuple[subprocess.CompletedProcess[str], list[str], set[str]]:
-    """Runs the step that installs packages, with a pip that writes down what it is asked for; returns its arguments,
-    and what is to be installed."""
+    """Runs the step that installs packages, with a pip that writes down its arguments.
+
+    Returns how it ended, these arguments, and what is to be installed.
+    """
     [step] = [line for line in lines("runtime") if "grep -E" in line]
     defaults = dict(
         line.removeprefix("ARG ").replace('"', "").split("=") for line in lines("runtime") if "ARG " in line
