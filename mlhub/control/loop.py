@@ -30,6 +30,7 @@ from mlhub.control.policy_selection import SelectedPolicy, choose, record_failur
 from mlhub.control.quarantine import QuarantineTable
 from mlhub.control.reconcile import reconcile
 from mlhub.control.round_health import record_attempt, record_finished, record_unfinished, save_state
+from mlhub.control.sandbox_runs import tend_sandbox_runs
 from mlhub.control.shadow import Shadow
 from mlhub.control.snapshots import take_snapshot
 from mlhub.control.stalls import watch_stalls
@@ -187,6 +188,7 @@ class Loop:
         reconcile(self.backend, self.backend.observe(), now=now, isolation=self.isolation)
         self._step("drains", lambda: evict(self.backend, now=now, isolation=self.isolation))
         self._step("stalls", lambda: watch_stalls(self.backend, now=now, isolation=self.isolation))
+        self._step("sandbox runs", lambda: tend_sandbox_runs(self.backend, now=now))
         return nodes
 
     def _decide(

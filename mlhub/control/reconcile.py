@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -38,6 +39,17 @@ UNKNOWN_GANG = (
 )
 
 
+@dataclass
+class Due:
+    """What a pass over the attempts leaves for the backend, which does many at once. stops: grace_s by attempt.
+
+    The rows say by then what is to become of each gang: if this process ends in between, the next round asks again.
+    """
+
+    launches: list[Attempt] = field(default_factory=list)
+    stops: dict[AttemptId, float] = field(default_factory=dict)
+
+
 def reconcile(
     backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: FaultIsolation | None = None
 ) -> None:
@@ -49,27 +61,49 @@ def reconcile(
     isolation = FaultIsolation() if isolation is None else isolation
     by_id = {str(status.attempt_id): status for status in statuses}
     live = {str(attempt.id): attempt for attempt in attempts.live_attempts()}
+    due = Due()
 
     def follow(attempt: Attempt) -> None:
         status = by_id.get(str(attempt.id))
         with structlog.contextvars.bound_contextvars(attempt=str(attempt.id), job=str(attempt.job_id)):
             if status is None:
-                _missing(backend, attempt, now=now, isolation=isolation)
+                _missing(attempt, due, now=now)
             else:
-                _follow(backend, attempt, status, now=now)
+                _follow(backend, attempt, status, due, now=now)
 
     isolation.each(live.values(), follow, kind=ItemKind.ATTEMPT, name=lambda attempt: attempt.id)
-    orphans = {attempt_id: status for attempt_id, status in by_id.items() if attempt_id not in live}
+    orphans = [attempt_id for attempt_id in by_id if attempt_id not in live]
     over = attempts.known_to_be_over(orphans)
-    for attempt_id in orphans.keys() - over:
+    for attempt_id in set(orphans) - over:
         isolation.add(ItemKind.GANG, attempt_id, UNKNOWN_GANG)
     # of attempts that have ended: dropped, or ended and dropped in a later round
-    isolation.each(
-        [status for attempt_id, status in orphans.items() if attempt_id in over],
-        lambda status: backend.stop(status.attempt_id, grace_s=ABANDON_GRACE_S),
-        kind=ItemKind.GANG,
-        name=lambda status: status.attempt_id,
-    )
+    due.stops |= {AttemptId(attempt_id): ABANDON_GRACE_S for attempt_id in orphans if attempt_id in over}
+    _stop_all(backend, due.stops, isolation)
+    if due.launches:
+        start_all(backend, due.launches, now=now, isolation=isolation)
+
+
+def _stop_all(backend: Backend, stops: Mapping[AttemptId, float], isolation: FaultIsolation) -> None:
+    """Raises BackendUnavailableError when several gangs in a row did not reach the backend."""
+    if not stops:
+        return
+    failed: Mapping[AttemptId, BackendUnavailableError]
+    try:
+        failed = backend.stop_all(stops)
+    except BackendUnavailableError as error:
+        failed = dict.fromkeys(stops, error)
+    except Exception:  # of one of them: each is tried by itself, which costs the others nothing
+        logger.exception("stop.one_by_one", n=len(stops))
+        isolation.each(
+            stops, lambda attempt_id: backend.stop(attempt_id, grace_s=stops[attempt_id]), kind=ItemKind.GANG
+        )
+        return
+
+    def check(attempt_id: AttemptId) -> None:
+        if attempt_id in failed:
+            raise failed[attempt_id]
+
+    isolation.each(stops, check, kind=ItemKind.GANG)
 
 
 def start(backend: Backend, attempt: Attempt, *, now: datetime, isolation: FaultIsolation) -> str:
@@ -93,13 +127,16 @@ def start_all(
     """As start(), by the attempt's id; the backend is given all gangs at once."""
     outcomes: dict[UUID, str] = {}
     specs: dict[UUID, LaunchSpec] = {}
-    for attempt in found:
+
+    def specify(attempt: Attempt) -> None:
         try:
             specs[attempt.id] = launch_spec(attempts.attempt_to_launch(attempt.id))
         except DatabaseError:
             raise
         except Exception as error:
             outcomes[attempt.id] = _started(attempt, error, now=now, isolation=isolation)
+
+    isolation.each(found, specify, kind=ItemKind.ATTEMPT, name=lambda attempt: attempt.id)
     try:
         failed = backend.launch_all(list(specs.values()))
     except BackendUnavailableError as error:
@@ -142,10 +179,10 @@ def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetim
     return True
 
 
-def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: FaultIsolation) -> None:
+def _missing(attempt: Attempt, due: Due, *, now: datetime) -> None:
     state = JobState(attempt.job.state)
     if state is JobState.STARTING and attempt.started_at is None and attempt.job.intent == Intent.RUN:
-        start(backend, attempt, now=now, isolation=isolation)
+        due.launches.append(attempt)
     elif state is JobState.STOPPING or attempt.job.intent != Intent.RUN:
         attempts.close_stopped(attempt, cause=None, message="Its gang was gone already.", now=now)
     else:
@@ -153,11 +190,11 @@ def _missing(backend: Backend, attempt: Attempt, *, now: datetime, isolation: Fa
         attempts.close_failed(attempt, cause=Cause.NODE_LOST, message=message, now=now)
 
 
-def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:
+def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, due: Due, *, now: datetime) -> None:
     state = JobState(attempt.job.state)
     if status.phase.is_ended:
         _close(backend, attempt, status, now=now)
-        backend.stop(status.attempt_id, grace_s=0.0)
+        due.stops[status.attempt_id] = 0.0
         return
     if status.phase is GangPhase.RUNNING and state is JobState.STARTING:
         attempts.record_running(attempt, now=status.started_at or now)
@@ -166,10 +203,11 @@ def _follow(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: d
         attempts.record_lost_workers(attempt, message=status.message, now=now)
     if state is JobState.STOPPING:
         if status.phase is not GangPhase.STOPPING:
-            backend.stop(status.attempt_id, grace_s=settings.STOP_GRACE_S)
+            due.stops[status.attempt_id] = settings.STOP_GRACE_S
     elif attempt.job.intent != Intent.RUN:
         reason = {Intent.PAUSE: "paused", Intent.CANCEL: "cancelled"}[Intent(attempt.job.intent)]
-        ask_to_stop(backend, attempt, reason=reason, now=now)
+        if attempts.record_stop(attempt, reason=reason, now=now):
+            due.stops[status.attempt_id] = settings.STOP_GRACE_S
 
 
 def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: datetime) -> None:

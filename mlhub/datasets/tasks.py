@@ -14,7 +14,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
 from mlhub.storage.models import WorkItem
-from mlhub.storage.stores import blob_store
+from mlhub.wire.sandbox import BlobArgument
 
 STUCK_AFTER_S = 60.0
 
@@ -32,7 +32,7 @@ def inspect_version(version_id: str) -> None:
         if actions.begin_inspection(version):
             _inspect(version)
         else:
-            actions.refuse_version(version.id, error=given_up())
+            actions.refuse_version(version.id, error=given_up(version.id))
 
 
 @shared_task
@@ -48,9 +48,15 @@ def sweep_uninspected() -> int:
 
 
 def _inspect(version: DatasetVersion) -> None:
-    with blob_store().local_file(version.files[0]["sha256"]) as path:
-        argv = ("dataset", f"--format={version.format}", f"--path={path}", f"--options={json.dumps(version.options)}")
-        verdict = inspect(*argv, readable=[path])
+    file = version.files[0]
+    verdict = inspect(
+        "dataset",
+        f"--format={version.format}",
+        f"--options={json.dumps(version.options)}",
+        "--path",
+        BlobArgument(file["sha256"], file["size_bytes"]),
+        project=version.dataset.project,
+    )
     version_id = UUID(str(version.id))
     if verdict.error is None:
         actions.accept_version(

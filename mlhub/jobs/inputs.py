@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from django.conf import settings
@@ -29,16 +26,6 @@ def inputs_of(job: Job) -> tuple[Input, ...]:
         if blob is not None:
             found.append(_input(name, blob.sha256, blob.size_bytes))
     return tuple(found)
-
-
-@contextlib.contextmanager
-def inputs_on_disk(job: Job) -> Iterator[tuple[Input, ...]]:
-    """The same as files of this machine, while the context lasts. Raises FileNotFoundError."""
-    store = blob_store()
-    with contextlib.ExitStack() as stack:
-        yield tuple(
-            replace(item, uri=stack.enter_context(store.local_file(item.sha256)).as_uri()) for item in inputs_of(job)
-        )
 
 
 def dataset_spec(job: Job) -> DatasetSpec:

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 from uuid import UUID
 
 import structlog
@@ -27,6 +25,7 @@ from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
 from mlhub.storage.models import WorkItem
 from mlhub.wire.exits import Cause
+from mlhub.wire.sandbox import BlobArgument, TextArgument
 
 logger = structlog.stdlib.get_logger(__name__)
 STUCK_AFTER_S = 45.0
@@ -102,11 +101,10 @@ def _try_out(job: Job) -> None:
     known = validations.find(job)
     if known is not None and actions.reuse_validation(job, known):
         return
-    with inputs.inputs_on_disk(job) as there, tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(validations.dry_run_spec(job, there).to_json())
-        file.flush()
-        files = [Path(url2pathname(urlsplit(item.uri).path)) for item in there]
-        verdict = inspect("preflight", "--spec", file.name, readable=[Path(file.name), *files])
+    there = tuple(replace(item, uri="") for item in inputs.inputs_of(job))
+    blobs = [part for item in there for part in ("--blob", item.sha256, BlobArgument(item.sha256, item.size_bytes))]
+    spec = TextArgument(validations.dry_run_spec(job, there).to_json())
+    verdict = inspect("preflight", "--spec", spec, *blobs, project=job.project)
     error = verdict.error or misfit(job, verdict.found["profile"])
     if verdict.error is None:
         kept = validations.keep(job, verdict.found["profile"])

@@ -15,7 +15,7 @@ from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
 from mlhub.storage.models import WorkItem
-from mlhub.storage.stores import blob_store
+from mlhub.wire.sandbox import BlobArgument
 
 STUCK_AFTER_S = 60.0
 TIMEOUT_S = 120.0  # to unpack and import it
@@ -34,7 +34,7 @@ def validate_version(version_id: str) -> None:
         if actions.begin_validation(version):
             _validate(version)
         else:
-            actions.refuse_version(version.id, error=given_up())
+            actions.refuse_version(version.id, error=given_up(version.id))
 
 
 @shared_task
@@ -50,9 +50,18 @@ def sweep_unvalidated() -> int:
 
 
 def _validate(version: ModelVersion) -> None:
-    with blob_store().local_file(version.package_id or "") as path:
-        argv = ("model", f"--path={path}", f"--kind={version.kind}", f"--entry={version.entry}")
-        verdict = inspect(*argv, readable=[path], timeout_s=TIMEOUT_S)
+    project = version.model.project
+    assert version.package is not None, "only code that was uploaded is validated"
+    assert project is not None, "models of the platform itself are not uploaded"
+    verdict = inspect(
+        "model",
+        f"--kind={version.kind}",
+        f"--entry={version.entry}",
+        "--path",
+        BlobArgument(version.package.sha256, version.package.size_bytes),
+        project=project,
+        timeout_s=TIMEOUT_S,
+    )
     version_id = UUID(str(version.id))
     if verdict.error is None:
         actions.accept_version(version_id, contract=_contract(verdict.found))

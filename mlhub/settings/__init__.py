@@ -244,6 +244,12 @@ SANDBOX_ROOT = MLHUB_HOME / "sandbox"
 ALLOW_WEAK_SANDBOX = env.bool("MLHUB_ALLOW_WEAK_SANDBOX", default=False)
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
+# where uploads are inspected and jobs tried out: local = on the Celery worker's machine; jobs = as Jobs of the cluster
+SANDBOX = env.str("MLHUB_SANDBOX", default="jobs" if BACKEND == "kubernetes" else "local")
+if SANDBOX not in ("local", "jobs") or (SANDBOX == "jobs" and BACKEND != "kubernetes"):
+    raise ImproperlyConfigured(
+        f"MLHUB_SANDBOX is {SANDBOX!r}; known: local, and with MLHUB_BACKEND=kubernetes also jobs."
+    )
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
 # auto = GPUs of this machine, where its driver shows some and no cluster file was given, are the local backend's node
 GPUS = env.str("MLHUB_GPUS", default="auto")

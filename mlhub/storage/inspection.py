@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import math
 import signal
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from django.conf import settings
-
-from mlhub.runtime.sandbox.capabilities import capabilities
-from mlhub.runtime.sandbox.execution import execute
-from mlhub.runtime.sandbox.verdicts import End, Ended, SandboxLimits
-from mlhub.tenants.models import Organisation
+from mlhub.runtime.sandbox.verdicts import End, Ended
+from mlhub.storage.models import WorkItem
+from mlhub.storage.sandboxed_runner import sandboxed_runner
+from mlhub.tenants.models import Project
+from mlhub.wire.sandbox import Argument, SandboxTask
 
 TIMEOUT_S = 300.0
 MEMORY_BYTES = 6 * 2**30
@@ -57,27 +55,25 @@ class Verdict:
 
 
 def inspect(
-    *argv: str,
-    readable: Sequence[Path] = (),
+    *arguments: Argument,
+    project: Project,
     timeout_s: float = TIMEOUT_S,
     memory_bytes: int = MEMORY_BYTES,
     scratch_bytes: int = SCRATCH_BYTES,
 ) -> Verdict:
-    """argv: of mlhub.runtime.inspection.inspect. readable: the only files of the platform that it can read.
+    """arguments: of mlhub.runtime.inspection.inspect; the files among them are all of the platform that it can read.
 
-    Raises OSError when the sandbox itself cannot be set up.
+    project: whose work it is. Raises OSError when the sandbox itself cannot be set up.
     """
     refusal = refusal_of_weak_sandbox()
     if refusal is not None:
         return Verdict(error=refusal)
-    ended = execute(
-        ["-m", "mlhub.runtime.inspection.inspect", *argv],
-        folder=settings.SANDBOX_ROOT,
-        limits=SandboxLimits(timeout_s, memory_bytes, scratch_bytes),
-        readable=readable,
-    )
+    task = SandboxTask(arguments, timeout_s, memory_bytes, scratch_bytes)
+    ended = sandboxed_runner().run(task, project=project)
     if ended.end is not End.EXITED or ended.exit_code != 0:
         return _of_early_end(ended, timeout_s=timeout_s)
+    if ended.is_cut and not ended.output:
+        return _refused("answer_too_large", "There is more to store about this file than the limit allows.", LARGE)
     try:
         answer = storable(json.loads(ended.output))
     except (ValueError, RecursionError):
@@ -87,23 +83,23 @@ def inspect(
 
 def refusal_of_weak_sandbox() -> dict[str, str] | None:
     """The error of work that this machine cannot isolate from other organisations' work; None when it may go on."""
-    if settings.ALLOW_WEAK_SANDBOX:
-        return None
-    report = capabilities()
-    if report.separates_tenants or Organisation.objects.count() < 2:
+    weakness = sandboxed_runner().weakness()
+    if not weakness:
         return None
     return _error(
         "sandbox_too_weak",
-        f"This machine cannot isolate the code of several organisations: {' '.join(report.missing_to_separate)}",
+        f"This machine cannot isolate the code of several organisations: {weakness}",
         "Ask an administrator to fix that, or to set MLHUB_ALLOW_WEAK_SANDBOX=1 where all of them trust each other.",
     )
 
 
-def given_up() -> dict[str, str]:
-    """The error of a version that MAX_TRIES inspections could not bring to an end."""
+def given_up(subject_id: UUID) -> dict[str, str]:
+    """The error of a version that MAX_TRIES inspections could not bring to an end, with the last one's reason."""
+    item = WorkItem.objects.filter(subject_id=subject_id).exclude(problem="").order_by("-id").first()
+    reason = f" The last one: {item.problem[:1000]}" if item is not None else ""
     return _error(
         "inspection_failed",
-        f"MLHub could not look into this file: {MAX_TRIES} tries broke off.",
+        f"MLHub could not look into this file: {MAX_TRIES} tries broke off.{reason}",
         "Upload it again; if that does not help, ask an administrator to read the worker's log.",
     )
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blobs, named by their content; holdings: which organisation keeps which blob for what; the sandbox's queue."""
+"""Blobs, named by their content; holdings: who keeps which blob for what; the sandbox's queue and its runs."""
 
 from __future__ import annotations
 
 from django.db import models
 
 from mlhub.core.ids import new_id
-from mlhub.storage.querysets import BlobQuerySet, HoldingQuerySet, WorkItemQuerySet
-from mlhub.tenants.models import Organisation, User
+from mlhub.storage.querysets import BlobQuerySet, HoldingQuerySet, SandboxRunQuerySet, WorkItemQuerySet
+from mlhub.tenants.models import Organisation, Project, User
 
 
 class Blob(models.Model):
@@ -54,6 +54,7 @@ class WorkItem(models.Model):
     request_id = models.CharField(max_length=64, blank=True)  # of the request that asked for it, for the logs
     queued_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True)  # after a failure of the platform
+    problem = models.TextField(blank=True, default="", db_default="")  # that failure, in words
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
@@ -69,3 +70,24 @@ class WorkItem(models.Model):
             models.Index(fields=["organisation", "user"], condition=models.Q(ended_at=None), name="open_work_items"),
             models.Index(fields=["subject_id"]),
         ]
+
+
+class SandboxRun(models.Model):
+    """One run in the sandbox that a Job of the cluster makes for a worker, which waits for it: see sandbox_runs.py.
+
+    outcome: how the run ended (mlhub/wire/sandbox.py); failure: why the cluster could not make it. Either ends it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    task = models.JSONField()
+    requested_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)  # when its Job was made
+    outcome = models.JSONField(null=True)
+    failure = models.TextField(blank=True)
+    ended_at = models.DateTimeField(null=True)
+
+    objects = SandboxRunQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["requested_at"], condition=models.Q(ended_at=None), name="open_sandbox_runs")]

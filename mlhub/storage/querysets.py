@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of blobs, holdings and the sandbox's queue."""
+"""Reads of blobs, holdings, and the sandbox's queue and runs."""
 
 from __future__ import annotations
 
@@ -44,3 +44,11 @@ class WorkItemQuerySet(TenantOwnedQuerySet):
     def due(self) -> Self:
         """Waiting, and not for a later time."""
         return self.waiting().filter(models.Q(not_before=None) | models.Q(not_before__lte=timezone.now()))
+
+
+class SandboxRunQuerySet(TenantOwnedQuerySet):
+    organisation_path = "project__organisation"
+
+    def open(self) -> Self:
+        """Not ended: the cluster has yet to make the run, or to finish it."""
+        return self.filter(ended_at=None)

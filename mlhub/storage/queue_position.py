@@ -11,10 +11,14 @@ from mlhub.storage.models import WorkItem
 
 @dataclass(frozen=True)
 class QueuePosition:
-    """is_running: it is under way. n_before: items of the same organisation that come first; 0 when under way."""
+    """is_running: it is under way. n_before: items of the same organisation that come first; 0 when under way.
+
+    problem: why the platform could not do it the last time, while it is tried again; "" = that did not happen.
+    """
 
     is_running: bool
     n_before: int
+    problem: str = ""
 
 
 def position_of(subject_id: UUID) -> QueuePosition | None:
@@ -24,7 +28,7 @@ def position_of(subject_id: UUID) -> QueuePosition | None:
     if item is None:
         return None
     if item.started_at is not None:
-        return QueuePosition(is_running=True, n_before=0)
+        return QueuePosition(is_running=True, n_before=0, problem=item.problem)
     rows = WorkItem.objects.waiting().filter(organisation=item.organisation_id).order_by("is_bulk", "id")
     by_user: dict[UUID | None, list[int]] = {}
     for user_id, item_id in rows.values_list("user_id", "id"):
@@ -32,4 +36,4 @@ def position_of(subject_id: UUID) -> QueuePosition | None:
     own = by_user.pop(item.user_id, [item.pk])
     turn = own.index(item.pk) if item.pk in own else 0
     others = (min(len(ids), turn + (ids[0] < own[0])) for ids in by_user.values())
-    return QueuePosition(is_running=False, n_before=turn + sum(others))
+    return QueuePosition(is_running=False, n_before=turn + sum(others), problem=item.problem)

@@ -38,6 +38,7 @@ INTERACTIVE_ITEMS = 10  # of a user at a time; what comes on top of them is bulk
 INTERACTIVE_STREAK = 20  # interactive items begun since the last bulk one: then it is bulk's turn
 LARGE_BYTES = 64 * 2**20  # files from this size on are bulk
 RETRY_AFTER = timedelta(seconds=30)
+MAX_PROBLEM = 2_000
 KEPT_FOR = timedelta(hours=1)  # ended items, which say who was served when
 CHOICE = """
 WITH served AS (
@@ -115,10 +116,10 @@ def next_item() -> Iterator[WorkItem | None]:
                 WorkItem.objects.filter(pk=item.pk).update(started_at=timezone.now())
         try:
             yield item
-        except Exception:
+        except Exception as error:
             if item is not None:
-                again_at = timezone.now() + RETRY_AFTER
-                WorkItem.objects.filter(pk=item.pk).update(started_at=None, not_before=again_at)
+                again = {"started_at": None, "not_before": timezone.now() + RETRY_AFTER}
+                WorkItem.objects.filter(pk=item.pk).update(**again, problem=str(error)[:MAX_PROBLEM])
             raise
         if item is not None:
             WorkItem.objects.filter(pk=item.pk).update(ended_at=timezone.now())

@@ -13,6 +13,7 @@ ROLE = "MLHUB_ROLE"  # worker | server
 INDEX = "MLHUB_INDEX"  # rank among workers, shard among servers
 ATTEMPT_ID = "MLHUB_ATTEMPT_ID"
 JOB_ID = "MLHUB_JOB_ID"
+SANDBOX_RUN = "MLHUB_SANDBOX_RUN"  # of a Job that makes one run in the sandbox
 SERVER_ADDRESSES = "MLHUB_SERVER_ADDRESSES"  # comma-separated host:port, one a shard
 
 MEMORY_BYTES = "MLHUB_MEMORY_BYTES"  # what the pod may take, where its control group does not say so

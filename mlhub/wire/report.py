@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
+from mlhub.wire.measurements import MEASUREMENTS
+
 REPORTS = "reports"
 LOG = "log"
 MAX_LOG_LINE = 8192
@@ -150,13 +152,20 @@ def to_dict(report: Report) -> dict[str, Any]:
 
 
 def from_dict(raw: dict[str, Any]) -> Report:
-    """Raises ValueError naming what is wrong; values are type-checked by the ingest serializer, not here."""
-    fields = dict(raw)
-    kind = _TYPES.get(fields.pop("type", ""))
+    """Raises ValueError naming what is wrong; values are type-checked by the ingest serializer, not here.
+
+    Pods of 0.2.0, which run on while a platform is upgraded, send measurements among the other fields. What newer pods
+    measure besides is in `measured`, where names that are unknown here are left out.
+    """
+    found = dict(raw)
+    name = found.pop("type", None)
+    kind = _TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise ValueError(f"report type {raw.get('type')!r}; known: {', '.join(sorted(_TYPES))}")
+    if kind is ProgressReport and "measured" not in found:
+        found["measured"] = {name: found.pop(name) for name in MEASUREMENTS if name in found}
     try:
-        report: Report = kind(**fields)
+        report: Report = kind(**found)
     except TypeError as error:
         raise ValueError(f"{raw['type']} report: {error}") from error
     return report

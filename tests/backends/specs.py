@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
+from mlhub.backends.protocol import SandboxSpec
 from mlhub.wire.launch import (
     AttemptId,
     LaunchSpec,
@@ -17,6 +18,7 @@ from mlhub.wire.launch import (
     SyncMode,
     TrainingSpec,
 )
+from mlhub.wire.sandbox import BlobArgument, SandboxTask
 
 # behave: run | done | stubborn | exit <code> | eat; a list gives each worker its own
 PROGRAM = """
@@ -39,6 +41,15 @@ while True:
         eaten.append(bytearray(os.urandom(1 << 20) * 20))
     time.sleep(0.05)
 """
+
+SANDBOX_RUN = SandboxSpec(
+    run_id="018f0000-0000-7000-8000-000000000001",
+    task=SandboxTask(("dataset", "--path", BlobArgument("ab" * 32, 1000)), 60.0, 2**30, 2**30),
+    api_url="http://mlhub.example",
+    token="a-token",
+    deadline_s=300.0,
+    labels={"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"},
+)
 
 
 def program(folder: Path) -> list[str]:

@@ -31,7 +31,7 @@ GUARANTEES: Mapping[str, str] = {
 UNPROVEN: Mapping[str, str] = {
     "G7": "That the final loss equals the undisturbed run's, bit by bit, is shown for preemption, not for lost pods.",
     "G11": "Shown for guarantees and for clusters at rest; there is no bound on waiting times under every policy.",
-    "G15": "Shown for databases of backups, which are migrated; no test upgrades a platform while jobs run.",
+    "G15": "Shown for the schema over live rows and for recorded messages; no test exchanges the programs of a platform.",
     "G16": "Shown for a database that is killed or stopped, not for one that is read-only or slow.",
     "G17": "Logins are limited. The limits of other requests have tests of their own, outside of this table.",
 }
@@ -68,6 +68,7 @@ _LOOP, _INGEST, _LAUNCHER = (
     "tests/runtime/launcher/test_launcher.py",
 )
 _LOCAL, _KUBERNETES = "tests/backends/test_local.py", "tests/backends/kubernetes/test_faults.py"
+_UPGRADES = "tests/chaos/test_upgrades.py"
 _MATRIX, _RETENTION = "tests/chaos/test_matrix.py", "tests/retention/test_rules.py"
 
 IN_PROCESS = _cases(
@@ -117,6 +118,10 @@ IN_PROCESS = _cases(
     ("G16", "broker", "away", "events", "stored", "tests/events/test_actions.py::test_an_event_is_stored_while_redis_is_away"),
     ("G1", "broker", "the hand-off is lost", "after a submission", "sent again", "tests/jobs/test_api.py::test_a_job_whose_hand_off_was_lost_is_sent_again"),
     ("G8", "store", "bytes rot", "reading", "noticed", "tests/storage/test_stores.py::test_bytes_that_rotted_are_noticed"),
+    ("G15", "database", "rolled back and upgraded", "training", "same attempts, nothing lost or launched again", f"{_UPGRADES}::test_jobs_run_on_over_a_rollback_of_the_schema_and_an_upgrade"),
+    ("G15", "pod", "of the version before", "reporting", "taken", f"{_UPGRADES}::test_a_server_takes_what_pods_of_the_version_before_report"),
+    ("G15", "pod", "specified by the version before", "starting", "read", f"{_UPGRADES}::test_specifications_of_the_version_before_are_read"),
+    ("G15", "web", "rolled back", "newer pods measure more", "taken without what is unknown", f"{_UPGRADES}::test_a_server_that_was_rolled_back_takes_what_newer_pods_measure"),
     ("G18", "this page", "a test is renamed or removed", "writing", "noticed", f"{_MATRIX}::test_the_test_of_a_case_exists"),
     ("G14", "web", "another organisation asks", "jobs", "404", "tests/jobs/test_api.py::test_charlie_sees_and_touches_nothing_of_another_organisation"),
     ("G14", "web", "another organisation asks", "tenants", "404", "tests/tenants/test_walls.py::test_a_row_of_another_organisation_is_not_there_and_stays_as_it_is"),

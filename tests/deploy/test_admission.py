@@ -14,15 +14,16 @@ import yaml
 from deploy.helm.render import RENDERED
 from mlhub.backends.kubernetes import claims, manifests, names, tenancy
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.sandbox_jobs import sandbox_job, token_secret
 from mlhub.backends.kubernetes.sweeping import sweep_pod
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
-from tests.backends.specs import gang
+from tests.backends.specs import SANDBOX_RUN, gang
 from tests.deploy.admission import AdmissionPolicies, Object, WriteRequest
 
 PROJECT = "018f0000-0000-7000-8000-0000000000bb"
 HOME = f"mlhub-{PROJECT}"
 LABELS = {"organisation": "acme", "project": "signs", "project_id": PROJECT}
-GROUPS = {"NetworkPolicy": "networking.k8s.io", "ResourceClaim": "resource.k8s.io"}
+GROUPS = {"NetworkPolicy": "networking.k8s.io", "ResourceClaim": "resource.k8s.io", "Job": "batch"}
 PLURALS = {"NetworkPolicy": "networkpolicies"}
 
 
@@ -39,6 +40,7 @@ def options_of(name: str) -> KubernetesOptions:
     )
 
 
+RUN = replace(SANDBOX_RUN, labels=LABELS)
 POLICIES = {name: AdmissionPolicies(rendered(name)) for name in ("trial", "production")}
 TRIAL, PRODUCTION = options_of("trial"), options_of("production")
 
@@ -72,6 +74,8 @@ def objects(options: KubernetesOptions = TRIAL) -> list[Object]:
         *(claims.claim(record, names_of, "node-1", 0, options, version=version) for version in claims.VERSIONS),
         *(manifests.owned_by(pod, record) for pod in pods),
         sweep_pod(HOME, options, ended=[launch.job_id], older_than_s=60.0),
+        sandbox_job(RUN, options),
+        token_secret(RUN, options),
     ]
 
 
@@ -106,6 +110,15 @@ def pod(change: Callable[[Object], object]) -> WriteRequest:
 
 def container(change: Callable[[Object], object]) -> WriteRequest:
     return pod(lambda body: change(body["containers"][0]))
+
+
+def run(change: Callable[[Object], object]) -> WriteRequest:
+    """A Job whose specification is changed."""
+    return create(changed(one("Job"), lambda found: change(found["spec"])))
+
+
+def run_pod(change: Callable[[Object], object]) -> WriteRequest:
+    return run(lambda body: change(body["template"]["spec"]))
 
 
 def service(**spec: Any) -> WriteRequest:
@@ -269,6 +282,22 @@ ATTEMPTS: dict[str, Callable[[], WriteRequest]] = {
     ),
     "every taint": lambda: pod(lambda body: body["tolerations"].append({"operator": "Exists"})),
     "another runtime class": lambda: pod(lambda body: body.update(runtimeClassName="runc-privileged")),
+    # Jobs
+    "a Job of another name": lambda: create(changed(one("Job"), lambda o: o["metadata"].update(name="miner"))),
+    "a Job whose pod bears no label": lambda: run(lambda body: body["template"]["metadata"].update(labels={})),
+    "a Job of many pods": lambda: run(lambda body: body.update(parallelism=100)),
+    "a Job without a deadline": lambda: run(lambda body: body.pop("activeDeadlineSeconds")),
+    "a Job that runs another program": lambda: run_pod(lambda b: b["containers"][0].update(command=["sh", "-c", "x"])),
+    "a Job with arguments": lambda: run_pod(lambda body: body["containers"][0].update(args=["x"])),
+    "a Job with the Secret of a gang": lambda: run_pod(
+        lambda body: body["volumes"][1]["secret"].update(secretName=GANG)
+    ),
+    "a Job with the account's token": lambda: run_pod(lambda body: body.update(automountServiceAccountToken=True)),
+    "a Job with another image": lambda: run_pod(lambda b: b["containers"][0].update(image="evil.example.org/miner:1")),
+    "a Job on the node's network": lambda: run_pod(lambda body: body.update(hostNetwork=True)),
+    "a Job as root": lambda: run_pod(lambda body: body["securityContext"].update(runAsUser=0, runAsNonRoot=False)),
+    "a Job in kube-system": lambda: create(one("Job"), within=elsewhere("kube-system")),
+    "a way to everywhere for uploaded code": lambda: policy("mlhub-sandbox-runs", {"egress": [{}]}),
     # other objects
     "a token Secret": lambda: create(
         changed(one("Secret"), lambda o: o.update(type="kubernetes.io/service-account-token"))

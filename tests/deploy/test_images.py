@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.deploy.test_processes import PROCESSES, SECRETS
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "deploy" / "images"
@@ -65,10 +68,59 @@ def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> N
     assert "django" not in installed
 
 
+def install_runtime(folder: Path, **arguments: str) -> tuple[subprocess.CompletedProcess[str], list[str], set[str]]:
+    """Runs the step that installs packages, with a pip that writes down its arguments.
+
+    Returns how it ended, these arguments, and what is to be installed.
+    """
+    [step] = [line for line in lines("runtime") if "grep -E" in line]
+    defaults = dict(
+        line.removeprefix("ARG ").replace('"', "").split("=") for line in lines("runtime") if "ARG " in line
+    )
+    (folder / "venv" / "bin").mkdir(parents=True)
+    (folder / "requirements.txt").write_text((ROOT / "requirements.txt").read_text())
+    (folder / "full.txt").write_text((IMAGES / "full.txt").read_text())
+    pip = folder / "venv" / "bin" / "pip"
+    pip.write_text(f'#!/bin/sh\necho "$@" > {folder}/asked\n')
+    pip.chmod(0o755)
+    script = step.removeprefix("RUN ").replace("/tmp/", f"{folder}/").replace("/opt/mlhub", f"{folder}/venv")
+    script = script.replace("python -m venv", "true")
+    environment = {"PATH": "/usr/bin:/bin", **defaults, **arguments}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    asked = (folder / "asked").read_text().split() if done.returncode == 0 else []
+    return done, asked, set((folder / "needed.txt").read_text().split("\n"))
+
+
+def test_the_runtime_image_has_variants_for_cpus_and_for_everything(tmp_path: Path) -> None:
+    pinned = {line for line in (IMAGES / "full.txt").read_text().splitlines() if not line.startswith("#")}
+    assert {line.partition("==")[0] for line in pinned} == {
+        "torchvision", "torchaudio", "transformers", "datasets", "lightning"
+    }  # fmt: skip
+    assert all(re.fullmatch(r"[a-z]+==\d+\.\d+\.\d+", line) for line in pinned)
+    _, asked, usual = install_runtime(tmp_path / "usual")
+    assert "--extra-index-url" not in asked
+    assert not pinned & usual
+    _, asked, on_cpus = install_runtime(tmp_path / "cpu", TORCH="cpu")
+    assert "https://download.pytorch.org/whl/cpu" in asked
+    assert on_cpus == usual
+    _, _, full = install_runtime(tmp_path / "full", PACKAGES="full")
+    assert pinned <= full
+    assert usual - {""} <= full
+
+
+@pytest.mark.parametrize("wrong", [{"TORCH": "rocm"}, {"PACKAGES": "all"}])
+def test_a_variant_that_there_is_not_ends_the_build_with_those_that_there_are(
+    tmp_path: Path, wrong: dict[str, str]
+) -> None:
+    done, _, _ = install_runtime(tmp_path, **wrong)
+    assert done.returncode == 1
+    assert "; known: " in done.stderr
+
+
 def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
     for service in COMPOSE["services"].values():
         assert re.search(r":v?\d+\.\d+", service["image"])
-    environment = COMPOSE["x-server"]["environment"]
+    environment = COMPOSE["services"]["web"]["environment"]
     assert ":?" in environment["MLHUB_SECRET_KEY"]
     assert ":?" in environment["DATABASE_URL"]
     assert ":?" in environment["REDIS_URL"]
@@ -76,6 +128,13 @@ def test_compose_pins_its_images_and_asks_for_its_secrets() -> None:
     example = (ROOT / "deploy" / "compose" / "example.env").read_text()
     asked = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "deploy" / "compose" / "compose.yaml").read_text()))
     assert asked == set(re.findall(r"^([A-Z_]+)=", example, re.MULTILINE))
+
+
+def test_each_process_of_compose_gets_the_secrets_that_it_gets_of_the_chart() -> None:
+    secrets = {key for keys in SECRETS.values() for key in keys}
+    for process in PROCESSES:
+        given = set(COMPOSE["services"][process]["environment"]) & secrets
+        assert given == SECRETS[process] - {"MLHUB_SECRET_KEY_FALLBACKS", "MLHUB_METRICS_TOKEN"}, process
 
 
 def test_compose_starts_every_process_of_the_platform_after_the_migrations() -> None:

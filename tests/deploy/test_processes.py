@@ -11,11 +11,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
+from mlhub.control.models import SchedulerState
 from mlhub.core import heartbeat
 from tests.deploy.test_chart import kinds, rendered
 from tests.patience import PATIENCE_S
@@ -30,14 +34,16 @@ SECRETS = {
     "beat": {"REDIS_URL"},
     "control": {*KEYS, "DATABASE_URL", "REDIS_URL"},
     "migrate": {"DATABASE_URL"},
+    "backup": {*KEYS, "DATABASE_URL", *AWS, "MLHUB_METRICS_TOKEN"},
 }
 OF_DATABASES = {"postgres": {"POSTGRES_PASSWORD"}, "valkey": {"VALKEY_PASSWORD"}}
-PROCESSES = list(SECRETS)
+PROCESSES = [process for process in SECRETS if process != "backup"]
 
 
 def pods(name: str) -> dict[str, dict[str, Any]]:
     """Pod templates by component."""
     found = [o["spec"]["template"] for o in rendered(name) if o["kind"] in ("Deployment", "StatefulSet", "Job")]
+    found += [o["spec"]["jobTemplate"]["spec"]["template"] for o in rendered(name) if o["kind"] == "CronJob"]
     return {pod["metadata"]["labels"]["app.kubernetes.io/component"]: pod for pod in found}
 
 
@@ -118,7 +124,7 @@ def test_every_process_has_the_three_probes_and_limits(name: str) -> None:
     for component, pod in pods(name).items():
         [container] = pod["spec"]["containers"]
         assert {"cpu", "memory"} <= set(container["resources"]["limits"])
-        if component != "migrate":
+        if component not in ("migrate", "backup"):
             assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
 
 
@@ -168,7 +174,7 @@ def test_an_administrator_may_make_the_rights_himself() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_only_files_on_a_disk_need_a_shared_volume(name: str) -> None:
     has_bucket = name != "trial"
-    assert bool(kinds(name, "PersistentVolumeClaim")) != has_bucket
+    assert ("mlhub-state" in kinds(name, "PersistentVolumeClaim")) != has_bucket
     for component in PROCESSES:
         [home] = [v for v in pods(name)[component]["spec"]["volumes"] if v["name"] == "home"]
         assert ("persistentVolumeClaim" in home) == (component in ("web", "worker") and not has_bucket)
@@ -233,6 +239,68 @@ def test_what_is_outside_the_cluster_is_reached_at_its_addresses() -> None:
     blocks = {peer["ipBlock"]["cidr"] for rule in egress for peer in rule.get("to", []) if "ipBlock" in peer}
     assert blocks >= {"192.0.2.10/32", "192.0.2.11/32", "10.96.0.1/32", "192.0.2.1/32"}
     assert "198.51.100.0/24" not in blocks  # the bucket is not the control loop's
+
+
+def test_backups_are_written_to_a_volume_that_outlives_the_release() -> None:
+    [schedule] = kinds("production", "CronJob").values()
+    assert schedule["spec"]["concurrencyPolicy"] == "Forbid"
+    [container] = pods("production")["backup"]["spec"]["containers"]
+    assert container["command"][3:] == ["/var/backups/mlhub", "14", "verify"]
+    assert {"name": "backups", "mountPath": "/var/backups/mlhub"} in container["volumeMounts"]
+    assert {"name": "backups", "persistentVolumeClaim": {"claimName": "mlhub-backups"}} in pods("production")["backup"][
+        "spec"
+    ]["volumes"]
+    claim = kinds("production", "PersistentVolumeClaim")["mlhub-backups"]
+    assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert "CronJob" not in {found["kind"] for found in rendered("trial")}
+
+
+@pytest.mark.parametrize("verifies", [True, False])
+def test_a_backup_is_verified_and_the_oldest_files_go(tmp_path: Path, verifies: bool) -> None:
+    """The rendered program, with a `manage.py` that writes down what it is asked for."""
+    [container] = pods("production")["backup"]["spec"]["containers"]
+    (tmp_path / "manage.py").write_text(
+        "import pathlib, sys\n"
+        "with pathlib.Path('asked').open('a') as asked: asked.write(' '.join(sys.argv[1:]) + '\\n')\n"
+        "pathlib.Path(sys.argv[2]).touch()\n"
+    )
+    backups = tmp_path / "backups"
+    backups.mkdir()
+    for day in range(1, 5):
+        (backups / f"mlhub-2026010{day}T000000Z.backup").touch()
+    argv = [str(backups), "3", *(["verify"] if verifies else [""])]
+    subprocess.run([sys.executable, "-c", container["command"][2], *argv], cwd=tmp_path, check=True)
+    left = sorted(path.name for path in backups.iterdir())
+    assert left[:2] == ["mlhub-20260103T000000Z.backup", "mlhub-20260104T000000Z.backup"]
+    assert len(left) == 3
+    asked = [f"backup {backups / left[2]}", *([f"backup {backups / left[2]} --verify"] if verifies else [])]
+    assert (tmp_path / "asked").read_text().splitlines() == asked
+
+
+def test_a_backup_that_fails_removes_no_older_one(tmp_path: Path) -> None:
+    [container] = pods("production")["backup"]["spec"]["containers"]
+    (tmp_path / "manage.py").write_text("raise SystemExit(1)")
+    (tmp_path / "mlhub-20260101T000000Z.backup").touch()
+    argv = [sys.executable, "-c", container["command"][2], str(tmp_path), "0"]
+    assert subprocess.run(argv, cwd=tmp_path, check=False, capture_output=True).returncode != 0
+    assert (tmp_path / "mlhub-20260101T000000Z.backup").exists()
+
+
+def test_days_and_limits_of_the_values_reach_the_processes() -> None:
+    data = kinds("production", "ConfigMap")["mlhub"]["data"]
+    assert [data[f"MLHUB_KEEP_{kind}_DAYS"] for kind in ("LOGS", "ROUNDS", "CHECKPOINTS")] == ["30", "7.5", "1"]
+    assert (data["MLHUB_RESTORE_HOLD_DAYS"], data["MLHUB_ROUNDS_LATE_S"]) == ("30", "60")
+    settings = (Path(__file__).parents[2] / "mlhub" / "settings" / "__init__.py").read_text()
+    named = [key for key in data if key.startswith(("MLHUB_KEEP_", "MLHUB_RESTORE_", "MLHUB_ROUNDS_"))]
+    assert len(named) == 8
+    assert all(f'"{key}"' in settings for key in named)
+
+
+def test_the_server_image_has_the_dump_programs_of_the_bundled_database() -> None:
+    text = (Path(__file__).parents[2] / "deploy" / "images" / "server.Dockerfile").read_text()
+    [database] = [pod["spec"]["containers"][0]["image"] for c, pod in pods("trial").items() if c == "postgres"]
+    major = database.partition(":")[2].partition(".")[0]
+    assert f"postgresql-client-{major}" in text
 
 
 def test_alerts_ask_for_metrics_that_there_are() -> None:
@@ -314,23 +382,35 @@ def web() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "words"),
-    [
-        (200, {"database": True, "redis": True, "control": 1.5}, "MLHub is ready"),
-        (200, {"database": True, "redis": False, "control": 1.5}, "cut off"),
-        (200, {"database": True, "redis": True, "control": None}, "No control loop"),
-        (200, {"database": True, "redis": True, "control": 900.0}, "No control loop"),
-        (503, {"database": False}, "answers 503"),
-    ],
-)
-def test_helm_test_tells_what_is_missing(web: str, status: int, body: dict[str, Any], words: str) -> None:
-    _Web.status, _Web.body = status, body
+def helm_test(web: str) -> subprocess.CompletedProcess[str]:
+    """What the pod of `helm test` runs, at this address."""
     [pod] = [o for o in rendered("trial") if o["kind"] == "Pod" and o["metadata"]["name"].endswith("-test")]
     command = pod["spec"]["containers"][0]["command"]
     assert command[3] == "http://mlhub-web.mlhub.svc:8000"
-    done = subprocess.run(
-        [sys.executable, *command[1:3], web, "0"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
-    )
-    assert words in done.stdout
+    argv = [sys.executable, *command[1:3], web, "0"]
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("age_s", "words"), [(1.5, "MLHub is ready"), (900.0, "No control loop"), (None, "No control loop")]
+)
+def test_helm_test_reads_what_the_web_answers(web: str, client: Client, age_s: float | None, words: str) -> None:
+    if age_s is not None:
+        SchedulerState.objects.create(pk=1, round_at=timezone.now() - timedelta(seconds=age_s))
+    _Web.status, _Web.body = 200, client.get("/readyz").json()
+    done = helm_test(web)
+    assert words in done.stdout, done
     assert done.returncode == (0 if "is ready" in words else 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "change", "words"),
+    [(200, {"redis": False}, "cut off"), (503, {"database": False}, "answers 503")],
+)
+def test_helm_test_reports_what_is_missing(web: str, status: int, change: dict[str, Any], words: str) -> None:
+    rounds = {"finished_age_s": 1.5, "attempted_age_s": 1.5}
+    _Web.status, _Web.body = status, {"database": True, "redis": True, "rounds": rounds, **change}
+    done = helm_test(web)
+    assert words in done.stdout
+    assert done.returncode == 1

@@ -93,7 +93,7 @@ def test_no_file_of_a_gang_of_the_local_backend_loses_a_round(local: LocalBacken
         sick.delete()
 
 
-@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.4))
+@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.35))
 def test_no_status_of_a_gang_or_node_loses_a_round(seed: int, n_examples: int) -> None:
     backend = StrangeBackend()
     world = World(make_cast(), backend=backend)
@@ -117,7 +117,7 @@ def test_no_status_of_a_gang_or_node_loses_a_round(seed: int, n_examples: int) -
     assert state(well) == "running"
 
 
-@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.4))
+@pytest.mark.parametrize(("seed", "n_examples"), chunks_of(0.35))
 def test_no_body_of_a_report_loses_a_round(
     world_with_gang: tuple[World, Job, Attempt], seed: int, n_examples: int
 ) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def cast(db: None) -> Cast:
 
 
 @pytest.fixture
-def dry_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> list[str]:
+def dry_runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The commands that were run in the sandbox, in order; each finds PROFILE."""
     made: list[str] = []
 
@@ -36,12 +35,7 @@ def dry_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> list[str]:
         made.append(argv[0])
         return Verdict(found={"profile": dict(PROFILE)})
 
-    @contextlib.contextmanager
-    def on_disk(_: Job) -> Any:
-        yield ()
-
     monkeypatch.setattr(tasks, "inspect", inspect)
-    monkeypatch.setattr(tasks.inputs, "inputs_on_disk", on_disk)
     return made
 
 

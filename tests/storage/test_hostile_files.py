@@ -24,8 +24,10 @@ import pyarrow.parquet
 import pytest
 
 from mlhub.storage.inspection import MAX_STORED_CHARACTERS, Verdict, inspect
+from mlhub.tenants.models import Project
 from tests.datasets.files import zipped
 from tests.runtime.importers.wire import message
+from tests.storage.blobs import stored
 
 GIB = 2**30
 pytestmark = pytest.mark.django_db
@@ -172,8 +174,13 @@ MODELS = {
 
 @pytest.fixture
 def mark(settings: Any, tmp_path: Path) -> Path:
-    settings.SANDBOX_ROOT = tmp_path / "sandbox"
+    settings.SANDBOX_ROOT, settings.BLOB_ROOT = tmp_path / "sandbox", tmp_path / "blobs"
     return tmp_path / "mark"
+
+
+def inspect_model(path: Path, *, timeout_s: float) -> Verdict:
+    argv = ("model", "--kind=package", "--entry=model", "--path", stored(path))
+    return inspect(*argv, project=Project(), timeout_s=timeout_s)
 
 
 def check(verdict: Verdict, mark: Path) -> None:
@@ -189,8 +196,8 @@ def test_a_hostile_dataset_gets_a_verdict(name: str, mark: Path, tmp_path: Path)
     format, write, options = DATASETS[name]
     path = tmp_path / "upload"
     path.write_bytes(write(mark))
-    argv = ("dataset", f"--format={format}", f"--path={path}", f"--options={json.dumps(options)}")
-    verdict = inspect(*argv, readable=[path], timeout_s=60, memory_bytes=2 * GIB)
+    argv = ("dataset", f"--format={format}", f"--options={json.dumps(options)}", "--path", stored(path))
+    verdict = inspect(*argv, project=Project(), timeout_s=60, memory_bytes=2 * GIB)
     check(verdict, mark)
     assert (verdict.error is None) == (name == "a table with formulas of spreadsheets")
 
@@ -199,7 +206,7 @@ def test_a_hostile_dataset_gets_a_verdict(name: str, mark: Path, tmp_path: Path)
 def test_a_hostile_model_file_is_refused(name: str, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "upload"
     path.write_bytes(MODELS[name](mark))
-    verdict = inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], timeout_s=60)
+    verdict = inspect_model(path, timeout_s=60)
     check(verdict, mark)
     assert verdict.error is not None
 
@@ -226,7 +233,7 @@ FORGERIES = {
 def test_an_answer_that_is_only_printed_is_none(name: str, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "upload"
     path.write_bytes(zipped({"model.py": FORGERIES[name].encode()}))
-    verdict = inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], timeout_s=20)
+    verdict = inspect_model(path, timeout_s=20)
     check(verdict, mark)
     assert "forged" not in json.dumps(verdict.found)
     assert verdict.error is not None or verdict.found["functions"] == ["build_model"]
@@ -242,6 +249,6 @@ def build_model(h): pass
 """
     path = tmp_path / "upload"
     path.write_bytes(zipped({"model.py": forge.encode()}))
-    verdict = inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], timeout_s=60)
+    verdict = inspect_model(path, timeout_s=60)
     assert verdict.error is not None
     assert verdict.error["code"] == "no_answer"

@@ -8,7 +8,9 @@ import json
 import pytest
 
 from mlhub.storage.inspection import inspect, storable
+from mlhub.tenants.models import Project
 from tests.datasets.files import zipped
+from tests.storage.blobs import stored
 
 GIB = 2**30
 FORGE = """
@@ -24,13 +26,13 @@ os._exit(0)
 
 @pytest.fixture(autouse=True)
 def _sandbox(settings, tmp_path):
-    settings.SANDBOX_ROOT = tmp_path / "sandbox"
+    settings.SANDBOX_ROOT, settings.BLOB_ROOT = tmp_path / "sandbox", tmp_path / "blobs"
 
 
 def verdict(tmp_path, code: str, **limits):
     path = tmp_path / "model.zip"
     path.write_bytes(zipped({"model.py": code.encode()}))
-    return inspect("model", "--kind=package", "--entry=model", f"--path={path}", readable=[path], **limits)
+    return inspect("model", "--kind=package", "--entry=model", "--path", stored(path), project=Project(), **limits)
 
 
 @pytest.mark.parametrize(

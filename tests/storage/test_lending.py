@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from mlhub.control.launch_specs import launch_spec
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs import attempts, inputs
+from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held, token_of
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
@@ -78,9 +78,8 @@ def test_pods_get_the_address_of_the_ingest_api(running, settings) -> None:
 
 
 def test_a_trial_reads_a_copy_that_is_gone_afterwards(running) -> None:
-    tried, _, _ = running
-    with inputs.inputs_on_disk(tried) as there:
-        path = Path(there[0].uri.removeprefix("file://"))
+    _, _, sha256 = running
+    with blob_store().local_file(sha256) as path:
         assert path.read_bytes() == CONTENT
     assert not path.exists()
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from mlhub.celery import app
 from mlhub.datasets.models import DatasetVersion
 from mlhub.storage import work_queue
+from mlhub.storage.inspection import given_up
 from mlhub.storage.models import WorkItem
 from mlhub.storage.queue_position import QueuePosition, position_of
 from mlhub.storage.tasks import sweep_work_queue, work_on_next
@@ -203,6 +204,14 @@ def test_the_position_counts_what_comes_first_of_the_own_organisation_only(cast,
     with work_queue.next_item() as item:
         assert position_of(item.subject_id) == QueuePosition(is_running=True, n_before=0)
     assert position_of(uuid.uuid4()) is None
+
+
+def test_why_the_platform_could_not_do_it_is_shown_while_it_is_tried_again(cast):
+    [subject] = add(cast.a, cast.bob)
+    with pytest.raises(OSError, match="nowhere"), work_queue.next_item():
+        raise OSError("image: nowhere")
+    assert position_of(subject) == QueuePosition(is_running=False, n_before=0, problem="image: nowhere")
+    assert "image: nowhere" in given_up(subject)["message"]
 
 
 def test_an_upload_shows_its_place_until_it_was_inspected(cast):

@@ -313,6 +313,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/ingest/sandbox-runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the run does. */
+        get: operations["ingest_sandbox_runs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/sandbox-runs/{id}/blobs/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description A file that this very run reads. It passes through the web even where a bucket keeps it: the pod of a run
+         *     reaches nothing else.
+         */
+        get: operations["ingest_sandbox_runs_blobs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/sandbox-runs/{id}/outcome": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description How the run ended. The first report counts, and ends the run. */
+        post: operations["ingest_sandbox_runs_outcome_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/invitations": {
         parameters: {
             query?: never;
@@ -1784,6 +1838,18 @@ export interface components {
             /** @description Whether the job ended by its P90; null when the forecast had none. */
             within_p90: boolean | null;
         };
+        /**
+         * @description * `exited` - exited
+         *     * `signal` - signal
+         *     * `time` - time
+         *     * `processor_time` - processor_time
+         *     * `memory` - memory
+         *     * `processes` - processes
+         *     * `disk` - disk
+         *     * `system_call` - system_call
+         * @enum {string}
+         */
+        EndEnum: "exited" | "signal" | "time" | "processor_time" | "memory" | "processes" | "disk" | "system_call";
         /** @description actor: null for the platform itself. */
         Event: {
             /** @description The event's number; later events have greater ones. */
@@ -3784,6 +3850,8 @@ export interface components {
             is_running: boolean;
             /** @description Uploads and dry runs of the same organisation that come first; other organisations' do not count. */
             n_before: number;
+            /** @description Why the platform could not do it the last time, while it is tried again; empty otherwise. */
+            problem: string;
         };
         /** @description place: among all that wait, others' jobs too, from 1; null until a round has seen the job. */
         QueuedJob: {
@@ -4396,6 +4464,38 @@ export interface components {
             /** @description The last error; for platform administrators. */
             message: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        SandboxOutcomeRequest: {
+            /** @description The version of this message. */
+            version: number;
+            /** @description The exit status; negative for a signal. */
+            exit_code: number;
+            /** @description The program's answer. */
+            output: string;
+            /** @description The end of what it printed otherwise. */
+            printed: string;
+            /**
+             * @description Which limit ended it, if one did.
+             *
+             *     * `exited` - exited
+             *     * `signal` - signal
+             *     * `time` - time
+             *     * `processor_time` - processor_time
+             *     * `memory` - memory
+             *     * `processes` - processes
+             *     * `disk` - disk
+             *     * `system_call` - system_call
+             */
+            end: components["schemas"]["EndEnum"];
+            /** @description How that was found out, in words. */
+            proof: string;
+            /** @description Whether more was printed than is sent. */
+            is_cut: boolean;
+        };
         /** @description What one machine's sandbox keeps uploaded code from. */
         SandboxReport: {
             /** @description The machine's host name. */
@@ -4411,6 +4511,21 @@ export interface components {
             separates_tenants: boolean;
             /** @description Each protection, in force or missing. */
             protections: components["schemas"]["Protection"][];
+        };
+        SandboxTask: {
+            /** @description The version of this message. */
+            version: number;
+            /** @description Arguments of the inspector: text, {sha256, size_bytes} for a file, or {text} for a file's content. */
+            arguments: unknown[];
+            /**
+             * Format: double
+             * @description How many seconds the run may take.
+             */
+            timeout_s: number;
+            /** @description How much memory its processes may use together. */
+            memory_bytes: number;
+            /** @description How much disk space it may use. */
+            scratch_bytes: number;
         };
         /** @description kind: raised, overran (its time), died (with its process). round: where it is stored, if it is. */
         SchedulerFailure: {
@@ -6089,6 +6204,125 @@ export interface operations {
                     "application/json": components["schemas"]["Next"];
                 };
             };
+            410: components["responses"]["Gone"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_sandbox_runs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the sandbox runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SandboxTask"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_sandbox_runs_blobs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the sandbox runs. */
+                id: string;
+                /** @description The sha256 of one of the blobs. */
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    ingest_sandbox_runs_outcome_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the sandbox runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SandboxOutcomeRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];

@@ -47,5 +47,6 @@ RULES = (
         "GPUs that jobs hold and share, where the cluster has dynamic resource allocation",
     ),
     AccessRule("resource.k8s.io", "resourceslices", ("list",), "which GPUs there are to claim"),
+    AccessRule("batch", "jobs", ("create", "get", "list", "watch", "patch", "delete"), "runs of uploaded code"),
     AccessRule("networking.k8s.io", "networkpolicies", (*APPLIED, "delete"), "silence between gangs and projects"),
 )

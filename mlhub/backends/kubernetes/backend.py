@@ -31,6 +31,7 @@ from mlhub.backends.kubernetes.pod_events import PodEvents
 from mlhub.backends.kubernetes.projects import Projects
 from mlhub.backends.kubernetes.quarantine import DAMAGES, Quarantine
 from mlhub.backends.kubernetes.removal import Remover
+from mlhub.backends.kubernetes.sandbox_runs import SandboxRuns
 from mlhub.backends.kubernetes.sweeping import Sweeper
 from mlhub.backends.protocol import (
     AttemptStatus,
@@ -40,6 +41,9 @@ from mlhub.backends.protocol import (
     LaunchError,
     NodeStatus,
     QuarantinedItem,
+    SandboxRunStatus,
+    SandboxSpec,
+    stop_each,
 )
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec, PodRole
@@ -48,6 +52,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OTHERS_EVERY_S = 15.0  # how often other people's pods are counted
+OTHERS_TOO_OLD_S = 120.0  # how long an earlier count is used where counting fails
 LOG_TIMEOUT_S = 3.0  # a node that does not answer must not hold up the round for long
 
 
@@ -105,6 +110,14 @@ class KubernetesBackend:
             remove=self._remove_attempt,
             now=lambda: self._now(),
         )
+        self._sandbox_runs = SandboxRuns(
+            api,
+            options,
+            projects=self._projects,
+            quarantine=self._quarantine,
+            now=lambda: self._now(),
+            each=self._batches.each,
+        )
         self._taken: dict[str, tuple[float, float]] = {}
         self._taken_at: float | None = None
 
@@ -123,6 +136,7 @@ class KubernetesBackend:
     def close(self) -> None:
         for mirror in self._mirrors():
             mirror.close()
+        self._sandbox_runs.close()
         self._batches.close()
 
     def launch(self, spec: LaunchSpec) -> None:
@@ -151,6 +165,15 @@ class KubernetesBackend:
                 self._remove(gang)
             else:
                 self._remover.ask_to_stop(gang.record, gang.pods, Stop("asked", self._now(), grace_s))
+
+    def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
+        if len(stops) == 1:  # in this thread: what ends it ends the caller
+            return stop_each(self._stop, stops)
+        failures = self._batches.each(lambda one: stop_each(self._stop, dict([one])), stops.items())
+        return {attempt_id: error for failed in failures for attempt_id, error in failed.items()}
+
+    def _stop(self, attempt_id: AttemptId, grace_s: float) -> None:
+        self.stop(attempt_id, grace_s=grace_s)
 
     def observe(self) -> Sequence[AttemptStatus]:
         for mirror in self._mirrors():
@@ -203,6 +226,15 @@ class KubernetesBackend:
                     namespace, ended=ended, older_than_s=older_than_s, now=self._now()
                 )
                 self._quarantine.resolve("sweeps", ItemKind.PROJECT, namespace)
+
+    def start_sandbox_runs(self, specs: Sequence[SandboxSpec]) -> Mapping[str, LaunchError | BackendUnavailableError]:
+        return self._sandbox_runs.start(specs)
+
+    def observe_sandbox_runs(self) -> Sequence[SandboxRunStatus]:
+        return self._sandbox_runs.observe()
+
+    def remove_sandbox_runs(self, run_ids: Sequence[str]) -> None:
+        self._sandbox_runs.remove(run_ids)
 
     def quarantined(self) -> tuple[QuarantinedItem, ...]:
         return self._quarantine.items()
@@ -281,9 +313,16 @@ class KubernetesBackend:
         return self._asked(self._claims.devices)
 
     def _taken_by_others(self) -> dict[str, tuple[float, float]]:
-        """CPUs and bytes by node that pods which are not ours ask for."""
+        """CPUs and bytes by node that pods which are not ours ask for; as they were counted before, when the count of
+        this round fails."""
         if self._taken_at is None or time.monotonic() - self._taken_at > OTHERS_EVERY_S:
-            others = self._asked(lambda: self._api.list(paths.PODS, labelSelector=paths.NOT_OURS)[0])
+            try:
+                others = self._asked(lambda: self._api.list(paths.PODS, labelSelector=paths.NOT_OURS)[0])
+            except BackendUnavailableError as error:
+                if self._taken_at is None or time.monotonic() - self._taken_at > OTHERS_TOO_OLD_S:
+                    raise
+                logger.warning("kubernetes.others_not_counted", extra={"error": error})
+                return self._taken
             strangers = self._catalogue(self._records.objects(), self._pods.objects()).strangers
             self._taken, self._taken_at = requests_by_node([*others, *strangers]), time.monotonic()
         return self._taken

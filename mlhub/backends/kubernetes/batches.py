@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from typing import TypeVar
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.errors import ApiError
@@ -21,6 +22,8 @@ from mlhub.backends.protocol import BackendUnavailableError, LaunchError
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import AttemptId, LaunchSpec
 
+S = TypeVar("S")
+T = TypeVar("T")
 LaunchFailure = LaunchError | BackendUnavailableError
 Nodes = Mapping[str, Object]
 Devices = Mapping[str, Sequence[Device]]
@@ -46,6 +49,10 @@ class LaunchBatches:
     def close(self) -> None:
         for pool in (self._gangs, self._pods):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def each(self, do: Callable[[S], T], items: Iterable[S]) -> Iterable[T]:
+        """As the built-in map, several at once."""
+        return self._gangs.map(do, items)
 
     def launch(self, specs: Sequence[LaunchSpec], *, nodes: Nodes, devices: Devices) -> dict[AttemptId, LaunchFailure]:
         """Those that failed, and why."""

@@ -57,6 +57,11 @@ class ClaimRequests:
             except ApiError as error:
                 logger.warning("kubernetes.no_resource_slices", extra={"error": error})
                 slices = []
+            except BackendUnavailableError as error:
+                if not self._devices:
+                    raise
+                logger.warning("kubernetes.no_resource_slices", extra={"error": error})
+                return self._devices  # as they were listed before
             sound = [found for found in slices if claims.is_readable(found, self._options.gpu_device_class)]
             self._devices = claims.devices_by_node(sound, self._options.gpu_device_class)
             self._listed_at = time.monotonic()

@@ -16,6 +16,9 @@ from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.quantities import quantity
 
 PRODUCT, MEMORY = "nvidia.com/gpu.product", "nvidia.com/gpu.memory"
+COUNT, PARTITIONED = "nvidia.com/gpu.count", "nvidia.com/mig.strategy"
+AMD = "amd.com/gpu"  # what AMD's device plugin calls a GPU; its node labeller's labels begin with it, or with beta.
+AMD_PRODUCT, AMD_MEMORY = f"{AMD}.product-name", f"{AMD}.vram"
 REPLICAS, STRATEGY = "nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy"
 MIB = 2**20
 
@@ -61,12 +64,22 @@ def gpu_offer(node: Object, options: KubernetesOptions, devices: Sequence[Device
     if devices:
         return _claimed(devices, options, is_offered_twice=bool(n_offered or n_renamed))
     if not n_offered and not n_renamed:
-        return None
+        n_amd = int(quantity(room.get(AMD)))
+        return _amd(labels, n_amd) if n_amd else None
     n_shares = _whole_number(labels.get(REPLICAS, "1"))
     resource = shared if n_renamed else options.gpu_resource
     if n_shares < 2 and not n_renamed:
         words = "Each job has its GPUs alone: there are no claims for them here, and no time-slicing."
-        return GpuOffer(Way.WHOLE, n_offered, _product(labels), _memory_bytes(labels), 1, resource, words)
+        return GpuOffer(
+            Way.WHOLE,
+            n_offered,
+            _product(labels),
+            _memory_bytes(labels),
+            1,
+            resource,
+            words,
+            _missing(labels, n_offered),
+        )
     return _sliced(labels, options, n_shares=n_shares, n_offered=n_renamed or n_offered, resource=resource)
 
 
@@ -85,6 +98,26 @@ def _claimed(devices: Sequence[Device], options: KubernetesOptions, *, is_offere
         if is_offered_twice
         else "",
     )
+
+
+def _amd(labels: Mapping[str, str], n_offered: int) -> GpuOffer:
+    """Whole GPUs of AMD's device plugin, as its node labeller describes them."""
+
+    def label(name: str) -> str:
+        return labels.get(name) or labels.get(f"beta.{name}", "")
+
+    words = "Each job has its GPUs alone: AMD's device plugin shares none."
+    memory_bytes = int(quantity(f"{label(AMD_MEMORY).removesuffix('i')}i"))  # it writes 64G for 64 GiB
+    return GpuOffer(Way.WHOLE, n_offered, (label(AMD_PRODUCT) or "amd-gpu").lower(), memory_bytes, 1, AMD, words)
+
+
+def _missing(labels: Mapping[str, str], n_offered: int) -> str:
+    """What is to be said where GPU feature discovery counts more GPUs than the device plugin offers. Parts of GPUs
+    are counted otherwise."""
+    n_there = _whole_number(labels.get(COUNT, "0"))
+    if n_there <= n_offered or labels.get(PARTITIONED, "none") != "none":
+        return ""
+    return f"It has {n_there} GPUs, and its device plugin offers {n_offered}: the others are not healthy, or kept back."
 
 
 def _sliced(

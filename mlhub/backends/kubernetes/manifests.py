@@ -19,7 +19,7 @@ from mlhub.backends.kubernetes.containers import (
     prepare_container,
     volumes,
 )
-from mlhub.backends.kubernetes.gpus import GpuOffer
+from mlhub.backends.kubernetes.gpus import AMD, GpuOffer
 from mlhub.backends.kubernetes.names import GangNames
 from mlhub.backends.kubernetes.objects import Manifest
 from mlhub.backends.kubernetes.options import KubernetesOptions
@@ -208,7 +208,8 @@ def _tolerations(options: KubernetesOptions) -> list[Manifest]:
         }
         for key in ("not-ready", "unreachable")
     ]
-    return [{"key": options.gpu_resource, "operator": "Exists", "effect": "NoSchedule"}, *sick]
+    gpus = dict.fromkeys((options.gpu_resource, AMD))
+    return [*({"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in gpus), *sick]
 
 
 def _base64(text: str) -> str:

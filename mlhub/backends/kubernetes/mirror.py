@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 WATCH_S = 30
 RELIST_S = 300.0
 STALE_AFTER_S = 10.0  # how long the copy is still believed once the API cannot be reached
+FIRST_LIST_AGAIN_S = 2.0  # so long a first list that failed may be made again before the API counts as away
 LONGEST_PAUSE_S = 5.0
 N_GONE = 10_000
 
@@ -78,7 +79,9 @@ class Mirror:
         self.start()
         until = time.monotonic() + self._sync_timeout_s
         while not self._is_synced.wait(0.05):
-            if self._broken_since is not None or time.monotonic() > until:
+            broken_since = self._broken_since
+            is_away = broken_since is not None and time.monotonic() - broken_since > FIRST_LIST_AGAIN_S
+            if is_away or time.monotonic() > until:
                 raise BackendUnavailableError(self._error or f"{self._path} was not answered in time.")
         broken_since = self._broken_since
         if broken_since is not None and time.monotonic() - broken_since > STALE_AFTER_S:

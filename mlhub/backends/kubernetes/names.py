@@ -22,6 +22,7 @@ NODE = "mlhub.dev/node"  # annotation of a claim: that node's name
 INSTALLATION = "mlhub.dev/installation"  # label of everything that an installation makes
 API_URL = "mlhub.dev/api-url"  # annotation of a project's namespace: where its pods reach the ingest API
 PROJECT_ID = "mlhub.dev/project-id"  # label of a project's namespace and of its gangs
+SANDBOX_RUN = "mlhub.dev/sandbox-run"  # label of Jobs and pods that make one run in the sandbox: its id
 SWEEP = "mlhub.dev/sweep"  # label of pods that remove old checkpoints
 GANG = "mlhub.dev/gang"  # annotation of the record: its members; and the gate that holds pods until all exist
 LAUNCHED = "mlhub.dev/launched"  # annotation of the record: since when every member exists

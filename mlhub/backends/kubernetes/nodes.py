@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from mlhub.backends.kubernetes.gpus import PRODUCT, Device, GpuOffer, Way, gpu_offer
+from mlhub.backends.kubernetes.gpus import AMD, PRODUCT, Device, GpuOffer, Way, gpu_offer
 from mlhub.backends.kubernetes.objects import Object
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.problems import condition, when
@@ -21,7 +21,7 @@ CPU_SLOT = "cpu-slot"  # the type of a slot on a node without GPUs
 RACK_LABELS = ("mlhub.dev/rack", "topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
 NIC, UPLINK = "mlhub.dev/nic", "mlhub.dev/rack-uplink"
 _SHOWN_LABELS = re.compile(
-    r"^(nvidia\.com/gpu\.|topology\.kubernetes\.io/|node\.kubernetes\.io/instance-type|mlhub\.dev/)"
+    r"^(nvidia\.com/gpu\.|(beta\.)?amd\.com/gpu\.|topology\.kubernetes\.io/|node\.kubernetes\.io/instance-type|mlhub\.dev/)"
 )
 
 
@@ -132,7 +132,7 @@ def _request(container: Object, resource: str) -> float:
 
 def _shutting(spec: Object, options: KubernetesOptions) -> list[Object]:
     """Taints that keep our pods away; cordon and sickness show by themselves and are not reported twice."""
-    own = {options.gpu_resource, "node.kubernetes.io/unschedulable"}
+    own = {options.gpu_resource, AMD, "node.kubernetes.io/unschedulable"}
     sick = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
     return [
         t

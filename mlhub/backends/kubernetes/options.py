@@ -17,6 +17,8 @@ LEAST = {
     "server_cpus": 0.1,
     "worker_memory_bytes": 256 * MIB,
     "server_memory_bytes": 256 * MIB,
+    "sandbox_cpus": 0.1,
+    "sandbox_memory_bytes": 256 * MIB,
 }
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
@@ -32,6 +34,7 @@ class KubernetesOptions:
     checkpoint_bytes, cache_bytes: size of a project's shared volume; 0 = none (then a checkpoint dies with its pod).
     worker_cpus, server_cpus: of a pod whose job names none; worker_memory_bytes, server_memory_bytes: at least so much
     where the dry run took less.
+    sandbox_cpus, sandbox_memory_bytes: what a node must have free for a run of uploaded code; its limits are higher.
     store_claim: name of a volume claim, in every project's namespace, with the platform's blobs; store_csi: the same as
     driver?key=value&... of a CSI driver that mounts it for a pod. Inputs of in_place_from_bytes or more are read there.
     store_cidr, store_namespace, store_port: where pods may reach an object store; "" = nowhere.
@@ -73,6 +76,8 @@ class KubernetesOptions:
     worker_memory_bytes: int = 1536 * MIB
     server_memory_bytes: int = 768 * MIB
     ephemeral_bytes: int = 20 * GIB
+    sandbox_cpus: float = 0.5
+    sandbox_memory_bytes: int = GIB
     project_pods: int = 0
     nic_bps: float = 10e9
     rack_uplink_bps: float = 40e9

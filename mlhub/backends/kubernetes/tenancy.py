@@ -9,10 +9,12 @@ from urllib.parse import urlparse
 
 from mlhub.backends.kubernetes import names
 from mlhub.backends.kubernetes.containers import ACCOUNT, CACHE_CLAIM, CHECKPOINT_CLAIM
+from mlhub.backends.kubernetes.gpus import AMD
 from mlhub.backends.kubernetes.objects import Manifest
 from mlhub.backends.kubernetes.options import KubernetesOptions
 
 LIMITS, DEFAULT_DENY, ALLOWED = "mlhub-limits", "mlhub-default-deny", "mlhub-names-and-ingest"
+SANDBOX = "mlhub-sandbox-runs"
 PODS_WITHOUT_LIMITS_GET = {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}
 NAMED = ("organisation", "project")
 NODE_LOCAL_DNS = "169.254.20.10/32"
@@ -59,7 +61,8 @@ def contents(
     """
     found: list[Manifest] = [
         _policy(namespace, DEFAULT_DENY, {}),
-        _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url), *_store(options)]}),
+        _policy(namespace, ALLOWED, {"egress": [_names(), _ingest(options, api_url), *_store(options)]}, runs=False),
+        _policy(namespace, SANDBOX, {"egress": [_names(), _ingest(options, api_url)]}, runs=True),
         _account(namespace),
         _limit_range(namespace),
         _quota(namespace, options, max_gpus, has_claims=has_claims),
@@ -94,13 +97,16 @@ def _account(namespace: str) -> Manifest:
     }
 
 
-def _policy(namespace: str, name: str, rules: Manifest) -> Manifest:
+def _policy(namespace: str, name: str, rules: Manifest, *, runs: bool | None = None) -> Manifest:
+    """runs: True: of the pods that run uploaded code once; False: of all others; None: of all."""
     types = ["Egress"] if "egress" in rules else ["Ingress", "Egress"]
+    operator = "Exists" if runs else "DoesNotExist"
+    chosen = {} if runs is None else {"matchExpressions": [{"key": names.SANDBOX_RUN, "operator": operator}]}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
         "metadata": _metadata(namespace, name),
-        "spec": {"podSelector": {}, "policyTypes": types, **rules},
+        "spec": {"podSelector": chosen, "policyTypes": types, **rules},
     }
 
 
@@ -157,8 +163,9 @@ def _limit_range(namespace: str) -> Manifest:
 
 
 def gpu_limits(options: KubernetesOptions, *, has_claims: bool = True) -> list[str]:
-    """What a ResourceQuota calls GPUs: whole ones, time-sliced ones of another name, and devices of claims."""
-    found = [f"requests.{options.gpu_resource}", f"requests.{options.gpu_resource}.shared"]
+    """What a ResourceQuota calls GPUs: whole ones, time-sliced ones of another name, AMD's, and devices of claims."""
+    named = dict.fromkeys((options.gpu_resource, f"{options.gpu_resource}.shared", AMD))
+    found = [f"requests.{name}" for name in named]
     return [*found, f"{options.gpu_device_class}.deviceclass.resource.k8s.io/devices"] if has_claims else found
 
 

@@ -31,6 +31,7 @@ from mlhub.backends.protocol import (
     NodeStatus,
     QuarantinedItem,
     launch_each,
+    stop_each,
 )
 from mlhub.wire import environment as names
 from mlhub.wire.exits import Cause
@@ -127,6 +128,9 @@ class LocalBackend:
 
     def launch_all(self, specs: Sequence[LaunchSpec]) -> Mapping[AttemptId, LaunchError | BackendUnavailableError]:
         return launch_each(self.launch, specs)
+
+    def stop_all(self, stops: Mapping[AttemptId, float]) -> Mapping[AttemptId, BackendUnavailableError]:
+        return stop_each(lambda attempt_id, grace_s: self.stop(attempt_id, grace_s=grace_s), stops)
 
     def stop(self, attempt_id: AttemptId, *, grace_s: float) -> None:
         gang = self._gang(attempt_id)

@@ -53,7 +53,8 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
     spec = PodSpec.from_json(arguments.spec.read_text())
-    inputs = {item.name: Path(item.uri.removeprefix("file://")) for item in spec.inputs}
+    given = dict(arguments.blob)
+    inputs = {item.name: Path(given.get(item.sha256) or item.uri.removeprefix("file://")) for item in spec.inputs}
     if spec.prediction is None:
         from mlhub.runtime.inspection.dry_run import try_out
     else:
@@ -88,6 +89,7 @@ def main() -> int:
     one.add_argument("--entry", required=True)
     one = commands.add_parser("preflight")
     one.add_argument("--spec", type=Path, required=True)
+    one.add_argument("--blob", nargs=2, action="append", default=[], metavar=("SHA256", "PATH"))
     arguments = parser.parse_args()
     commands_by_name: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
         "dataset": dataset,

@@ -37,10 +37,57 @@ class IngestUnavailableError(Exception):
         self.retry_after_s = min(retry_after_s, MAX_RETRY_AFTER_S)
 
 
-class IngestApi:
+class TokenHolder:
+    """Requests below one address with one bearer token."""
+
+    def __init__(self, base: str, token: str) -> None:
+        self._base, self._token = base, token
+
+    def fetch(self, uri: str, to: Path) -> None:
+        """Goes on where an earlier fetch into the same file broke off. Raises RefusedError, FencedError,
+        IngestUnavailableError."""
+        n_there = to.stat().st_size if to.exists() else 0
+        request = urllib.request.Request(uri, headers={"Range": f"bytes={n_there}-"} if n_there else {})
+        # not sent on when the API points to an object store: the token is for the API alone
+        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:  # nosec B310 - from the platform
+                with to.open("ab" if reply.status == 206 else "wb") as file:
+                    shutil.copyfileobj(reply, file)
+                if reply.length:  # urllib takes a connection that breaks off for the end
+                    raise IngestUnavailableError(f"{reply.length} bytes are missing.")
+        except urllib.error.HTTPError as error:
+            raise _error_of(error) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise IngestUnavailableError(str(error)) from error
+
+    def _request(self, verb: str, path: str, content: Any, headers: dict[str, str]) -> urllib.request.Request:
+        headers = {"Authorization": f"Bearer {self._token}", **headers}
+        return urllib.request.Request(self._base + path, data=content, headers=headers, method=verb)
+
+
+class SandboxRunApi(TokenHolder):
+    """What a Job that makes one run in the sandbox may ask: its task, its files, and to hand in how it ended."""
+
+    def __init__(self, url: str, run_id: str, token: str) -> None:
+        super().__init__(f"{url}/api/v1/ingest/sandbox-runs/{quote(run_id)}", token)
+
+    def task(self) -> bytes:
+        """The task as JSON. Raises RefusedError, FencedError, IngestUnavailableError."""
+        return _send(self._request("GET", "", None, {"Accept": "application/json"}), accept=(200,))
+
+    def blob_address(self, sha256: str) -> str:
+        return f"{self._base}/blobs/{quote(sha256)}"
+
+    def hand_in(self, outcome: str) -> None:
+        """Idempotent: the first outcome counts. Raises as task does."""
+        headers = {"Content-Type": "application/json"}
+        _send(self._request("POST", "/outcome", outcome.encode(), headers), accept=(204,))
+
+
+class IngestApi(TokenHolder):
     def __init__(self, url: str, attempt_id: str, token: str) -> None:
-        self._base = f"{url}/api/v1/ingest/attempts/{quote(attempt_id)}"
-        self._token = token
+        super().__init__(f"{url}/api/v1/ingest/attempts/{quote(attempt_id)}", token)
 
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
         """The number of the line that the API wants next. Raises FencedError, RefusedError, IngestUnavailableError."""
@@ -60,27 +107,6 @@ class IngestApi:
         }
         with path.open("rb") as file:
             _send(self._request("PUT", f"/artifacts/{quote(name)}", file, headers), accept=(200, 201))
-
-    def fetch(self, uri: str, to: Path) -> None:
-        """Goes on where an earlier fetch into the same file broke off. Raises as send_lines does."""
-        n_there = to.stat().st_size if to.exists() else 0
-        request = urllib.request.Request(uri, headers={"Range": f"bytes={n_there}-"} if n_there else {})
-        # not sent on when the API points to an object store: the token is for the API alone
-        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:  # nosec B310 - from the platform
-                with to.open("ab" if reply.status == 206 else "wb") as file:
-                    shutil.copyfileobj(reply, file)
-                if reply.length:  # urllib takes a connection that breaks off for the end
-                    raise IngestUnavailableError(f"{reply.length} bytes are missing.")
-        except urllib.error.HTTPError as error:
-            raise _error_of(error) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise IngestUnavailableError(str(error)) from error
-
-    def _request(self, verb: str, path: str, content: Any, headers: dict[str, str]) -> urllib.request.Request:
-        headers = {"Authorization": f"Bearer {self._token}", **headers}
-        return urllib.request.Request(self._base + path, data=content, headers=headers, method=verb)
 
 
 def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:

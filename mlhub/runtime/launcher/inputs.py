@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -31,7 +32,12 @@ def _bring(item: Input, api: IngestApi, target: Path) -> Path:
         if not path.is_file() or path.stat().st_size != item.size_bytes:
             raise InputUnavailableError(f"{item.name}: {path} is not there, or does not have {item.size_bytes} bytes.")
         return path
-    _fetch(item, api, target)
+    return fetch_checked(item, fetch=api.fetch, target=target)
+
+
+def fetch_checked(item: Input, *, fetch: Callable[[str, Path], None], target: Path) -> Path:
+    """Fetches the input and compares its hash. Raises InputUnavailableError, FencedError."""
+    _fetch(item, fetch, target)
     with target.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != item.sha256:
@@ -39,13 +45,13 @@ def _bring(item: Input, api: IngestApi, target: Path) -> Path:
     return target
 
 
-def _fetch(item: Input, api: IngestApi, target: Path) -> None:
+def _fetch(item: Input, fetch: Callable[[str, Path], None], target: Path) -> None:
     for n_try in range(N_TRIES):
         try:
             if target.exists() and target.stat().st_size > item.size_bytes:
                 target.unlink()
             if not target.exists() or target.stat().st_size < item.size_bytes:
-                api.fetch(item.uri, target)
+                fetch(item.uri, target)
             return
         except IngestUnavailableError as error:
             if n_try == N_TRIES - 1:

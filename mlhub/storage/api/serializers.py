@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -18,6 +19,9 @@ class QueuePositionSerializer(serializers.Serializer[Any]):
     n_before = serializers.IntegerField(
         help_text="Uploads and dry runs of the same organisation that come first; other organisations' do not count."
     )
+    problem = serializers.CharField(
+        help_text="Why the platform could not do it the last time, while it is tried again; empty otherwise."
+    )
 
 
 class QueuedMixin(serializers.Serializer[Any]):
@@ -32,4 +36,4 @@ class QueuedMixin(serializers.Serializer[Any]):
         if version.state != "inspecting" or not self.context.get("with_queue"):
             return None
         found = position_of(version.pk)
-        return None if found is None else {"is_running": found.is_running, "n_before": found.n_before}
+        return None if found is None else asdict(found)

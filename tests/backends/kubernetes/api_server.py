@@ -118,6 +118,7 @@ class ApiServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 128  # clients connect with all their watches at once, and the machine may be busy
 
     def __init__(self, address: tuple[str, int], handler: type[_Handler], api: ApiServer) -> None:
         super().__init__(address, handler)

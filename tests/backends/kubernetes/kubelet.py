@@ -48,8 +48,8 @@ class Kubelet:
 
     def _see(self, pod: Object) -> None:
         metadata, spec = pod["metadata"], pod["spec"]
-        if self.is_away or pod["status"]["phase"] in ("Succeeded", "Failed"):
-            return
+        if self.is_away or pod["status"]["phase"] in ("Succeeded", "Failed") or names.SANDBOX_RUN in metadata["labels"]:
+            return  # pods of Jobs: job_controller.py
         if metadata.get("deletionTimestamp"):
             if spec.get("nodeName"):
                 self._leave(pod)

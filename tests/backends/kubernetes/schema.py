@@ -28,6 +28,7 @@ MODELS = {
     ("apps/v1", "Deployment"): "V1Deployment",
     ("apps/v1", "StatefulSet"): "V1StatefulSet",
     ("batch/v1", "Job"): "V1Job",
+    ("batch/v1", "CronJob"): "V1CronJob",
     ("autoscaling/v2", "HorizontalPodAutoscaler"): "V2HorizontalPodAutoscaler",
     ("policy/v1", "PodDisruptionBudget"): "V1PodDisruptionBudget",
     ("networking.k8s.io/v1", "NetworkPolicy"): "V1NetworkPolicy",

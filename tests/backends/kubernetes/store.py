@@ -29,7 +29,8 @@ def stamp(at: datetime | None = None) -> str:
 
 
 class Store:
-    """on_pod: called with every pod that was released or asked to end; on_gone: of every one that is gone.
+    """on_pod: called with every pod that was released or asked to end; on_gone: of every one that is gone; on_job: with
+    every Job that was made or changed.
 
     Garbage of lost owners stays until collect_garbage(): the real collector comes late, too, and must not be leaned on.
     """
@@ -44,6 +45,7 @@ class Store:
         self.namespaces_end_after_s = 0.0  # controllers empty them, and come late
         self.on_pod: Callable[[Object], None] = lambda pod: None
         self.on_gone: Callable[[Object], None] = lambda pod: None
+        self.on_job: Callable[[Object], None] = lambda job: None
 
     def create(self, plural: str, namespace: str, body: Object, *, manager: str = "another client") -> Object:
         with self.changed:
@@ -244,6 +246,8 @@ class Store:
     def _tell(self, plural: str, found: Object) -> None:
         if plural == "pods":
             self.on_pod(copy.deepcopy(found))
+        elif plural == "jobs":
+            self.on_job(copy.deepcopy(found))
 
 
 def merged(before: Any, change: Any) -> Any:

@@ -26,14 +26,14 @@ from tests.backends.kubernetes.gangs import ours, pods, reach, wait
 from tests.backends.kubernetes.kubelet import Kubelet
 from tests.backends.kubernetes.store import Object, RefusedError, Store, merged
 from tests.backends.kubernetes.test_sharing import offer_by_driver
-from tests.backends.specs import gang
+from tests.backends.specs import SANDBOX_RUN, gang
 from tests.deploy.admission import AdmissionPolicies, WriteRequest
 from tests.deploy.test_admission import rendered
 from tests.patience import PATIENCE_S
 
 LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"}
 HOME = f"mlhub-{LABELS['project_id']}"
-GROUPS = {"networkpolicies": "networking.k8s.io", "resourceclaims": "resource.k8s.io"}
+GROUPS = {"networkpolicies": "networking.k8s.io", "resourceclaims": "resource.k8s.io", "jobs": "batch"}
 POLICIES = AdmissionPolicies(rendered("trial"))
 
 
@@ -197,6 +197,11 @@ def test_no_right_is_granted_that_the_backend_never_uses(server: ApiServer, kube
         backend.stop(spec.attempt_id, grace_s=1)
         reach(backend, spec, GangPhase.STOPPED, GangPhase.FAILED)
         backend.stop(spec.attempt_id, grace_s=1)
+    run = replace(SANDBOX_RUN, labels=LABELS)
+    for _ in range(2):  # of the second time, what is there is read
+        assert backend.start_sandbox_runs([run]) == {}
+    wait(backend.observe_sandbox_runs)
+    backend.remove_sandbox_runs([run.run_id])
     backend.close()
     granted = {(verb, rule.group, rule.resource) for rule in RULES for verb in rule.verbs}
     assert granted - set(server.asked) == set()

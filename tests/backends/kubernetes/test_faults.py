@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlhub.backends.kubernetes import paths
+from mlhub.backends.kubernetes import api, mirror, paths
+from mlhub.backends.kubernetes import backend as backend_module
 from mlhub.backends.kubernetes.api import KubernetesApi
 from mlhub.backends.kubernetes.backend import KubernetesBackend
 from mlhub.backends.kubernetes.connection import connection
@@ -204,3 +205,27 @@ def test_a_database_that_was_put_back_is_believed(server: ApiServer, tmp_path: P
     server.store.create("nodes", "", node("later"))
     assert wait(lambda: "later" in names())
     mirror.close()
+
+
+def test_a_first_list_that_is_cut_off_is_made_again_within_the_round(
+    server: ApiServer, backend: KubernetesBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "N_TRIES", 1)
+    monkeypatch.setattr(mirror, "FIRST_LIST_AGAIN_S", 60.0)
+    for path in ("/api/v1/pods", "/api/v1/services", "/api/v1/nodes", "/api/v1/namespaces"):
+        server.drop(times=2, only="GET", path=path)
+    assert backend.observe() == []
+
+
+def test_others_pods_stay_counted_as_they_were_while_they_cannot_be_listed(
+    server: ApiServer, backend: KubernetesBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend_module, "OTHERS_EVERY_S", 0.0)
+    before = backend.inventory()
+    monkeypatch.setattr(api, "N_TRIES", 1)
+    server.drop(times=1, only="GET", path="labelSelector=%21mlhub.dev")
+    assert backend.inventory() == before
+    monkeypatch.setattr(backend_module, "OTHERS_TOO_OLD_S", 0.0)
+    server.drop(times=1, only="GET", path="labelSelector=%21mlhub.dev")
+    with pytest.raises(BackendUnavailableError):
+        backend.inventory()

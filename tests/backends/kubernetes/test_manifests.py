@@ -15,10 +15,12 @@ import yaml
 from mlhub.backends.kubernetes import claims, in_place, manifests, names, tenancy
 from mlhub.backends.kubernetes.gpus import gpu_offer
 from mlhub.backends.kubernetes.options import KubernetesOptions
+from mlhub.backends.kubernetes.sandbox_jobs import sandbox_job, token_secret
 from mlhub.wire.launch import AttemptId, Input, LaunchSpec
 from tests.backends.kubernetes.devices import DRIVER, resource_slice
 from tests.backends.kubernetes.kubelet import node
 from tests.backends.kubernetes.schema import problems
+from tests.backends.specs import SANDBOX_RUN
 from tests.backends.specs import gang as made
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -87,9 +89,19 @@ def sharing() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("file", "made"), [("gang.yaml", golden_objects), ("project.yaml", project), ("sharing.yaml", sharing)]
-)
+def sandbox_run() -> list[dict[str, Any]]:
+    return [sandbox_job(SANDBOX_RUN, OPTIONS), token_secret(SANDBOX_RUN, OPTIONS)]
+
+
+GOLDEN_FILES = {
+    "gang.yaml": golden_objects,
+    "project.yaml": project,
+    "sharing.yaml": sharing,
+    "run.yaml": sandbox_run,
+}
+
+
+@pytest.mark.parametrize(("file", "made"), GOLDEN_FILES.items())
 def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
     """MLHUB_WRITE_GOLDEN=1 writes the files anew; read the difference before committing it."""
     found = yaml.safe_dump_all(made(), sort_keys=True, width=120)
@@ -102,7 +114,7 @@ def test_objects_are_those_of_the_golden_file(file: str, made: Any) -> None:
     "options", [OPTIONS, KubernetesOptions(cache_bytes=1, runtime_class="nvidia", priority_class="low")]
 )
 def test_every_object_fits_the_schema_of_its_kind(options: KubernetesOptions) -> None:
-    assert [p for m in objects(options) + project(options) + sharing() for p in problems(m)] == []
+    assert [p for m in objects(options) + project(options) + sharing() + sandbox_run() for p in problems(m)] == []
 
 
 @pytest.mark.parametrize("chosen", ["", "training"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mlhub.backends.kubernetes.gpus import gpu_offer
 from mlhub.backends.kubernetes.nodes import CPU_SLOT, node_status, requests_by_node
 from mlhub.backends.kubernetes.options import KubernetesOptions
 from mlhub.backends.kubernetes.quantities import bits, quantity
@@ -27,6 +28,38 @@ def test_gpus_are_named_as_feature_discovery_names_them() -> None:
     status = seen(labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.memory": "81920"})
     assert (status.gpu_type, status.n_slots) == ("nvidia-a100-sxm4-80gb", 4)
     assert status.labels["nvidia.com/gpu.memory"] == "81920"
+
+
+@pytest.mark.parametrize("prefix", ["", "beta."])
+def test_amd_s_gpus_are_named_as_its_node_labeller_names_them(prefix: str) -> None:
+    found = node("n", gpus=0)
+    found["status"]["allocatable"] |= {"amd.com/gpu": "8"}
+    found["metadata"]["labels"] |= {
+        f"{prefix}amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM",
+        f"{prefix}amd.com/gpu.vram": "192G",
+    }
+    found["spec"]["taints"] = [{"key": "amd.com/gpu", "effect": "NoSchedule"}]
+    status = node_status(found, OPTIONS)
+    assert (status.gpu_type, status.n_slots) == ("amd_instinct_mi300x_oam", 8)
+    assert (status.gpu_memory_bytes, status.is_schedulable) == (192 * 2**30, True)
+    assert f"{prefix}amd.com/gpu.vram" in status.labels
+    offer = gpu_offer(found, OPTIONS)
+    assert offer is not None
+    assert offer.resource == "amd.com/gpu"
+
+
+def test_gpus_of_amd_without_labels_are_there_all_the_same() -> None:
+    found = node("n", gpus=0)
+    found["status"]["allocatable"] |= {"amd.com/gpu": "2"}
+    status = node_status(found, OPTIONS)
+    assert (status.gpu_type, status.n_slots, status.gpu_memory_bytes) == ("amd-gpu", 2, 0)
+
+
+def test_gpus_that_the_device_plugin_keeps_back_are_reported() -> None:
+    counted = {"nvidia.com/gpu.product": "H100", "nvidia.com/gpu.count": "4"}
+    assert seen(gpus=4, labels=counted).message == ""
+    assert "It has 4 GPUs, and its device plugin offers 3" in seen(gpus=3, labels=counted).message
+    assert seen(gpus=3, labels={**counted, "nvidia.com/mig.strategy": "mixed"}).message == ""
 
 
 def test_a_node_without_gpus_offers_its_cpus() -> None:

@@ -11,8 +11,8 @@ import pytest
 from mlhub.runtime.sandbox import capabilities as found
 from mlhub.runtime.sandbox.capabilities import Capabilities, Protection, capabilities, report_of
 from mlhub.runtime.sandbox.isolation import Isolation, candidates, fresh_uid, uid_of
-from mlhub.storage import inspection
-from mlhub.tenants.models import Organisation
+from mlhub.storage import inspection, sandboxed_runner
+from mlhub.tenants.models import Organisation, Project
 
 NOTHING = Isolation(has_namespaces=False, has_own_user=False, has_landlock=False, has_filter=False)
 ALL = Isolation(has_namespaces=True, has_own_user=True, has_landlock=True, has_filter=True)
@@ -68,11 +68,11 @@ def test_work_of_several_organisations_is_refused_where_they_are_not_isolated(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     weak = Capabilities((Protection("files", False, True, "Files cannot be hidden."),))
-    monkeypatch.setattr(inspection, "capabilities", lambda: weak)
+    monkeypatch.setattr(sandboxed_runner, "capabilities", lambda: weak)
     Organisation.objects.create(name="A")
     assert inspection.refusal_of_weak_sandbox() is None
     Organisation.objects.create(name="B")
-    refused = inspection.inspect("model")
+    refused = inspection.inspect("model", project=Project())
     assert refused.error is not None
     assert refused.error["code"] == "sandbox_too_weak"
     assert "Files cannot be hidden." in refused.error["message"]

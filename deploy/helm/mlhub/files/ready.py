@@ -27,7 +27,8 @@ def problem(base: str) -> str:
         return f"{base} does not answer: {error}"
     if not found["database"] or not found["redis"]:
         return f"The web is cut off: {found}"
-    return "" if found["control"] is not None and found["control"] < 120 else f"No control loop makes rounds: {found}"
+    age_s = found["rounds"]["finished_age_s"]
+    return "" if age_s is not None and age_s < 120 else f"No control loop makes rounds: {found}"
 
 
 def main() -> int:

@@ -98,7 +98,7 @@ ports: [{name: http, containerPort: 8000}]
 startupProbe: {httpGet: {{ merge (dict "path" "/healthz") $get | toJson }}, periodSeconds: 3, failureThreshold: 40}
 readinessProbe: {httpGet: {{ merge (dict "path" "/readyz") $get | toJson }}, periodSeconds: 5, timeoutSeconds: 3}
 livenessProbe: {httpGet: {{ merge (dict "path" "/healthz") $get | toJson }}, periodSeconds: 10, timeoutSeconds: 5}
-{{- else if ne .component "migrate" }}
+{{- else if not (has .component (list "migrate" "backup")) }}
 {{- $ask := list "python" "-m" "mlhub.core.heartbeat" "--max-age-s" }}
 startupProbe: {exec: {command: {{ append $ask "60" | toJson }}}, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 60}
 readinessProbe: {exec: {command: {{ append $ask "120" | toJson }}}, periodSeconds: 20, timeoutSeconds: 5}

@@ -16,6 +16,7 @@ export function InspectingAlert({ title, children, queue }: Props) {
   const isWaiting = queue !== null && !queue.is_running;
   return (
     <Alert role="status" icon={<Loader size={16} />} title={isWaiting ? "Waiting for inspection" : title}>
+      {queue?.problem ? `It is tried again, since the platform could not do it: ${queue.problem} ` : ""}
       {isWaiting ? waitingFor(queue.n_before) : children} This page follows by itself.
     </Alert>
   );

@@ -28,9 +28,18 @@ function csv(): File {
 
 describe("Uploading a dataset", () => {
   it.each([
-    [{ is_running: false, n_before: 3 }, "Waiting for inspection", /3 before it: uploads and dry runs of your org/],
-    [{ is_running: false, n_before: 0 }, "Waiting for inspection", /the next one of your organisation/],
-    [{ is_running: true, n_before: 0 }, "MLHub is reading the file", /checks every example/],
+    [
+      { is_running: false, n_before: 0, problem: "image: nowhere" },
+      "Waiting for inspection",
+      /tried again, since the platform could not do it: image: nowhere/,
+    ],
+    [
+      { is_running: false, n_before: 3, problem: "" },
+      "Waiting for inspection",
+      /3 before it: uploads and dry runs of your org/,
+    ],
+    [{ is_running: false, n_before: 0, problem: "" }, "Waiting for inspection", /the next one of your organisation/],
+    [{ is_running: true, n_before: 0, problem: "" }, "MLHub is reading the file", /checks every example/],
   ])("says how many come first: %o", async (queue, title, words) => {
     const version = datasetVersion({ ...INSPECTING, queue });
     server.use(
