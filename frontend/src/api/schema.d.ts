@@ -1204,6 +1204,7 @@ export interface components {
              *     * `bad_spec` - A pod could not read its specification.
              *     * `input_unavailable` - A dataset or package could not be brought to a pod.
              *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `sandbox_failed` - The sandbox that a pod ran in failed.
              *     * `io_error` - A pod could not read or write a file of the platform.
              *     * `image` - The container image could not be started.
              *     * `volume` - A volume could not be mounted into a pod.
@@ -1766,6 +1767,7 @@ export interface components {
              *     * `bad_spec` - A pod could not read its specification.
              *     * `input_unavailable` - A dataset or package could not be brought to a pod.
              *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `sandbox_failed` - The sandbox that a pod ran in failed.
              *     * `io_error` - A pod could not read or write a file of the platform.
              *     * `image` - The container image could not be started.
              *     * `volume` - A volume could not be mounted into a pod.
@@ -1807,6 +1809,7 @@ export interface components {
          *     * `bad_spec` - A pod could not read its specification.
          *     * `input_unavailable` - A dataset or package could not be brought to a pod.
          *     * `report_refused` - The platform did not accept the pod's reports.
+         *     * `sandbox_failed` - The sandbox that a pod ran in failed.
          *     * `io_error` - A pod could not read or write a file of the platform.
          *     * `image` - The container image could not be started.
          *     * `volume` - A volume could not be mounted into a pod.
@@ -1818,7 +1821,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */

@@ -48,6 +48,7 @@ def main(folder: Path) -> None:
     cause, message = watch(folder, pod, child, asked)
     end_group(it)
     code = child.wait()
+    message = message or sandbox_problem(folder)
     write(folder / "exit.json", {"code": code, "cause": cause, "message": message, "at": time.time()})
 
 
@@ -153,6 +154,13 @@ def memory_of(ancestor: int) -> int:
             fields = Path(f"/proc/{pid}/statm").read_text().split()
             total += (int(fields[1]) - int(fields[2])) * page
     return total
+
+
+def sandbox_problem(folder: Path) -> str:
+    """What the process around the pod wrote when the sandbox failed (mlhub/runtime/sandbox/init.py)."""
+    with contextlib.suppress(OSError):
+        return (folder / "sandbox_problem.txt").read_text(errors="replace")[:500]
+    return ""
 
 
 def end_group(group: int) -> None:

@@ -16,6 +16,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,16 @@ def join(gang_folder: str, *, is_root: bool, map_ids: Callable[[], None]) -> Non
         members.write(f"{os.getpid()} {_start_time(os.getpid())}\n")
 
 
-def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> socket.socket:
-    """Forks the relay to the ingest API; call it before join(). Returns where listen() sends the listening socket.
+@dataclass(frozen=True)
+class Relay:
+    """pid: a child of this process. channel: where listen() sends the listening socket."""
+
+    pid: int
+    channel: socket.socket
+
+
+def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> Relay:
+    """Forks the relay to the ingest API; call it before join().
 
     drop_rights: takes from the relay what it does not need. Raises OSError when the host has no address.
     """
@@ -55,7 +64,8 @@ def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> soc
     targets = [(family, address) for family, _, _, _, address in found]
     targets = [target for target in targets if target[1][0] != "::1"] or targets
     ours, its = socket.socketpair()
-    if os.fork() == 0:
+    pid = os.fork()
+    if pid == 0:
         with contextlib.suppress(BaseException):
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
             descriptor = os.dup2(its.fileno(), 3)
@@ -64,20 +74,20 @@ def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> soc
             _serve(socket.socket(fileno=descriptor), targets)
         os._exit(1)
     its.close()
-    return ours
+    return Relay(pid, ours)
 
 
-def listen(relay: socket.socket, host: str, port: int) -> None:
+def listen(relay: Relay, host: str, port: int) -> None:
     """Call it after join(): from now on a connection to this address reaches the relay. Raises OSError."""
     address = inside_address(host)
     if not address.startswith("127."):
         kernel.add_loopback_address(address)
-    with relay, socket.socket() as listening:
+    with relay.channel, socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # every pod of the gang has a relay
         listening.bind((address, port))
         listening.listen(128)
-        socket.send_fds(relay, [b"."], [listening.fileno()])
+        socket.send_fds(relay.channel, [b"."], [listening.fileno()])
 
 
 def inside_address(host: str) -> str:
