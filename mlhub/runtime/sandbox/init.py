@@ -126,7 +126,8 @@ def _enter_namespaces(confinement: Confinement) -> network.Relay | None:
     is_root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
     if confinement.gang_folder:
         host, port = confinement.ingest_host, confinement.ingest_port
-        relay = network.start_relay(host, port, drop_rights=lambda: _become(confinement.uid))
+        paths = confinement.ingest_paths
+        relay = network.start_relay(host, port, paths=paths, drop_rights=lambda: _become(confinement.uid))
         network.join(confinement.gang_folder, is_root=is_root, map_ids=lambda: _map_ids(uid, gid))
         network.listen(relay, host, port)
         kernel.unshare(NAMESPACES)
