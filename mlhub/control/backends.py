@@ -13,13 +13,16 @@ from django.core.exceptions import ImproperlyConfigured
 from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.backends.protocol import Backend
 from mlhub.control.enclosures import enclose
+from mlhub.runtime.sandbox.group_plans import planned_group
 from mlhub.tenants.models import Quota
 
 
 def _local() -> Backend:
     cluster = read_cluster(settings.CLUSTER_FILE)
     enclosed = partial(enclose, is_network_open=settings.POD_NETWORK == "host")
-    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclosed)
+    return LocalBackend(
+        settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclosed, plan_group=planned_group
+    )
 
 
 def _kubernetes() -> Backend:
