@@ -44,7 +44,11 @@ def test_a_killed_process_around_a_pod_costs_an_attempt_and_training_resumes_fro
     platform = training.platform
     attempt = training.job()["current_attempt"]
     folders = platform.home / "checkpoints" / training.id
-    wait(lambda: any(folders.glob(f"attempt-{attempt['number']:04d}-*/manifest.json")), seconds=180, message=platform.logs())
+    wait(
+        lambda: any(folders.glob(f"attempt-{attempt['number']:04d}-*/manifest.json")),
+        seconds=180,
+        message=platform.logs(),
+    )
     around = holder(training)
     pids = {"holder": around, "relay": min(children(around)), "shim": _parent(around)}
     os.kill(pids[victim], signal.SIGKILL)
