@@ -16,6 +16,7 @@ from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.protocol import Backend
 from mlhub.control.enclosures import enclose
+from mlhub.runtime.sandbox.group_plans import planned_group
 from mlhub.tenants.models import Quota
 
 
@@ -24,7 +25,14 @@ def _local() -> Backend:
     cluster = _local_cluster(driver)
     gpus = LocalGpus(settings.MLHUB_HOME, driver, cluster.gpus) if driver is not None and cluster.gpus else None
     enclosed = partial(enclose, is_network_open=settings.POD_NETWORK == "host")
-    return LocalBackend(settings.MLHUB_HOME, cluster, lifeline=settings.LIFELINE, enclose=enclosed, gpus=gpus)
+    return LocalBackend(
+        settings.MLHUB_HOME,
+        cluster,
+        lifeline=settings.LIFELINE,
+        enclose=enclosed,
+        gpus=gpus,
+        plan_group=planned_group,
+    )
 
 
 def _local_cluster(driver: GpuDriver | None) -> LocalCluster:

@@ -52,15 +52,17 @@ def enclose(
     return command, variables
 
 
-def _only_way_out(spec: LaunchSpec) -> tuple[str, int] | None:
-    """Host and port of the ingest API; None where pods need more of the network than that."""
+def _only_way_out(spec: LaunchSpec) -> pods.Ingest | None:
+    """The ingest API of the pod's own attempt; None where pods need more of the network than that."""
     api = urlparse(spec.api_url)
     sources = (urlparse(item.uri) for item in spec.inputs)
     if any(s.scheme != "file" and s.netloc != api.netloc for s in sources):
         return None
     if api.hostname is None or ":" in api.hostname:  # an IPv6 address: relays listen on IPv4
         return None
-    return api.hostname, api.port or (443 if api.scheme == "https" else 80)
+    if api.scheme == "https":  # only the web server can read what is asked for
+        return pods.Ingest(api.hostname, api.port or 443, "")
+    return pods.Ingest(api.hostname, api.port or 80, f"{api.path}/api/v1/ingest/attempts/{spec.attempt_id}/")
 
 
 def _local(uri: str) -> Path | None:

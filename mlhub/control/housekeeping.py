@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from uuid import UUID
 
 import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.isolation import FaultIsolation
 from mlhub.core.installation import is_restored_lately
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import DeletedJob, Job
 from mlhub.jobs.states import ENDED
 from mlhub.jobs.tasks import checkpoints_kept_for
 from mlhub.tenants.models import Project
@@ -39,31 +41,39 @@ class Housekeeping:
         self.last_at = now
         if is_restored_lately(now):
             return 0  # a volume may contain checkpoints of jobs that are newer than the restored database
-        kept_for = checkpoints_kept_for()
-        if kept_for is None:
-            return 0
-        before = now - kept_for
-        ended = Job.objects.filter(finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
+        over, kept_for = _over(now), checkpoints_kept_for() or timedelta()
         n_asked = 0
-        for project in Project.objects.filter(id__in=ended.values("project")).select_related("organisation"):
-            ask = partial(_sweep, backend, project, before, kept_for)
+        for project in Project.objects.filter(id__in=over).select_related("organisation"):
+            ask = partial(_sweep, backend, project, over[project.id], kept_for)
             n_asked += isolation.attempt(ask, kind=ItemKind.PROJECT, name=str(project.id), default=False)
         return n_asked
 
 
-def _sweep(backend: Backend, project: Project, before: datetime, kept_for: timedelta) -> bool:
-    """Returns whether the backend could be asked. before: the checkpoints of jobs that ended earlier may go.
+def _over(now: datetime) -> dict[UUID, list[str]]:
+    """By project, the jobs whose checkpoints may go: deleted ones, and those that ended longer ago than is kept.
 
     Jobs are named that are known to be over: what the database does not know, or shows as alive, is not touched.
     """
-    over = Job.objects.filter(project=project, state__in=ENDED, finished_at__lt=before)
-    over = over.filter(finished_at__gt=before - LOOKS_BACK)
+    kept_for = checkpoints_kept_for()
+    deleted = DeletedJob.objects.filter(deleted_at__gt=now - (kept_for or timedelta()) - LOOKS_BACK)
+    found = list(deleted.order_by("id").values_list("project_id", "id"))
+    if kept_for is not None:
+        before = now - kept_for
+        ended = Job.objects.filter(state__in=ENDED, finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
+        found += ended.order_by("id").values_list("project_id", "id")
+    over: dict[UUID, list[str]] = {}
+    for project_id, job_id in found:
+        over.setdefault(project_id, []).append(str(job_id))
+    return over
+
+
+def _sweep(backend: Backend, project: Project, ended: Sequence[str], kept_for: timedelta) -> bool:
+    """Returns whether the backend could be asked."""
     labels = {
         "organisation": project.organisation.name,
         "project": project.name,
         "project_id": str(project.id),
     }
-    ended = [str(job_id) for job_id in over.values_list("id", flat=True)]
     try:
         backend.sweep_checkpoints(labels, ended=ended, older_than_s=kept_for.total_seconds())
     except BackendUnavailableError as error:

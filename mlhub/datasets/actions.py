@@ -97,7 +97,7 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
             raise ConflictError(
                 f"{n} {'job uses' if n == 1 else 'jobs use'} {dataset.name}.",
                 code="in_use",
-                remedy="A dataset stays as long as jobs that were trained on it are kept.",
+                remedy="Delete those jobs first; jobs that run are cancelled before.",
                 n_jobs=n,
             ) from error
         _record("dataset.deleted", dataset, actor, name=dataset.name)

@@ -22,7 +22,7 @@ from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
-from mlhub.jobs.submission_limits import check_storage_left, check_waiting_jobs
+from mlhub.jobs.submission_limits import check_resumption, check_storage_left, check_waiting_jobs
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
@@ -133,7 +133,10 @@ def pause_job(job: Job, *, actor: User) -> Job:
 
 
 def resume_job(job: Job, *, actor: User) -> Job:
-    """Back to the queue; it goes on from its last checkpoint."""
+    """Back to the queue, under the limits of a submission; it goes on from its last checkpoint.
+
+    Raises what submit_job raises of limits that were reached while it was paused, and ConflictError, NotAllowedError.
+    """
     return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED,), actor=actor)
 
 
@@ -185,7 +188,11 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
     organisation = job.project.organisation
     require_role(actor, organisation, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
-        found = Job.objects.select_for_update(of=("self",)).select_related("project__organisation").get(pk=job.pk)
+        found = (
+            Job.objects.select_for_update(of=("self",))
+            .select_related("project__organisation", "created_by")
+            .get(pk=job.pk)
+        )
         is_repeated = found.intent == intent and (found.state not in ENDED or intent is Intent.CANCEL)
         if found.state in ENDED and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL):
             raise ConflictError(
@@ -204,6 +211,8 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
         if intent is Intent.CANCEL:
             work_queue.withdraw([found.pk])  # a dry run without use would cost the organisation a turn
         if not is_repeated:
+            if intent is Intent.RUN:
+                check_resumption(found, actor=actor)
             Job.objects.filter(pk=job.pk).update(intent=intent)
             _record(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor)
         if found.state in at_once_in:

@@ -198,11 +198,13 @@ class _ReportedFailure:
 
 def _most_specific(attempt: Attempt, cause: Cause, message: str) -> _ReportedFailure:
     """Returns what a pod reported itself rather than its exit status, unless it only noticed that another had gone."""
-    found = _ReportedFailure(cause, message)
-    reported = attempt.cause
-    if reported and (cause in _VAGUE or cause == reported):
-        found = _ReportedFailure(Cause(reported), attempt.message or message)
-    return found
+    if not attempt.cause:
+        return _ReportedFailure(cause, message)
+    reported = Cause(attempt.cause)
+    is_consequence = cause is not Cause.UNKNOWN and reported.precedence > cause.precedence
+    if reported is cause or (cause in _VAGUE and not is_consequence):
+        return _ReportedFailure(reported, attempt.message or message)
+    return _ReportedFailure(cause, message)
 
 
 def _close(attempt: Attempt, *, outcome: str, now: datetime, cause: Cause | None = None, message: str = "") -> Job:

@@ -243,6 +243,14 @@ class Submission(models.Model):
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="idempotency_key_per_user")]
 
 
+class DeletedJob(models.Model):
+    """A job that a person deleted: tells its checkpoints from those of jobs that a restored database does not know."""
+
+    id = models.UUIDField(primary_key=True)  # the job's
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    deleted_at = models.DateTimeField(auto_now_add=True)
+
+
 class RemovedPart(models.Model):
     """What retention removed of a job. before: all of that kind that ended, or happened, before this time."""
 

@@ -11,8 +11,11 @@ from mlhub.tenants.roles import Role
 USUAL_CEILING = 50
 
 
-def check_priority(project: Project, priority: int, *, actor: User) -> None:
-    """Raises InvalidInputError for a priority above the member's ceiling, which names whose ceiling it is."""
+def check_priority(project: Project, priority: int, *, actor: User, is_resumed: bool = False) -> None:
+    """Raises InvalidInputError for a priority above the member's ceiling, which names whose ceiling it is.
+
+    is_resumed: the job has the priority already; it was paused, and the ceiling or the person's role changed meanwhile.
+    """
     role = role_of(actor, project.organisation)
     if role is not None and role.covers(Role.ADMIN):
         return
@@ -21,7 +24,8 @@ def check_priority(project: Project, priority: int, *, actor: User) -> None:
         raise InvalidInputError(
             f"The priority {priority} is above {ceiling}, the highest that members of {owner} may give.",
             field="priority",
-            remedy=f"Give at most {ceiling}, or ask an admin of {project.organisation.name} to submit the job.",
+            remedy=f"{'Clone the job with' if is_resumed else 'Give'} at most {ceiling}, or ask an admin of "
+            f"{project.organisation.name} to {'resume' if is_resumed else 'submit'} the job.",
             limit=ceiling,
         )
 

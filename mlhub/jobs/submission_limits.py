@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that depend on what there is already: waiting jobs of a user and an organisation, and room for the result."""
+"""Limits that depend on what there is already: waiting jobs of a user and an organisation, and room for the result.
+
+They hold for each way into the queue: submitting, cloning, resuming.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,36 @@ from django.conf import settings
 
 from mlhub.core.errors import QuotaExceededError
 from mlhub.core.locks import lock_until_commit
+from mlhub.jobs.admission import check_room
 from mlhub.jobs.models import Job
+from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import Intent
 from mlhub.storage import actions as storage
 from mlhub.tenants.models import Organisation, User
 
 
-def check_waiting_jobs(organisation: Organisation, user: User) -> None:
+def check_resumption(job: Job, *, actor: User) -> None:
+    """What a submission is checked for, of a paused job; called in the transaction that lets it wait again.
+
+    Raises InvalidInputError for a priority above the actor's ceiling, and QuotaExceededError.
+    """
+    organisation = job.project.organisation
+    check_priority(job.project, job.priority, actor=actor, is_resumed=True)
+    check_storage_left(organisation)
+    check_room(organisation, job.min_workers)
+    check_waiting_jobs(organisation, job.created_by, is_actor=job.created_by_id == actor.id)
+
+
+def check_waiting_jobs(organisation: Organisation, user: User, *, is_actor: bool = True) -> None:
     """Called in the transaction that makes the job: submissions of one organisation are counted one after the other.
 
-    Raises QuotaExceededError.
+    user: whose job it is; is_actor: that person asks. Raises QuotaExceededError.
     """
     lock_until_commit(f"waiting-jobs:{organisation.pk}")
     waiting = Job.objects.queued().filter(project__organisation=organisation, intent=Intent.RUN)
     of_organisation, of_user = settings.MAX_WAITING_JOBS_PER_ORGANISATION, settings.MAX_WAITING_JOBS_PER_USER
-    _require(waiting.filter(created_by=user).count(), of_user, whose="You have", limit="max_waiting_jobs_per_user")
+    whose = "You have" if is_actor else f"{user.username} has"
+    _require(waiting.filter(created_by=user).count(), of_user, whose=whose, limit="max_waiting_jobs_per_user")
     _require(
         waiting.count(), of_organisation, whose=f"{organisation.name} has", limit="max_waiting_jobs_per_organisation"
     )
@@ -31,10 +49,14 @@ def check_storage_left(organisation: Organisation) -> None:
     """Nothing that a job makes could be stored once the quota is used up. Raises QuotaExceededError."""
     left = storage.bytes_left(organisation)
     if left is not None and left <= 0:
+        used = storage.used_bytes(organisation)
         raise QuotaExceededError(
-            f"The storage quota of {organisation.name} is used up: the job's result could not be stored.",
-            remedy="Delete datasets or models that are no longer needed, or ask an administrator for a larger quota.",
+            f"{organisation.name} may store {used + left:,} bytes and uses {used:,}, so the job's result has no room.",
+            remedy="Delete datasets or models that are no longer needed, or ask a platform administrator for a larger "
+            "quota.",
             limit="max_storage_bytes",
+            limit_bytes=used + left,
+            used_bytes=used,
         )
 
 
@@ -42,7 +64,8 @@ def _require(n: int, most: int, *, whose: str, limit: str) -> None:
     if n >= most:
         raise QuotaExceededError(
             f"{whose} {n:,} jobs waiting, and {most:,} may wait.",
-            remedy="Wait until some have started, or cancel or pause some.",
+            remedy=f"Wait until some have started, cancel or pause some, or ask a platform administrator to raise "
+            f"MLHUB_{limit.upper()}.",
             limit=limit,
             waiting_jobs=n,
             max_waiting_jobs=most,

@@ -18,7 +18,7 @@ from django.utils import timezone
 from mlhub.core.locks import work_lock
 from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
-from mlhub.jobs.models import Job, Preflight, Validation
+from mlhub.jobs.models import DeletedJob, Job, Preflight, Validation
 from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED
 from mlhub.storage import work_queue
@@ -67,21 +67,23 @@ def sweep_not_handed_off() -> int:
 
 @shared_task
 def collect_checkpoints() -> int:
-    """Removes the checkpoints of jobs that ended long ago, as the settings have it; returns how many folders.
+    """Removes the checkpoints of deleted jobs, and of jobs that ended long ago, as the settings have it; returns how
+    many folders.
 
     Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
     work.
     """
     kept_for = checkpoints_kept_for()
-    if kept_for is None:
-        return 0
-    before = timezone.now() - kept_for
     folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
-    ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=before)
-    removable = [folders[str(job_id)] for job_id in ended.values_list("id", flat=True)]
+    deleted = DeletedJob.objects.filter(pk__in=folders)
+    over = set(deleted.values_list("id", flat=True))
+    if kept_for is not None:
+        ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=timezone.now() - kept_for)
+        over |= set(ended.values_list("id", flat=True))
+    removable = [folders[str(job_id)] for job_id in over]
     for folder in removable:
         shutil.rmtree(folder, ignore_errors=True)
-    n_unknown = len(folders) - Job.objects.filter(pk__in=folders).count()
+    n_unknown = len(folders) - Job.objects.filter(pk__in=folders).count() - deleted.count()
     if n_unknown:
         logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
     return len(removable)

@@ -96,7 +96,7 @@ def delete_model(model: Model, *, actor: User) -> None:
             raise ConflictError(
                 f"{n} {'job or trained model uses' if n == 1 else 'jobs or trained models use'} {model.name}.",
                 code="in_use",
-                remedy="A model stays as long as what was trained with it is kept.",
+                remedy="Delete those jobs and trained models first; jobs that run are cancelled before.",
                 n_users=n,
             ) from error
         _record("model.deleted", model, actor, name=model.name)

@@ -128,7 +128,7 @@ def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256
             f"{organisation.name} may store {quota.max_storage_bytes:,} bytes and uses {used:,}; "
             f"this needs {size_bytes:,} more.",
             field="file",
-            remedy="Delete data sets or models that are no longer needed, or ask an administrator for a larger quota.",
+            remedy="Delete datasets or models that are no longer needed, or ask an administrator for a larger quota.",
             limit="max_storage_bytes",
             limit_bytes=quota.max_storage_bytes,
             used_bytes=used,

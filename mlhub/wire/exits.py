@@ -29,6 +29,7 @@ class ExitCode(IntEnum):
     REPORT_REFUSED = 70  # the platform no longer accepts this attempt (fenced)
     IO_ERROR = 71  # a file of the platform could not be read or written
     STORAGE_QUOTA = 72  # the storage quota has no room for the result
+    SANDBOX_FAILED = 73  # a process of the sandbox ended, or the sandbox could not be set up
     PREEMPTED = 75  # asked to stop, saved a checkpoint, left
     TIMEOUT = 76  # the gang did not assemble in time
 
@@ -97,6 +98,7 @@ class Cause(StrEnum):
     BAD_SPEC = "bad_spec", _P, "A pod could not read its specification.", _AGAIN
     INPUT_UNAVAILABLE = "input_unavailable", _P, "A dataset or package could not be brought to a pod.", _AGAIN
     REPORT_REFUSED = "report_refused", _P, "The platform did not accept the pod's reports.", _AGAIN
+    SANDBOX_FAILED = "sandbox_failed", _P, "The sandbox that a pod ran in failed.", _AGAIN
     IO_ERROR = (
         "io_error", _P, "A pod could not read or write a file of the platform.",
         "Ask an administrator to check the storage of checkpoints and the nodes' disks.",

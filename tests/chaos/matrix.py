@@ -61,6 +61,7 @@ def _cases(*rows: tuple[str, ...]) -> tuple[Case, ...]:
 _COMMITS, _PODS, _JOBS = "tests/chaos/test_commits.py", "tests/chaos/test_pods.py", "tests/chaos/test_jobs.py"
 _STORES, _CHECKPOINTS = "tests/chaos/test_stores.py", "tests/chaos/test_checkpoints.py"
 _PLATFORM, _GOES_ON = "tests/chaos/test_platform.py", "test_training_goes_on_with_every_point_and_the_same_pods_after"
+_SANDBOX, _AROUND = "tests/chaos/test_sandbox_processes.py", "tests/backends/test_sandbox_processes.py"
 _BACKUPS, _BACKUP_KILLS = "tests/recovery/test_backups.py", "tests/recovery/test_kills.py"
 _LOOP, _INGEST, _LAUNCHER = (
     "tests/control/test_loop.py",
@@ -136,6 +137,10 @@ WITH_PROCESSES = _cases(
     ("G3", "launcher of pods", "SIGKILL", "training", "pods live on", f"{_LOCAL}::test_pods_outlive_a_launcher_that_is_killed"),
     ("G4", "launcher of pods", "interrupted", "launching", "no half gang", f"{_LOCAL}::test_a_launch_that_was_interrupted_half_way_leaves_no_half_gang"),
     ("G9", "trainer", "preempted", "training", "resumes as if nothing had happened", "tests/runtime/strategies/test_equivalence.py::test_a_preempted_training_resumes_in_another_shape_as_if_nothing_had_happened"),
+    ("G7", "relay, holder, first process or shim of a pod", "SIGKILL", "training", "the attempt fails at once by the platform's fault", f"{_AROUND}::test_a_killed_process_around_a_pod_ends_the_attempt_by_the_platform_s_fault"),
+    ("G7", "relay", "SIGKILL", "training of several pods", "named as the cause", f"{_AROUND}::test_a_gang_that_lost_the_relay_of_one_pod_names_the_relay_and_not_what_followed"),
+    ("G9", "relay", "SIGKILL", "preemption", "does not pass for a saved checkpoint", f"{_AROUND}::test_a_relay_that_is_killed_while_its_pod_is_asked_to_leave_does_not_pass_for_a_saved_checkpoint"),
+    ("G7", "sandbox", "cannot be set up", "starting", "the reason is reported", f"{_AROUND}::test_a_sandbox_that_cannot_be_set_up_is_reported_with_its_reason"),
     ("G7", "parameter server", "SIGKILL", "training", "comes back, nothing twice", "tests/runtime/ps/test_server_restart_in_a_gang.py::test_training_goes_on_when_a_server_is_killed"),
     ("G3", "Kubernetes API", "restarted", "training", "goes on", f"{_KUBERNETES}::test_the_server_may_be_restarted_in_mid_training"),
 )  # fmt: skip
@@ -153,6 +158,8 @@ ON_A_PLATFORM = _cases(
     ("G16", "Valkey", "SIGSTOP", "training", "no point lost, same pods", f"{_PLATFORM}::{_GOES_ON}", "valkey stopped"),
     ("G1", "broker", "emptied", "submitting", "the job runs", f"{_PLATFORM}::test_a_job_that_is_submitted_right_after_the_broker_lost_everything_runs_all_the_same"),
     ("G7", "pod", "SIGKILL", "training", "another attempt resumes", f"{_PLATFORM}::test_a_killed_pod_costs_an_attempt_and_training_resumes_from_its_checkpoint"),
+    ("G7", "relay, shim or holder of a pod", "SIGKILL", "training", "another attempt resumes", f"{_SANDBOX}::test_a_killed_process_around_a_pod_costs_an_attempt_and_training_resumes_from_its_checkpoint"),
+    ("G1", "worker, holder of a sandbox", "SIGKILL", "dry run", "made again", f"{_SANDBOX}::test_a_dry_run_whose_supervisor_is_killed_is_made_again"),
     ("G8", "checkpoint", "a byte changed on disk", "resuming", "the one before is resumed", f"{_PLATFORM}::test_a_node_s_checkpoints_damaged_on_disk_cost_the_steps_since_the_one_before"),
     ("G3", "web, worker, control", "SIGKILL", "training", "no point, no pod lost", "tests/chaos/test_kills.py::test_killing_web_worker_and_control_loses_no_job_no_point_and_no_pod"),
     ("G3", "supervisor", "SIGKILL", "training", "taken over with its pods", "tests/chaos/test_kills.py::test_a_killed_supervisor_s_platform_is_taken_over_with_its_pods_and_a_stop_leaves_nothing"),

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mlhub.control.reconcile import ask_to_stop
 from mlhub.jobs.actions import cancel_job
-from mlhub.jobs.models import Allocation, Job
+from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.wire.exits import Cause
 from tests.cast import make_cast
 from tests.chaos.invariants import check_everything
@@ -101,3 +101,26 @@ def test_a_control_loop_that_was_down_for_any_time_takes_over_running_gangs_with
     assert (state(job), live_attempt(job)) == ("running", gang)
     assert len(world.backend.launches) == n_launches
     check_everything()
+
+
+@pytest.mark.parametrize(
+    ("of_the_gang", "reported", "shown"),
+    [
+        (Cause.KILLED, "peer_lost", Cause.KILLED),  # its neighbours noticed no more than that it had gone
+        (Cause.UNKNOWN, "peer_lost", Cause.PEER_LOST),
+        (Cause.KILLED, "user_code", Cause.USER_CODE),
+        (Cause.SANDBOX_FAILED, "peer_lost", Cause.SANDBOX_FAILED),
+        (Cause.PEER_LOST, "not_a_number", Cause.NOT_A_NUMBER),
+    ],
+)
+def test_what_a_pod_reported_explains_the_end_unless_it_is_a_mere_consequence(
+    of_the_gang: Cause, reported: str, shown: Cause, world: World
+) -> None:
+    job = world.job()
+    world.rounds(2)
+    attempt = live_attempt(job)
+    Attempt.objects.filter(pk=attempt.pk).update(cause=reported, message=reported)
+    world.backend.fail(str(attempt.pk), of_the_gang)
+    world.round()
+    attempt.refresh_from_db()
+    assert (attempt.outcome, attempt.cause) == ("failed", shown)

@@ -42,6 +42,17 @@ def test_a_clone_is_no_way_round_the_ceiling(cast: Cast) -> None:
     assert cast.client(cast.bob).post(f"/api/v1/jobs/{high}/clone", {"priority": 10}).status_code == 201
 
 
+def test_a_pause_is_no_way_round_a_ceiling_that_was_lowered(cast: Cast) -> None:
+    found = submit(cast, priority=40).json()["id"]
+    assert cast.client(cast.bob).post(f"/api/v1/jobs/{found}/pause").json()["state"] == "paused"
+    assert allow(cast, "projects", cast.project_a, 30).status_code == 200
+    refused = cast.client(cast.bob).post(f"/api/v1/jobs/{found}/resume")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "priority")
+    assert f"above 30, the highest that members of {cast.project_a.name} may give" in refused.json()["detail"]
+    assert refused.json()["remedy"] == "Clone the job with at most 30, or ask an admin of A to resume the job."
+    assert cast.client(cast.alice).post(f"/api/v1/jobs/{found}/resume").json()["state"] == "queued"
+
+
 def test_the_lowest_ceiling_on_the_way_up_counts(cast: Cast) -> None:
     cast.project_a.team = Team.objects.create(organisation=cast.a, name="core")
     cast.project_a.save()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a submission may meet: too many jobs that wait, and a storage quota without room for the result."""
+"""What a submission, a clone and a resumption may meet: too many jobs that wait, and quotas that are used up."""
 
 from __future__ import annotations
 
@@ -50,6 +50,54 @@ def test_jobs_that_run_or_were_cancelled_do_not_count(cast, settings):
     waiting = submit(cast, cast.bob).json()
     cast.client(cast.bob).post(f"/api/v1/jobs/{waiting['id']}/cancel")
     assert [submit(cast, cast.bob).status_code for _ in range(2)] == [201, 422]
+
+
+def paused(cast, user, **fields):
+    return job(cast.project_a, user, state="paused", intent="pause", **fields)
+
+
+def resume(cast, user, found):
+    return cast.client(user).post(f"/api/v1/jobs/{found.id}/resume")
+
+
+def test_a_paused_job_is_resumed_only_within_the_limits_of_waiting_jobs(cast, settings):
+    settings.MAX_WAITING_JOBS_PER_USER = 2
+    mine, waiting = paused(cast, cast.bob), [job(cast.project_a, cast.bob) for _ in range(2)]
+    refused = resume(cast, cast.bob, mine)
+    assert (refused.status_code, refused.json()["limit"]) == (422, "max_waiting_jobs_per_user")
+    assert refused.json()["detail"] == "You have 2 jobs waiting, and 2 may wait."
+    assert refused.json()["remedy"].endswith("ask a platform administrator to raise MLHUB_MAX_WAITING_JOBS_PER_USER.")
+    assert resume(cast, cast.alice, mine).json()["detail"] == "bob has 2 jobs waiting, and 2 may wait."
+    mine.refresh_from_db()
+    assert (mine.state, mine.intent) == ("paused", "pause")
+    cast.client(cast.bob).post(f"/api/v1/jobs/{waiting[0].id}/cancel")
+    assert resume(cast, cast.bob, mine).json()["state"] == "queued"
+
+
+def test_a_job_that_waits_already_may_be_resumed_again_at_the_limit(cast, settings):
+    settings.MAX_WAITING_JOBS_PER_USER = settings.MAX_WAITING_JOBS_PER_ORGANISATION = 1
+    assert resume(cast, cast.bob, job(cast.project_a, cast.bob)).status_code == 200
+    refused = resume(cast, cast.alice, paused(cast, cast.alice))
+    assert (refused.status_code, refused.json()["limit"]) == (422, "max_waiting_jobs_per_organisation")
+
+
+def test_a_paused_job_is_not_resumed_once_the_storage_quota_is_used_up(cast):
+    found = paused(cast, cast.bob)
+    Quota.objects.filter(organisation=cast.a).update(max_storage_bytes=0)
+    refused = resume(cast, cast.bob, found)
+    assert (refused.status_code, refused.json()["limit"]) == (422, "max_storage_bytes")
+    assert refused.json()["detail"].startswith("A may store 0 bytes and uses 0,")
+    assert "ask a platform administrator for a larger quota" in refused.json()["remedy"]
+    Quota.objects.filter(organisation=cast.a).update(max_storage_bytes=None)
+    assert resume(cast, cast.bob, found).status_code == 200
+
+
+def test_a_paused_job_is_not_resumed_with_more_workers_than_the_quota_now_gives(cast):
+    found = paused(cast, cast.bob, min_workers=3)
+    Quota.objects.filter(organisation=cast.a).update(max_gpus=2)
+    refused = resume(cast, cast.bob, found)
+    assert (refused.status_code, refused.json()["limit"]) == (422, "max_gpus")
+    assert "min_workers is 3, and A may use 2 GPUs" in refused.json()["detail"]
 
 
 def test_a_cancelled_job_leaves_the_queue_of_dry_runs(cast):

@@ -464,7 +464,8 @@ export interface paths {
         get: operations["jobs_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description With its curves, log, predictions and checkpoints; the model that it trained stays. 409 while it is live. */
+        delete: operations["jobs_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -498,6 +499,23 @@ export interface paths {
         put?: never;
         /** @description A new job with the same request, but for the fields in the body. */
         post: operations["jobs_clone_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What would go and what would stay if the job were deleted now, or why that is refused. */
+        get: operations["jobs_deletion_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1275,6 +1293,7 @@ export interface components {
              *     * `bad_spec` - A pod could not read its specification.
              *     * `input_unavailable` - A dataset or package could not be brought to a pod.
              *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `sandbox_failed` - The sandbox that a pod ran in failed.
              *     * `io_error` - A pod could not read or write a file of the platform.
              *     * `image` - The container image could not be started.
              *     * `volume` - A volume could not be mounted into a pod.
@@ -1716,6 +1735,23 @@ export interface components {
          * @enum {string}
          */
         DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
+        /** @description What deleting a job means. */
+        Deletion: {
+            /** @description Why the job cannot be deleted now; empty when it can. */
+            readonly refusal: string;
+            /** @description What to do about the refusal; empty without one. */
+            readonly remedy: string;
+            /** @description Attempts that go, with their curves and logs. */
+            readonly n_attempts: number;
+            /** @description Bytes of its checkpoints; null where only pods reach them. */
+            readonly checkpoint_bytes: number | null;
+            /** @description Bytes of its files of predictions. */
+            readonly result_bytes: number;
+            /** @description Name and version of the model that it trained, which stays; empty without one. */
+            readonly trained_model: string;
+            /** @description Jobs that were cloned from it, which stay. */
+            readonly n_clones: number;
+        };
         Difference: {
             /**
              * Format: uuid
@@ -1914,6 +1950,7 @@ export interface components {
              *     * `bad_spec` - A pod could not read its specification.
              *     * `input_unavailable` - A dataset or package could not be brought to a pod.
              *     * `report_refused` - The platform did not accept the pod's reports.
+             *     * `sandbox_failed` - The sandbox that a pod ran in failed.
              *     * `io_error` - A pod could not read or write a file of the platform.
              *     * `image` - The container image could not be started.
              *     * `volume` - A volume could not be mounted into a pod.
@@ -1955,6 +1992,7 @@ export interface components {
          *     * `bad_spec` - A pod could not read its specification.
          *     * `input_unavailable` - A dataset or package could not be brought to a pod.
          *     * `report_refused` - The platform did not accept the pod's reports.
+         *     * `sandbox_failed` - The sandbox that a pod ran in failed.
          *     * `io_error` - A pod could not read or write a file of the platform.
          *     * `image` - The container image could not be started.
          *     * `volume` - A volume could not be mounted into a pod.
@@ -1966,7 +2004,7 @@ export interface components {
          *     * `unknown` - A pod ended for an unknown reason.
          * @enum {string}
          */
-        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
+        FailureCause: "user_code" | "not_a_number" | "out_of_memory" | "stalled" | "storage_quota" | "crashed" | "killed" | "peer_lost" | "timeout" | "preempted" | "bad_spec" | "input_unavailable" | "report_refused" | "sandbox_failed" | "io_error" | "image" | "volume" | "quota" | "taint" | "unschedulable" | "node_lost" | "launch_failed" | "unknown";
         /** @description job: the newest one of the family. */
         FamilyCosts: {
             /** @description From launch to the first step. */
@@ -6582,6 +6620,36 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_cancel_create: {
         parameters: {
             query?: never;
@@ -6646,6 +6714,37 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_deletion_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Deletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -11,6 +11,7 @@ export type DatasetDocuments = Schemas["DocumentsEnum"];
 export type DatasetFormat = Schemas["FormatEnum"];
 export type Decision = Schemas["Decision"];
 export type DecisionKind = Schemas["DecisionKind"];
+export type Deletion = Schemas["Deletion"];
 export type DatasetVersion = Schemas["DatasetVersion"];
 export type Effect = Schemas["Effect"];
 export type Event = Schemas["Event"];

@@ -14,6 +14,7 @@ export const FAILURE_CAUSES: Record<FailureCause, string> = {
   not_a_number: "Loss is not a number",
   report_refused: "Reports refused",
   preempted: "Preempted",
+  sandbox_failed: "Sandbox failed",
   timeout: "Timed out",
   stalled: "No progress",
   image: "Container image failed",

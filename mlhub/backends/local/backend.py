@@ -62,10 +62,17 @@ class Enclose(Protocol):
     ) -> tuple[list[str], dict[str, str]]: ...
 
 
+class PlanGroup(Protocol):
+    """Describes the control group of a pod for its shim; None where none can be had."""
+
+    def __call__(self, name: str, *, memory_bytes: int, n_cpus: float) -> dict[str, Any] | None: ...
+
+
 class LocalBackend:
     """home: where gangs' folders lie. argv: what a pod runs. lifeline: see docs/decisions/lifeline.md; "" = none.
 
     enclose: None starts pods with all rights of this process. gpus: None = no node has any, and pods see none.
+    plan_group: None leaves their memory to the shim's watch.
     """
 
     def __init__(
@@ -78,6 +85,7 @@ class LocalBackend:
         lifeline_grace_s: float = LIFELINE_GRACE_S,
         enclose: Enclose | None = None,
         gpus: LocalGpus | None = None,
+        plan_group: PlanGroup | None = None,
     ) -> None:
         self.home = home
         self.cluster = cluster
@@ -86,6 +94,7 @@ class LocalBackend:
         self.lifeline_grace_s = lifeline_grace_s
         self.enclose = enclose
         self.gpus = gpus
+        self.plan_group = plan_group
         self._damaged = DamagedGangs()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
@@ -222,6 +231,7 @@ class LocalBackend:
     def _remove(self, gang: GangFolder) -> None:
         if gang.path.exists():
             _end_shims(gang)
+            _remove_groups(gang)
             shutil.rmtree(gang.path, ignore_errors=True)
         self._damaged.removed(gang)
 
@@ -256,6 +266,7 @@ class LocalBackend:
                 "lifeline": self.lifeline,
                 "lifeline_grace_s": self.lifeline_grace_s,
                 "node_down_file": str(self._down_file(pod.node)),
+                "control_group": self._planned_group(folder, pod),
             },
             mode=0o600,
         )
@@ -269,6 +280,13 @@ class LocalBackend:
                 start_new_session=True,
                 env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8"},
             )
+
+    def _planned_group(self, folder: PodFolder, pod: PodPlacement) -> dict[str, Any] | None:
+        memory_bytes = pod.resources.memory_bytes
+        if self.plan_group is None or not memory_bytes:
+            return None
+        name = f"mlhub-pod-{folder.path.parent.name}-{folder.path.name}"
+        return self.plan_group(name, memory_bytes=memory_bytes, n_cpus=pod.resources.cpus)
 
 
 def _environment(
@@ -327,6 +345,13 @@ def _end_shims(gang: GangFolder) -> None:
             _end_shim(read_json(path) or {})
         except DAMAGES:
             end_processes(path.parent)
+
+
+def _remove_groups(gang: GangFolder) -> None:
+    """Those of pods whose shim was killed; others are gone already."""
+    for path in gang.path.glob("*/pod.json"):
+        with contextlib.suppress(*DAMAGES):
+            shim_module.remove_group((read_json(path) or {}).get("control_group"))
 
 
 def _end_shim(shim: Mapping[str, Any]) -> None:

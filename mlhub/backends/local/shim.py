@@ -22,6 +22,8 @@ from typing import Any
 
 TICK_S = 0.2
 LIFELINE_EVERY_S = 2.0
+GROUP_GONE_WITHIN_S = 2.0
+CONSEQUENCES = (64, 68)  # of mlhub.wire.exits: an error of the code, or a lost peer, may follow from a killed process
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
@@ -29,6 +31,7 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 def main(folder: Path) -> None:
     pod = json.loads((folder / "pod.json").read_text())
     _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what the pod leaves behind comes to us
+    group = made_group(pod.get("control_group"))
     asked = [False]
     signal.signal(signal.SIGTERM, lambda *_: asked.__setitem__(0, True))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -41,13 +44,18 @@ def main(folder: Path) -> None:
             stdout=output,
             stderr=subprocess.STDOUT,
             process_group=0,
-            preexec_fn=lambda: _limit(pod),
+            preexec_fn=lambda: _limit(pod, group),
         )
     me, it = os.getpid(), child.pid
     write(folder / "shim.json", {"pid": me, "started": born(me), "child": it, "child_started": born(it)})
     cause, message = watch(folder, pod, child, asked)
     end_group(it)
     code = child.wait()
+    message = message or sandbox_problem(folder)
+    if not cause and (n_killed := oom_kills(group)) and (code < 0 or code > 128 or code in CONSEQUENCES):
+        limit = f"{pod['memory_bytes'] / 2**20:.0f} MiB"
+        cause, message = "out_of_memory", f"The kernel ended {n_killed} of the pod's processes at its limit of {limit}."
+    remove_group(group)
     write(folder / "exit.json", {"code": code, "cause": cause, "message": message, "at": time.time()})
 
 
@@ -115,8 +123,10 @@ class Lifeline:
             return True
 
 
-def _limit(pod: dict[str, Any]) -> None:
+def _limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:
     """In the child, before it becomes the pod."""
+    for folder in group["folders"] if group else ():
+        Path(folder["path"], "cgroup.procs").write_text(str(os.getpid()))
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -153,6 +163,54 @@ def memory_of(ancestor: int) -> int:
             fields = Path(f"/proc/{pid}/statm").read_text().split()
             total += (int(fields[1]) - int(fields[2])) * page
     return total
+
+
+def made_group(group: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Makes the control group that pod.json describes; None without one, or where it cannot be made any more."""
+    if group is None:
+        return None
+    try:
+        for folder in group["folders"]:
+            path = Path(folder["path"])
+            path.mkdir(exist_ok=True)
+            for name, value in folder["files"].items():
+                with contextlib.suppress(FileNotFoundError):  # swap is not always accounted for
+                    (path / name).write_text(value)
+    except OSError as error:
+        print(f"The pod has no control group: {error}", file=sys.stderr, flush=True)
+        remove_group(group)
+        return None
+    return group
+
+
+def remove_group(group: dict[str, Any] | None) -> None:
+    """Once no process is in it; one that is still leaving is waited for."""
+    until = time.monotonic() + GROUP_GONE_WITHIN_S
+    for folder in group["folders"] if group else ():
+        while os.path.exists(folder["path"]):
+            with contextlib.suppress(OSError):
+                os.rmdir(folder["path"])
+                break
+            if time.monotonic() > until:
+                break
+            time.sleep(0.01)
+
+
+def oom_kills(group: dict[str, Any] | None) -> int:
+    """Processes of the pod that the kernel ended for want of memory, as it counted them."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path(group["memory_events"]).read_text().splitlines() if group else ():
+            name, _, count = line.partition(" ")
+            if name == "oom_kill":
+                return int(count)
+    return 0
+
+
+def sandbox_problem(folder: Path) -> str:
+    """What the process around the pod wrote when the sandbox failed (mlhub/runtime/sandbox/init.py)."""
+    with contextlib.suppress(OSError):
+        return (folder / "sandbox_problem.txt").read_text(errors="replace")[:500]
+    return ""
 
 
 def end_group(group: int) -> None:

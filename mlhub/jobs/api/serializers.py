@@ -15,6 +15,7 @@ from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
+from mlhub.jobs.deletion import Deletion
 from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
 from mlhub.jobs.states import Intent, JobState
@@ -98,6 +99,22 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
     def get_placement(self, attempt: Attempt) -> list[dict[str, Any]]:
         held = sorted(attempt.allocations.all(), key=lambda a: a.node)
         return [{"node": a.node, "slots": a.slots, "n_servers": a.n_servers} for a in held]
+
+
+class DeletionSerializer(serializers.Serializer[Deletion]):
+    """What deleting a job means."""
+
+    refusal = serializers.CharField(read_only=True, help_text="Why the job cannot be deleted now; empty when it can.")
+    remedy = serializers.CharField(read_only=True, help_text="What to do about the refusal; empty without one.")
+    n_attempts = serializers.IntegerField(read_only=True, help_text="Attempts that go, with their curves and logs.")
+    checkpoint_bytes = serializers.IntegerField(
+        read_only=True, allow_null=True, help_text="Bytes of its checkpoints; null where only pods reach them."
+    )
+    result_bytes = serializers.IntegerField(read_only=True, help_text="Bytes of its files of predictions.")
+    trained_model = serializers.CharField(
+        read_only=True, help_text="Name and version of the model that it trained, which stays; empty without one."
+    )
+    n_clones = serializers.IntegerField(read_only=True, help_text="Jobs that were cloned from it, which stay.")
 
 
 class DatasetVersionBriefSerializer(serializers.ModelSerializer[DatasetVersion]):

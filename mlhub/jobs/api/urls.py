@@ -15,5 +15,6 @@ urlpatterns = [
     path("jobs/<uuid:id>/resume", views.ResumeView.as_view()),
     path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
     path("jobs/<uuid:id>/startup", StartupView.as_view()),
+    path("jobs/<uuid:id>/deletion", views.DeletionView.as_view()),
     path("jobs/<uuid:id>/result", views.ResultView.as_view()),
 ]

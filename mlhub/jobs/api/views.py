@@ -21,6 +21,7 @@ from mlhub.jobs import actions
 from mlhub.jobs.api import serializers as s
 from mlhub.jobs.api.requests import JobCloneSerializer, JobSubmitSerializer
 from mlhub.jobs.cursor import cursor_of
+from mlhub.jobs.deletion import delete_job, deletion_of
 from mlhub.jobs.models import Artifact, Job, JobKind
 from mlhub.jobs.predictions import model_version_of_job
 from mlhub.jobs.states import JobState
@@ -110,6 +111,12 @@ class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
             context["cursor"] = str(cursor_of(self.kwargs["id"]))
         return context
 
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """With its curves, log, predictions and checkpoints; the model that it trained stays. 409 while it is live."""
+        delete_job(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
 
 class JobActionView(generics.GenericAPIView[Job]):
     """One verb on one job."""
@@ -154,6 +161,14 @@ class CloneView(JobActionView):
         with submission_seat(caller(request)):
             job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
             return Response(_shown(job), status=status.HTTP_201_CREATED)
+
+
+class DeletionView(JobActionView):
+    serializer_class = s.DeletionSerializer
+
+    def get(self, request: Request, **_: Any) -> Response:
+        """What would go and what would stay if the job were deleted now, or why that is refused."""
+        return Response(s.DeletionSerializer(deletion_of(self.job(request), actor=caller(request))).data)
 
 
 class ResultView(VisibleMixin, generics.GenericAPIView[Job]):

@@ -44,7 +44,8 @@ class ControlGroup:
         for folder in set(self.folders.values()):
             (folder / "cgroup.procs").write_text(str(pid))
 
-    def limit(self, *, memory_bytes: int, n_processes: int, n_cpus: float) -> None:
+    def limits(self, *, memory_bytes: int, n_processes: int, n_cpus: float) -> dict[str, dict[str, str]]:
+        """What is written into which file, by controller."""
         quota_us = int(n_cpus * PERIOD_US)
         if self.is_version_2:
             wanted = {"memory": {"memory.max": f"{memory_bytes}", "memory.swap.max": "0"},
@@ -52,16 +53,23 @@ class ControlGroup:
         else:
             wanted = {"memory": {"memory.limit_in_bytes": f"{memory_bytes}"},
                       "cpu": {"cpu.cfs_period_us": f"{PERIOD_US}", "cpu.cfs_quota_us": f"{quota_us}"}}  # fmt: skip
-        wanted["pids"] = {"pids.max": f"{n_processes}"}
+        return wanted | {"pids": {"pids.max": f"{n_processes}"}}
+
+    def limit(self, *, memory_bytes: int, n_processes: int, n_cpus: float) -> None:
+        wanted = self.limits(memory_bytes=memory_bytes, n_processes=n_processes, n_cpus=n_cpus)
         for controller, folder in self.folders.items():
             for name, value in wanted[controller].items():
                 with contextlib.suppress(FileNotFoundError):  # swap is not always accounted for
                     (folder / name).write_text(value)
 
+    @property
+    def memory_events(self) -> str:
+        """The file that counts processes ended for want of memory, as "oom_kill"."""
+        return "memory.events" if self.is_version_2 else "memory.oom_control"
+
     def events(self) -> Events:
-        memory_file = "memory.events" if self.is_version_2 else "memory.oom_control"
         return Events(
-            n_killed_by_memory=_counter(self.folders.get("memory"), memory_file, "oom_kill"),
+            n_killed_by_memory=_counter(self.folders.get("memory"), self.memory_events, "oom_kill"),
             n_forks_refused=_counter(self.folders.get("pids"), "pids.events", "max"),
         )
 
@@ -116,6 +124,23 @@ def available_controllers() -> tuple[str, ...]:
     """Which of CONTROLLERS a run would be limited by on this machine."""
     with group(memory_bytes=2**30, n_processes=64, n_cpus=1.0) as made:
         return () if made is None else tuple(made.folders)
+
+
+def below_parents(name: str) -> ControlGroup | None:
+    """A group that another process may make under this name, and is not there yet; None where none can be had."""
+    found = _parents()
+    if found is None:
+        return None
+    return ControlGroup({c: folder.parent / name for c, folder in found.folders.items()}, found.is_version_2)
+
+
+@functools.cache
+def _parents() -> ControlGroup | None:
+    """A group as it could be had here, gone again."""
+    made = _make() if _works() else None
+    if made is not None:
+        made.remove()
+    return made
 
 
 def _make() -> ControlGroup | None:

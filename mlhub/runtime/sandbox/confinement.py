@@ -22,7 +22,8 @@ class Confinement:
     is_pod: it shares a network with its gang, stays in its process group, and only its rights are limited, not its
     time, memory and files: its backend watches those.
     gang_folder: where the pods of its gang, all on this machine, find each other's network namespace; "" = the network
-    of the host. ingest_host, ingest_port: the one address outside that such a pod reaches.
+    of the host. ingest_host, ingest_port: the one address outside that such a pod reaches, there only paths that begin
+    with ingest_paths, "" = all.
     filter_hex: a compiled seccomp program, "" = none. timeout_s: None = it may run for ever. memory_bytes: of all its
     processes, None = unlimited. scratch_bytes: without namespaces, None = unlimited.
     """
@@ -41,6 +42,7 @@ class Confinement:
     gang_folder: str = ""
     ingest_host: str = ""
     ingest_port: int = 0
+    ingest_paths: str = ""
     filter_hex: str = ""
     timeout_s: float | None = None
     memory_bytes: int | None = None

@@ -4,8 +4,9 @@
 Run as `python -I -S init.py REPORT_FD`, with a Confinement as JSON on standard input. It writes one JSON object to the
 report's file descriptor: {"outcome": ...} once nothing of the program is left, or {"error": ...} when the sandbox could
 not be set up. Run as `python -I -S init.py --pod FILE` it reads the Confinement there, passes signals on, and ends as
-the program ended. In order: namespaces, the root folder, a child that is the first of the PID namespace, its user id,
-its capabilities; then the program's own child, with limits, Landlock and the filter.
+the program ended, or with SANDBOX_FAILED when the sandbox could not be set up or the relay was lost. In order:
+namespaces, the root folder, a child that is the first of the PID namespace, its user id, its capabilities; then the
+program's own child, with limits, Landlock and the filter.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ if __name__ == "__main__":
 from mlhub.runtime.sandbox import filesystem, kernel, landlock, network
 from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
 from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
+from mlhub.wire.exits import ExitCode
 
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 MAX_FILE_BYTES = 10 * 2**30
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 OF_PROC = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/kernel", "/proc/sys/vm")
 CANNOT_EXECUTE = 127
+PROBLEM_FILE = "sandbox_problem.txt"  # next to a pod's confinement; its shim reads it
 
 
 def main() -> int:
@@ -45,6 +48,8 @@ def main() -> int:
     if is_pod:
         confinement = Confinement.from_json(Path(sys.argv[2]).read_text())
         report_from, report = os.pipe()
+        # opened now: later the root folder is the sandbox's, for this process too
+        problem = os.open(Path(sys.argv[2]).with_name(PROBLEM_FILE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     else:
         confinement, report = Confinement.from_json(sys.stdin.read()), int(sys.argv[1])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -53,21 +58,26 @@ def main() -> int:
     try:
         code = _in_namespaces(confinement, report) if confinement.has_namespaces else _in_place(confinement, report)
     except (OSError, ValueError, KeyError) as error:
-        _report(report, error=f"{type(error).__name__}: {error}")
+        _report_failed_setup(report, error)
         code = 1
     if is_pod:
         os.close(report)
-        return _end_like_the_program(report_from)
+        return _end_like_the_program(report_from, problem)
     return code
 
 
-def _end_like_the_program(report_from: int) -> int:
-    """The program's exit status; ends by the same signal as the program."""
+def _end_like_the_program(report_from: int, problem_file: int) -> int:
+    """The program's exit status; ends by the same signal as the program.
+
+    When the sandbox failed, its problem is written for the pod's shim, and the status is that of SANDBOX_FAILED.
+    """
     with os.fdopen(report_from) as file:
         reports = [json.loads(line) for line in file]
-    for each in reports:
-        if "error" in each:
-            print(f"The sandbox could not be set up: {each['error']}", file=sys.stderr, flush=True)
+    problem = reports[0].get("error") if reports else None  # one after the outcome came too late to matter
+    if problem is not None:
+        print(problem, file=sys.stderr, flush=True)
+        os.write(problem_file, problem.encode())
+        return ExitCode.SANDBOX_FAILED
     status = next((each["outcome"]["status"] for each in reports if "outcome" in each), None)
     code = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
     if code < 0:
@@ -79,7 +89,7 @@ def _end_like_the_program(report_from: int) -> int:
 
 
 def _in_namespaces(confinement: Confinement, report: int) -> int:
-    _enter_namespaces(confinement)
+    relay = _enter_namespaces(confinement)
     os.umask(0o022)
     root = filesystem.build(confinement)
     os.umask(0o077)
@@ -89,29 +99,46 @@ def _in_namespaces(confinement: Confinement, report: int) -> int:
         try:
             code = _as_first_process(confinement, root, report)
         except (OSError, ValueError) as error:
-            _report(report, error=f"{type(error).__name__}: {error}")
+            _report_failed_setup(report, error)
         finally:
             os._exit(code)
     _pass_signals_to(first)
-    return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+    return os.waitstatus_to_exitcode(_wait_for(first, relay, report))
 
 
-def _enter_namespaces(confinement: Confinement) -> None:
-    """A pod's network is its gang's, or the host's; any other program has one of its own, without a way out."""
+def _wait_for(first: int, relay: network.Relay | None, report: int) -> int:
+    """The status of the sandbox's first process, which is ended with the relay: without it the pod reports nothing."""
+    while True:
+        pid, status = os.wait()
+        if pid == first:
+            return status
+        if relay is not None and pid == relay.pid:
+            how = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"status {status >> 8}"
+            _report(report, error=f"The relay that connects the pod with the platform ended by {how}.")
+            os.kill(first, signal.SIGKILL)
+
+
+def _enter_namespaces(confinement: Confinement) -> network.Relay | None:
+    """A pod's network is its gang's, or the host's; any other program has one of its own, without a way out.
+
+    Returns the relay of a pod in its gang's network.
+    """
     is_root, uid, gid = os.geteuid() == 0, os.geteuid(), os.getegid()
     if confinement.gang_folder:
         host, port = confinement.ingest_host, confinement.ingest_port
-        relay = network.start_relay(host, port, drop_rights=lambda: _become(confinement.uid))
+        paths = confinement.ingest_paths
+        relay = network.start_relay(host, port, paths=paths, drop_rights=lambda: _become(confinement.uid))
         network.join(confinement.gang_folder, is_root=is_root, map_ids=lambda: _map_ids(uid, gid))
         network.listen(relay, host, port)
         kernel.unshare(NAMESPACES)
-        return
+        return relay
     flags = NAMESPACES | (0 if confinement.is_pod else kernel.CLONE_NEWNET)
     kernel.unshare(flags | (0 if is_root else kernel.CLONE_NEWUSER))
     if not is_root:
         _map_ids(uid, gid)
     if not confinement.is_pod:
         kernel.raise_loopback()
+    return None
 
 
 def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
@@ -139,7 +166,7 @@ def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: 
         try:
             _become_program(confinement, is_namespace=is_namespace)
         except OSError as error:
-            _report(report, error=f"{type(error).__name__}: {error}")
+            _report_failed_setup(report, error)
         finally:
             os._exit(CANNOT_EXECUTE)
     _pass_signals_to(program)
@@ -240,6 +267,10 @@ def _pass_signals_to(pid: int) -> None:
     for number in FORWARDED:
         signal.signal(number, send)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
+
+
+def _report_failed_setup(descriptor: int, error: Exception) -> None:
+    _report(descriptor, error=f"The sandbox could not be set up: {type(error).__name__}: {error}")
 
 
 def _report(descriptor: int, **content: object) -> None:

@@ -2,8 +2,9 @@
 """The network of a gang whose pods run on one machine: a namespace of its own, whose only way out is the ingest API.
 
 A gang's pods share the namespace: the first one makes it, the others join it. Each pod has a relay, a process that
-stays in the network of the host and passes connections on: a socket belongs to the network in which it was made, so the
-relay accepts on a socket that was made inside. Standard library only: used by init.py before the pod's program starts.
+stays in the network of the host and passes requests on (relay.py): a socket belongs to the network in which it was
+made, so the relay accepts on a socket that was made inside. Standard library only: used by init.py before the pod's
+program starts.
 """
 
 from __future__ import annotations
@@ -13,21 +14,13 @@ import fcntl
 import os
 import signal
 import socket
-import struct
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from mlhub.runtime.sandbox import kernel
+from mlhub.runtime.sandbox import kernel, relay
 
-Target = tuple[int, Any]  # an address family, and an address of it
 MEMBERS = "network.members"
-# Relays come from this address of the host's loopback. People and proxies of the machine come from 127.0.0.1, whose
-# X-Forwarded-For may be trusted and which is shown /metrics.
-SOURCE = "127.0.0.2"
-MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_S = 256, 2**16, 10.0
-RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: the peer is told at once that there is no connection
 
 
 def join(gang_folder: str, *, is_root: bool, map_ids: Callable[[], None]) -> None:
@@ -46,8 +39,16 @@ def join(gang_folder: str, *, is_root: bool, map_ids: Callable[[], None]) -> Non
         members.write(f"{os.getpid()} {_start_time(os.getpid())}\n")
 
 
-def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> socket.socket:
-    """Forks the relay to the ingest API; call it before join(). Returns where listen() sends the listening socket.
+@dataclass(frozen=True)
+class Relay:
+    """pid: a child of this process. channel: where listen() sends the listening socket."""
+
+    pid: int
+    channel: socket.socket
+
+
+def start_relay(host: str, port: int, *, paths: str, drop_rights: Callable[[], None]) -> Relay:
+    """Forks the relay to the ingest API; call it before join(). paths: as relay.serve() takes them.
 
     drop_rights: takes from the relay what it does not need. Raises OSError when the host has no address.
     """
@@ -55,29 +56,30 @@ def start_relay(host: str, port: int, *, drop_rights: Callable[[], None]) -> soc
     targets = [(family, address) for family, _, _, _, address in found]
     targets = [target for target in targets if target[1][0] != "::1"] or targets
     ours, its = socket.socketpair()
-    if os.fork() == 0:
+    pid = os.fork()
+    if pid == 0:
         with contextlib.suppress(BaseException):
             kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
             descriptor = os.dup2(its.fileno(), 3)
             os.closerange(4, 2**16)  # among them the report's: who reads it waits until all have closed it
             drop_rights()
-            _serve(socket.socket(fileno=descriptor), targets)
+            relay.serve(socket.socket(fileno=descriptor), targets, paths=paths)
         os._exit(1)
     its.close()
-    return ours
+    return Relay(pid, ours)
 
 
-def listen(relay: socket.socket, host: str, port: int) -> None:
+def listen(started: Relay, host: str, port: int) -> None:
     """Call it after join(): from now on a connection to this address reaches the relay. Raises OSError."""
     address = inside_address(host)
     if not address.startswith("127."):
         kernel.add_loopback_address(address)
-    with relay, socket.socket() as listening:
+    with started.channel, socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # every pod of the gang has a relay
         listening.bind((address, port))
         listening.listen(128)
-        socket.send_fds(relay, [b"."], [listening.fileno()])
+        socket.send_fds(started.channel, [b"."], [listening.fileno()])
 
 
 def inside_address(host: str) -> str:
@@ -110,51 +112,3 @@ def _start_time(pid: int) -> int | None:
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return None
-
-
-def _serve(channel: socket.socket, targets: Sequence[Target]) -> None:
-    _, descriptors, _, _ = socket.recv_fds(channel, 1, 1)
-    listening, room = socket.socket(fileno=descriptors[0]), threading.BoundedSemaphore(MAX_CONNECTIONS)
-    while True:
-        inside, _ = listening.accept()
-        room.acquire()
-        threading.Thread(target=_pass_on, args=(inside, targets, room), daemon=True).start()
-
-
-def _pass_on(inside: socket.socket, targets: Sequence[Target], room: threading.BoundedSemaphore) -> None:
-    with contextlib.ExitStack() as held:
-        held.callback(room.release)
-        held.enter_context(inside)
-        outside = _connect(targets)
-        if outside is None:
-            inside.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
-            return
-        with outside:
-            back = threading.Thread(target=_copy, args=(outside, inside), daemon=True)
-            back.start()
-            _copy(inside, outside)
-            back.join()
-
-
-def _connect(targets: Sequence[Target]) -> socket.socket | None:
-    for family, address in targets:
-        outside = socket.socket(family, socket.SOCK_STREAM)
-        outside.settimeout(CONNECT_S)
-        try:
-            if family == socket.AF_INET and address[0].startswith("127."):
-                outside.bind((SOURCE, 0))
-            outside.connect(address)
-        except OSError:
-            outside.close()
-            continue
-        outside.settimeout(None)
-        return outside
-    return None
-
-
-def _copy(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(BUFFER_BYTES):
-            sink.sendall(data)
-    with contextlib.suppress(OSError):
-        sink.shutdown(socket.SHUT_WR)

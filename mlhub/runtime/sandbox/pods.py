@@ -7,6 +7,7 @@ import glob
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlhub.runtime.sandbox import syscall_filter
@@ -22,6 +23,15 @@ N_PROCESSES, N_OPEN_FILES = 16_384, 4096
 SHARED_MEMORY_BYTES = 2**34
 
 
+@dataclass(frozen=True)
+class Ingest:
+    """All that a gang with a network of its own reaches outside. paths: how they begin; "" = all, of a TLS server."""
+
+    host: str
+    port: int
+    paths: str
+
+
 def enclose(
     argv: Sequence[str],
     environment: Mapping[str, str],
@@ -32,13 +42,14 @@ def enclose(
     writable: Sequence[Path],
     tenant: str,
     devices: Sequence[str] = (),
-    ingest: tuple[str, int] | None,
+    ingest: Ingest | None,
 ) -> list[str]:
     """The command that runs a pod's program in the sandbox; its confinement is written into `folder`.
 
     folder: the pod's own, which the pod does not see. work: where it starts, one of `writable`. tenant: its pods share
     a user id, when the platform is root; what is given to the pod is given to that user. devices: the files of the
-    NVIDIA GPUs that are the pod's; it can open those of no other. Raises OSError.
+    NVIDIA GPUs that are the pod's; it can open those of no other. ingest: None = the network of the host. Raises
+    OSError.
     """
     chosen = isolation()
     uid = uid_of(tenant) if chosen.has_own_user and chosen.has_namespaces else None
@@ -66,8 +77,9 @@ def enclose(
         has_landlock=chosen.has_landlock,
         is_pod=True,
         gang_folder=str(folder.parent) if has_gang_network else "",
-        ingest_host=ingest[0] if ingest else "",
-        ingest_port=ingest[1] if ingest else 0,
+        ingest_host=ingest.host if ingest else "",
+        ingest_port=ingest.port if ingest else 0,
+        ingest_paths=ingest.paths if ingest else "",
         filter_hex=syscall_filter.compiled(has_namespaces=True, is_pod=True).hex() if chosen.has_filter else "",
         scratch_bytes=None,
         shared_memory_bytes=SHARED_MEMORY_BYTES,

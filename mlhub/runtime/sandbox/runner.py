@@ -181,7 +181,7 @@ def _outcome(report: bytes, errors: str) -> SupervisedOutcome:
     reports = [json.loads(line) for line in report.splitlines()]
     problem = next((r["error"] for r in reports if "error" in r), None)
     if problem is not None:
-        raise OSError(f"The sandbox could not be set up: {problem}")
+        raise OSError(problem)
     if not reports:
         last = errors.strip().rpartition("\n")[2]
         raise OSError(f"The sandbox ended without a report: {last or 'its first process was killed'}")

@@ -36,11 +36,14 @@ from tests.runtime.sandbox.world import NAMESPACES, World, _marked, isolation_of
 
 POD = """
 import json, os, subprocess, sys, tempfile
-import socket, time, urllib.request
+import socket, time, urllib.error, urllib.request
 attacks, bait, prelude = json.loads(sys.argv[1])
 
-def ask(address):
-    return urllib.request.urlopen(address, timeout=10).read().decode()
+def ask(path):
+    try:
+        return urllib.request.urlopen(os.environ["MLHUB_API_URL"] + path, timeout=10).read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code
 
 def meet_neighbour():  # the pods of a gang connect to each other
     me, (mine, its) = int(os.environ["RANK"]), bait["meeting"][:: 1 if os.environ["RANK"] == "0" else -1]
@@ -67,7 +70,8 @@ for name, code in attacks.items():
         output.seek(0)
         print(json.dumps({"name": name, "code": done.returncode, "output": output.read()[-2000:]}), flush=True)
 own = {
-    "pages": [ask(os.environ["MLHUB_API_URL"]) for _ in range(3)], "neighbour": meet_neighbour(),
+    "pages": [ask("/api/v1/ingest/attempts/" + os.environ["MLHUB_ATTEMPT_ID"] + "/reports") for _ in range(3)],
+    "others": {path: ask(path) for path in bait["others"]}, "neighbour": meet_neighbour(),
     "uid": os.getuid(), "processes": [n for n in os.listdir("/proc") if n.isdigit()], "environment": dict(os.environ),
     "token": open(os.environ["MLHUB_TOKEN_FILE"]).read(), "shares_cache": os.listdir(os.environ["MLHUB_CACHE_DIR"]),
 }
@@ -75,6 +79,10 @@ open(os.environ["MLHUB_WORK_DIR"] + "/kept", "w").write("x")
 open(os.environ["CHECKPOINTS"] + "/kept", "w").write("x")
 print(json.dumps({"own": own}), flush=True)
 """
+OTHERS = (
+    "/", "/api/v1/jobs", "/admin/", "/healthz", "/metrics", "/api/v1/ingest/attempts/another/reports",
+    "/api/v1/ingest/attempts/../../jobs",
+)  # fmt: skip
 PERMITTED = {"runs a program from memory"}  # gangs hand memory to each other by such a file
 
 
@@ -110,7 +118,7 @@ def ingest_api() -> Iterator[str]:
 def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str, object]:
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other_one:
         meeting = [one.getsockname()[1], other_one.getsockname()[1]]
-    bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "meeting": meeting}
+    bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "meeting": meeting, "others": OTHERS}
     argument = json.dumps([{a.name: a.code for a in attacks()}, bait, PRELUDE])
     checkpoints = folder / "checkpoints" / "job"
     other = folder / "home" / "cache" / "another-project"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.sandbox import ordinary_user
 from tests.runtime.sandbox.attacks import ORDINARY, ROOT
-from tests.runtime.sandbox.in_pods import attacks
+from tests.runtime.sandbox.in_pods import OTHERS, attacks
 from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES
 
 USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
@@ -78,6 +78,12 @@ def test_a_pod_reaches_the_ingest_api_by_its_name_and_the_other_pods_of_its_gang
     # from another address than people and proxies of the machine have
     assert own["pages"] == [f"ingest for 127.0.0.{2 if mode == NAMESPACES else 1}"] * 3
     assert own["neighbour"] == "from 1"
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_pod_in_its_gang_s_network_reaches_no_other_route_of_the_web_server(user: str) -> None:
+    others = findings(user)["lines"][-1]["own"]["others"]
+    assert others == dict.fromkeys(OTHERS, 404)
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -36,6 +36,14 @@ export const jobQuery = (id: string) =>
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}", { params: { path: { id } } })),
   });
 
+/** What deleting it would mean; asked anew each time. */
+export const deletionQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["job", id, "deletion"],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/deletion", { params: { path: { id } } })),
+    staleTime: 0,
+  });
+
 /** What its attempts measured of themselves; read again while it trains. */
 export const speedQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done to a job in its state: pause, resume, cancel (asks first), clone.
+// What can be done to a job in its state: pause, resume, cancel and delete (both ask first), clone.
 import { Button, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useNavigate } from "react-router";
 
 import { Problem } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
+import { canDelete, canWrite, useMe } from "@/api/session";
 import type { Job } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
-import { JOB_STATES, type JobVerb } from "@/domain/jobState";
+import { isOver, JOB_STATES, type JobVerb } from "@/domain/jobState";
 import { useJobAction } from "@/features/jobs/queries";
 
+import { DeleteJob } from "./DeleteJob";
 import { PredictButton } from "./PredictButton";
 
 /** What makes sense now: what is asked for already is not asked again, and a pause can be taken back. */
@@ -66,6 +67,7 @@ export function JobActions({ job }: { job: Job }) {
           action={() => action.mutateAsync("cancel")}
         />
       )}
+      {isOver(job) && canDelete(me, job.project.organisation.id, job.created_by) && <DeleteJob job={job} />}
     </>
   );
 }
