@@ -4308,6 +4308,27 @@ export interface components {
             /** @description Of uploaded code that raised. */
             traceback?: string;
         };
+        /** @description A value that cannot be true: nothing is learnt or decided from it. */
+        RefusedMeasurement: {
+            /** @description The attempt's number. */
+            attempt_number: number;
+            /** @description What was reported. */
+            readonly field: string;
+            /**
+             * Format: double
+             * @description The newest such value.
+             */
+            readonly value: number;
+            /** @description Why it cannot be true. */
+            readonly reason: string;
+            /** @description How often such a value came. */
+            readonly n: number;
+            /**
+             * Format: date-time
+             * @description When the newest came.
+             */
+            readonly at: string;
+        };
         /** @description What was removed because its time was over, as the platform's settings have it. */
         RemovedPart: {
             /**
@@ -4345,6 +4366,14 @@ export interface components {
          * @enum {string}
          */
         RemovedPartKindEnum: "logs" | "metrics" | "events" | "results";
+        /**
+         * @description * `gpu` - Gpu
+         *     * `nic` - Nic
+         *     * `node` - Node
+         *     * `uplink` - Uplink
+         * @enum {string}
+         */
+        ResourceEnum: "gpu" | "nic" | "node" | "uplink";
         /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
         Resources: {
             /**
@@ -4808,6 +4837,51 @@ export interface components {
             /** @description The job's organisation; null: another one. */
             organisation: components["schemas"]["OrganisationBrief"] | null;
         };
+        /** @description How much slower an attempt was while exactly one other gang used the same resource. */
+        Slowdown: {
+            /** @description The attempt's number. */
+            attempt_number: number;
+            /** @description Model and dataset of the other job; empty where it is not yours to see. */
+            readonly other: string;
+            /**
+             * @description What both used: the same gpu, nic, node or uplink.
+             *
+             *     * `gpu` - Gpu
+             *     * `nic` - Nic
+             *     * `node` - Node
+             *     * `uplink` - Uplink
+             */
+            readonly resource: components["schemas"]["ResourceEnum"];
+            /** @description The type of GPU. */
+            readonly gpu_type: string;
+            /**
+             * Format: double
+             * @description The mean time of a step with the other one, in seconds.
+             */
+            readonly step_s: number;
+            /**
+             * Format: double
+             * @description The mean time of a step without it, in seconds; null while it is unknown.
+             */
+            readonly alone_s: number | null;
+            /**
+             * Format: double
+             * @description step_s divided by alone_s; null while that is unknown.
+             */
+            readonly slowdown: number | null;
+            /**
+             * Format: double
+             * @description The standard error of slowdown; null while that is unknown.
+             */
+            readonly error: number | null;
+            /** @description The number of steps that were measured with the other one. */
+            readonly n_steps: number;
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
+            readonly at: string;
+        };
         /**
          * @description * `upload` - upload
          *     * `training` - training
@@ -4859,6 +4933,10 @@ export interface components {
             readonly wait_s: number;
             /** @description The number of steps that were measured. */
             readonly n_steps: number;
+            /** @description Whether other gangs used its nodes or links all the time. */
+            readonly is_shared: boolean;
+            /** @description Steps on GPUs that another job held, too; they are not in the means. */
+            readonly n_colocated_steps: number;
             /**
              * Format: date-time
              * @description When it was measured last.
@@ -4875,6 +4953,10 @@ export interface components {
         Speeds: {
             /** @description The measurements of each attempt. */
             samples: components["schemas"]["Speed"][];
+            /** @description How much other jobs slowed it, by what they shared. */
+            slowdowns: components["schemas"]["Slowdown"][];
+            /** @description What was reported and cannot be true. */
+            refused: components["schemas"]["RefusedMeasurement"][];
         };
         /** @description Only the first attempt begins with the request; later ones begin with their launch. */
         Startup: {

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("clusters", "0003_sandbox_report")]
+    dependencies = [("clusters", "0004_gpu_memory")]
 
     operations = [
         migrations.AddField(model_name="node", name="gpus", field=models.JSONField(default=list)),

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("control", "0006_fallback_since")]
+    dependencies = [("control", "0007_forecast_starts_and_causes")]
 
     operations = [
         migrations.AlterField(

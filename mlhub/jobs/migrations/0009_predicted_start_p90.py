@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0008_removed_parts'),
+        ('jobs', '0009_deleted_job'),
     ]
 
     operations = [
