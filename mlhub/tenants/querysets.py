@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from django.db import models
 from django.utils import timezone
 
-from mlhub.core.errors import NotFoundError
+from mlhub.core.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
     from mlhub.tenants.models import User
+
+
+MAX_NAMESAKES = 10  # that an error lists
 
 
 class TenantOwnedQuerySet(models.QuerySet[Any]):
@@ -49,6 +52,35 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
         return found
 
 
+class NamedQuerySet(TenantOwnedQuerySet):
+    """Rows with a name that is unique within its project (or, of projects, within its team or organisation)."""
+
+    def get_named(self, user: User | AnonymousUser, name: UUID | str, *, field: str, project: UUID | None) -> Any:
+        """The visible row of that id or that name; of several of one name the one in the project, or the built-in one.
+
+        field: the input that named it. Raises NotFoundError, and InvalidInputError when the name alone says too little.
+        """
+        if not isinstance(name, str):
+            return self.get_visible(user, name, field=field)
+        found = list(self.visible_to(user).filter(name=name)[:MAX_NAMESAKES])
+        near = [row for row in found if getattr(row, "project_id", None) == project]
+        built_in = [row for row in found if getattr(row, "project_id", project) is None]
+        for rows in (near if project is not None else [], found if len(found) == 1 else [], built_in):
+            if len(rows) == 1:
+                return rows[0]
+        noun = str(self.model._meta.verbose_name)
+        if not found:
+            raise NotFoundError(
+                f"There is no {noun} called {name} that you may see.",
+                field=field,
+                remedy=f"Name a {noun} of an organisation that you belong to, or give its id.",
+            )
+        ids = ", ".join(str(row.pk) for row in found)
+        raise InvalidInputError(
+            f"{len(found)} {noun}s that you may see are called {name}.", field=field, remedy=f"Give an id: {ids}."
+        )
+
+
 class InvitationQuerySet(TenantOwnedQuerySet):
     def waiting(self) -> Self:
         """Neither answered nor expired."""
@@ -70,11 +102,11 @@ class OrganisationQuerySet(TenantOwnedQuerySet):
         return self.annotate(role=models.Subquery(own.values("role")[:1]))
 
 
-class ProjectQuerySet(TenantOwnedQuerySet):
+class ProjectQuerySet(NamedQuerySet):
     organisation_path = "organisation"
 
 
-class ProjectOwnedQuerySet(TenantOwnedQuerySet):
+class ProjectOwnedQuerySet(NamedQuerySet):
     """Rows with a `project` foreign key."""
 
     organisation_path = "project__organisation"

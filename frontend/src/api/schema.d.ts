@@ -1594,10 +1594,7 @@ export interface components {
             documents?: components["schemas"]["DocumentsEnum"];
             /** @description The dataset's name, unique within its project. */
             name: string;
-            /**
-             * Format: uuid
-             * @description The id of the project.
-             */
+            /** @description The name or id of the project. */
             project: string;
             /** @description What it is, for people. */
             description?: string;
@@ -2689,30 +2686,21 @@ export interface components {
              *     * `evaluate` - Evaluate
              */
             kind?: components["schemas"]["JobKind"];
-            /**
-             * Format: uuid
-             * @description Its latest ready version is used.
-             */
+            /** @description Its name or id; its latest ready version is used. */
             dataset?: string;
             /**
              * Format: uuid
              * @description The id of a dataset version, instead of dataset.
              */
             dataset_version?: string;
-            /**
-             * Format: uuid
-             * @description Its latest uploaded version is used.
-             */
+            /** @description Its name or id; its latest uploaded version is used. */
             model?: string;
             /**
              * Format: uuid
              * @description The id of a model version, instead of model.
              */
             model_version?: string;
-            /**
-             * Format: uuid
-             * @description By default the dataset's.
-             */
+            /** @description Its name or id; by default the dataset's. */
             project?: string;
             /**
              * Format: uuid
@@ -3014,10 +3002,7 @@ export interface components {
             entry?: string;
             /** @description The model's name, unique within its project. */
             name: string;
-            /**
-             * Format: uuid
-             * @description The id of the project.
-             */
+            /** @description The name or id of the project. */
             project: string;
             /** @description What it is, for people. */
             description?: string;

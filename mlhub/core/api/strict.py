@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -49,6 +50,24 @@ class FiniteFloatField(serializers.FloatField):
         if not math.isfinite(found):
             self.fail("invalid")
         return found
+
+
+class NameOrIdField(serializers.CharField):
+    """What names an object: a UUID becomes one, anything else is a name (NamedQuerySet.get_named finds both)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=100, **options)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, UUID):
+            return data
+        if not isinstance(data, str):
+            self.fail("invalid")
+        text = super().to_internal_value(data)
+        try:
+            return UUID(text)
+        except ValueError:
+            return text
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

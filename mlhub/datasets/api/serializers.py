@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
-from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.api.strict import NameOrIdField, StrictSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
 from mlhub.storage.api.serializers import QueuedMixin
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
@@ -146,7 +146,7 @@ class VersionUploadSerializer(StrictSerializer):
 
 class DatasetUploadSerializer(VersionUploadSerializer):
     name = serializers.CharField(max_length=100, help_text="The dataset's name, unique within its project.")
-    project = serializers.UUIDField(help_text="The id of the project.")
+    project = NameOrIdField(help_text="The name or id of the project.")
     description = serializers.CharField(
         max_length=10_000, required=False, allow_blank=True, help_text="What it is, for people."
     )

@@ -43,8 +43,8 @@ class DatasetsView(UploadMixin, VisibleMixin, generics.ListAPIView[Dataset]):
     def post(self, request: Request) -> Response:
         """Uploads a dataset; its first version is then inspected. 422 when over quota or unreadable as a request."""
         body = read_body(s.DatasetUploadSerializer, request)
-        project = Project.objects.select_related("organisation").get_visible(
-            request.user, body.pop("project"), field="project"
+        project = Project.objects.select_related("organisation").get_named(
+            request.user, body.pop("project"), field="project", project=None
         )
         file = body.pop("file")
         created = actions.upload_dataset(

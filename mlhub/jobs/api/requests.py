@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
+from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
 from mlhub.jobs.models import JobKind, ModeChoice
 
 MAX_WORKERS = 4096
@@ -129,13 +129,13 @@ class JobSubmitSerializer(JobSettingsSerializer):
     """
 
     kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
-    dataset = serializers.UUIDField(required=False, help_text="Its latest ready version is used.")
+    dataset = NameOrIdField(required=False, help_text="Its name or id; its latest ready version is used.")
     dataset_version = serializers.UUIDField(
         required=False, help_text="The id of a dataset version, instead of dataset."
     )
-    model = serializers.UUIDField(required=False, help_text="Its latest uploaded version is used.")
+    model = NameOrIdField(required=False, help_text="Its name or id; its latest uploaded version is used.")
     model_version = serializers.UUIDField(required=False, help_text="The id of a model version, instead of model.")
-    project = serializers.UUIDField(required=False, help_text="By default the dataset's.")
+    project = NameOrIdField(required=False, help_text="Its name or id; by default the dataset's.")
     model_of = serializers.UUIDField(
         required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
     )

@@ -34,6 +34,7 @@ from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from rest_framework.request import Request
 
@@ -202,26 +203,31 @@ def _shown(job: Job) -> dict[str, Any]:
 
 
 def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion:
+    """A name is looked for in the project of the request first. The request's project is by default the dataset's."""
+    project = _project_of(user, body) if "project" in body else None
     versions = DatasetVersion.objects.select_related("dataset__project__organisation")
     found: DatasetVersion | None
     if (version_id := body.pop("dataset_version", None)) is not None:
         found = versions.get_visible(user, version_id, field="dataset_version")
     else:
-        dataset = Dataset.objects.get_visible(user, body.pop("dataset"), field="dataset")
+        dataset = Dataset.objects.get_named(user, body.pop("dataset"), field="dataset", project=project and project.pk)
         newest = versions.filter(dataset=dataset).order_by("-number")
         found = newest.filter(state=VersionState.READY).first() or newest.first()
     if found is None:
         raise InvalidInputError("The dataset has no version.", field="dataset", remedy="Upload one.")
+    body["project"] = project or found.dataset.project
     return found
 
 
 def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
+    """A name is looked for in the project of the request first, then among the built-in models."""
     versions = ModelVersion.objects.select_related("model__project__organisation", "code_version")
     found: ModelVersion | None
     if (version_id := body.pop("model_version", None)) is not None:
         found = versions.get_visible(user, version_id, field="model_version")
     else:
-        model = Model.objects.get_visible(user, body.pop("model"), field="model")
+        project = _project_of(user, body)
+        model = Model.objects.get_named(user, body.pop("model"), field="model", project=project.pk)
         newest = versions.filter(model=model, source="upload").order_by("-number")
         found = newest.filter(state=VersionState.READY).first() or newest.first()
     if found is None:
@@ -234,6 +240,17 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
 
 
 def project_of(user: User, body: dict[str, Any], dataset_version: DatasetVersion) -> Project:
-    project_id = body.pop("project", None) or dataset_version.dataset.project_id
-    found: Project = Project.objects.select_related("organisation").get_visible(user, project_id, field="project")
-    return found
+    """The project of the request, by default the dataset's."""
+    body.setdefault("project", dataset_version.dataset.project)
+    project = _project_of(user, body)
+    del body["project"]
+    return project
+
+
+def _project_of(user: User, body: dict[str, Any]) -> Project:
+    """As project_of; it stays in the body, so that it is read once."""
+    project: Project | UUID | str = body["project"]
+    if not isinstance(project, Project):
+        projects = Project.objects.select_related("organisation")
+        body["project"] = project = projects.get_named(user, project, field="project", project=None)
+    return project

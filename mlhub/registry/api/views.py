@@ -65,8 +65,8 @@ class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
     def post(self, request: Request) -> Response:
         """Uploads a model's code; its first version is then validated."""
         body = read_body(s.ModelUploadSerializer, request)
-        project = Project.objects.select_related("organisation").get_visible(
-            request.user, body.pop("project"), field="project"
+        project = Project.objects.select_related("organisation").get_named(
+            request.user, body.pop("project"), field="project", project=None
         )
         file = body.pop("file")
         created = actions.upload_model(
