@@ -11,7 +11,7 @@ from scheduler.api.topology import NodeSnapshot
 
 
 def check(snapshot: ClusterSnapshot) -> None:
-    """Raises ValueError for a snapshot that no round can work with.
+    """Checks a snapshot. Raises ValueError for one that no round can work with.
 
     Ids and names are unique; numbers are finite and not negative; nodes are in racks that exist; links have a
     bandwidth above 0 (it may be infinite).
