@@ -30,7 +30,7 @@ PAGE = Path(__file__).parent / "results" / "mixed-gpus.md"
 SIZES, SHARES = (1, 2, 4, 8), (0.7, 0.1, 0.15, 0.05)  # GPUs, and their parts of the jobs
 SHORTEST_S, LONGEST_S = 600.0, 60_000.0  # on V100s
 POLICIES = ["mlhub", *(f"{objective}=gavel" for objective in OBJECTIVES)]
-Figures = Mapping[str, str]  # of one simulation
+MixedFigures = Mapping[str, str]  # of one simulation
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def draw_trace(tables: SharingTables, cluster: MixedCluster, *, n_jobs: int, loa
     return "\n".join(lines) + "\n"
 
 
-def page(runs: Mapping[str, Mapping[str, Sequence[Figures]]], *, n_jobs: int, n_draws: int, load: float) -> str:
+def page(runs: Mapping[str, Mapping[str, Sequence[MixedFigures]]], *, n_jobs: int, n_draws: int, load: float) -> str:
     """runs: by cluster and policy, one for each draw."""
     parts = [
         "# Clusters of several GPU types\n",
@@ -110,7 +110,7 @@ def page(runs: Mapping[str, Mapping[str, Sequence[Figures]]], *, n_jobs: int, n_
     return "\n".join(parts)
 
 
-def _row(policy: str, runs: Sequence[Figures], mean_s: float, p99_s: float) -> str:
+def _row(policy: str, runs: Sequence[MixedFigures], mean_s: float, p99_s: float) -> str:
     done, n_jobs = (sum(int(run[key]) for run in runs) for key in ("n_completed", "n_submitted"))
     name = policy if policy == "mlhub" else f"gavel, {policy}"
     each = " | ".join(f"{float(run['avg_jct_s']):,.0f}" for run in runs)
@@ -121,7 +121,9 @@ def _compared(own: float, other: float) -> str:
     return f"{abs(1 - own / other):.1%} {'below' if own <= other else 'above'}"
 
 
-def played(cluster: MixedCluster, tables: SharingTables, arguments: argparse.Namespace) -> dict[str, list[Figures]]:
+def played(
+    cluster: MixedCluster, tables: SharingTables, arguments: argparse.Namespace
+) -> dict[str, list[MixedFigures]]:
     """By policy, the figures of each draw."""
     out = Path(arguments.out) / cluster.name
     out.mkdir(parents=True, exist_ok=True)
@@ -136,7 +138,7 @@ def played(cluster: MixedCluster, tables: SharingTables, arguments: argparse.Nam
     options = ["--environment", "sharing", "--data", str(Path(arguments.data) / "gavel"), "--processes", "1"]
     if scheduler_main(["compare", "--policies", ",".join(POLICIES), *objectives, *options, *files]):
         raise SystemExit(1)
-    runs: dict[str, list[Figures]] = {}
+    runs: dict[str, list[MixedFigures]] = {}
     with (out / "compared" / "runs.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             runs.setdefault(row["policy"], []).append(row)

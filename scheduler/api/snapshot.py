@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -11,6 +12,24 @@ from typing import Any, NamedTuple
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 _TOP_PRIORITY = 8
+LEAST = {  # that a number of a job may be
+    "submitted_at_s": -1e15,
+    "steps_total": 0,
+    "steps_done": 0,
+    "batch_size": 1,
+    "cpus_per_worker": 0,
+    "memory_per_worker_bytes": 0,
+    "cpus_per_server": 0,
+    "memory_per_server_bytes": 0,
+    "parameters_bytes": 0,
+    "example_s": 0,
+    "step_overhead_s": 0,
+    "start_s": 0,
+    "checkpoint_s": 0,
+    "lost_s": 0,
+    "executed_gpu_s": 0,
+}
+MAY_BE_NONE = frozenset({"example_s"})
 
 
 class Mode(StrEnum):
@@ -235,9 +254,19 @@ class JobSnapshot:
 
     @cached_property
     def is_sound(self) -> bool:
-        """Returns whether its fields do not contradict each other."""
+        """Returns whether its fields can be worked with, and do not contradict each other."""
         has_place = self.phase is Phase.WAITING or self.allocation is not None
-        return has_place and 1 <= self.min_workers <= self.max_workers
+        return has_place and 1 <= self.min_workers <= self.max_workers and self.bad_number is None
+
+    @cached_property
+    def bad_number(self) -> tuple[str, float] | None:
+        """Returns the first field that is no finite number of at least a least value, with that value; or None."""
+        values = self.__dict__
+        for name, least in LEAST.items():
+            value = values[name]
+            if not (least <= value < math.inf if value is not None else name in MAY_BE_NONE):
+                return name, least
+        return None
 
     @cached_property
     def needs(self) -> Needs:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import yaml
@@ -47,7 +48,9 @@ def add(commands: Any) -> None:
         help="profiles of the sharing environment: jobs of the types measured on a V100, rigid",
     )
     parser.add_argument("--seed", type=natural, default=0)
-    parser.add_argument("--out", required=True, metavar="FILE", help="the trace, in MLHub's own format")
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help="the trace, in MLHub's own format; - is the terminal"
+    )
     parser.add_argument("--cluster-out", metavar="FILE", help="the cluster, as YAML, with the tenants' quota")
     parser.set_defaults(command=_trace)
 
@@ -68,7 +71,10 @@ def _trace(arguments: argparse.Namespace) -> int:
         families=measured_families(sharing_tables(data_in(arguments.data))) if arguments.data else FAMILIES,
         sizes=dict(_size(text) for text in arguments.sizes),
     )
-    write_text(arguments.out, trace_to_csv(day))
+    if arguments.out == "-":
+        print(trace_to_csv(day), end="")
+    else:
+        write_text(arguments.out, trace_to_csv(day))
     if arguments.cluster_out:
         cluster = uniform_cluster(
             n_nodes=arguments.nodes,
@@ -81,7 +87,8 @@ def _trace(arguments: argparse.Namespace) -> int:
         text = yaml.safe_dump(cluster_to_mapping(cluster) | {"tenants": quota_of(tenants)}, sort_keys=False)
         write_text(arguments.cluster_out, text)
     asked_h = sum(job.n_gpus * job.duration_s for job in day.jobs) / 3600
-    print(f"{len(day.jobs)} jobs of {len(tenants)} tenants, {asked_h:,.0f} GPU hours for {n_gpus} GPUs")
+    about = f"{len(day.jobs)} jobs of {len(tenants)} tenants, {asked_h:,.0f} GPU hours for {n_gpus} GPUs"
+    print(about, file=sys.stderr if arguments.out == "-" else sys.stdout)
     return 0
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from scheduler.api.memory import ResizePromise, RoundMemory
@@ -15,6 +14,7 @@ from scheduler.quota.demand import SharedGpuCounter
 from scheduler.quota.ledger import Ledger
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
+from scheduler.round.validation import check
 
 _REASONS = frozenset(Reason)
 
@@ -26,7 +26,7 @@ def admit(snapshot: ClusterSnapshot, memory: RoundMemory, *, cluster: EmptyClust
     are candidates; 3. settled jobs keep what they hold, and resized jobs get what they were promised; 4. the rest is
     the budget. Raises ValueError for a snapshot that contradicts itself.
     """
-    _check(snapshot)
+    check(snapshot)
     state = _initial_state(snapshot, memory.resizing, cluster)  # 1
     staying = _settle(state, memory.resizing, cluster)  # 2
     ledger_later = _initial_ledger(snapshot)  # 3
@@ -174,16 +174,3 @@ def _gpus_by_type(state: RoundState) -> dict[str, int]:
 def _type_of(allocation: GangAllocation | None, free: FreeResources) -> str:
     shares = allocation.shares if allocation else ()
     return next((free.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in free.nodes), "")
-
-
-def _check(snapshot: ClusterSnapshot) -> None:
-    jobs = snapshot.jobs
-    if len({job.id for job in jobs}) != len(jobs):
-        twice = next(job_id for job_id, count in Counter(job.id for job in jobs).items() if count > 1)
-        raise ValueError(f"job {twice!r} appears twice in the snapshot; ids must be unique")
-    for job in [job for job in jobs if not job.is_sound]:
-        if not 1 <= job.min_workers <= job.max_workers:
-            raise ValueError(f"job {job.id!r} has min_workers {job.min_workers} and max_workers {job.max_workers}")
-        raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
-    if len({node.name for node in snapshot.nodes}) != len(snapshot.nodes):
-        raise ValueError("two nodes of the snapshot have the same name; names must be unique")

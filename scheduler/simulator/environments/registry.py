@@ -97,7 +97,7 @@ class Setting:
         return self.gpu_speeds
 
     def check_one_type(self, environment: str) -> None:
-        """Raises BadInput for several GPU types, or speeds of types, in an environment that knows of one type only."""
+        """Checks the GPUs for an environment of one type. Raises BadInput for several types, or speeds of types."""
         types = self._gpu_types()
         if len(types) > 1:
             problem = f"{_of_one_type(environment, types)}; use nodes of one type, or another environment"
@@ -105,7 +105,7 @@ class Setting:
         self.check_no_speeds(environment)
 
     def check_no_speeds(self, environment: str) -> None:
-        """Raises BadInput for speeds that the environment would not use."""
+        """Checks the options. Raises BadInput for speeds that the environment would not use."""
         if self.gpu_speeds is not None:
             problem = f"the {environment} environment has no use for --gpu-speeds; leave it out"
             raise BadInput(self.gpu_speeds.name, None, problem)

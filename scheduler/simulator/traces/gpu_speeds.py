@@ -30,7 +30,7 @@ class GpuSpeeds:
         return found
 
     def check(self, gpu_types: Iterable[str], models: Iterable[str]) -> None:
-        """Raises BadInput for a model that has no speed on one of the types."""
+        """Checks the speeds. Raises BadInput for a model that has none on one of the types."""
         models = sorted(set(models))
         for gpu_type in sorted(set(gpu_types)):
             for model in models:

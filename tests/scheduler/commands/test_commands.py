@@ -41,6 +41,14 @@ def test_a_day_can_be_made_up_for_any_cluster(folder: Path) -> None:
     assert [tenant["guarantee"] for tenant in tenants] == [12, 12, 4, 4]
 
 
+def test_a_day_is_printed_where_no_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "--nodes", "8", "--gpus", "4"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("job,submitted_at_s,n_gpus,duration_s")
+    assert len(printed.out.splitlines()) == 1 + 300
+    assert printed.err == "300 jobs of 4 tenants, 845 GPU hours for 32 GPUs\n"
+
+
 def test_simulate_writes_the_figures_under_their_names(folder: Path) -> None:
     assert simulate("--environment counting --information durations --seed 1 --json out.json") == 0
     figures = json.loads((folder / "out.json").read_text())
