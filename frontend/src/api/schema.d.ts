@@ -1301,6 +1301,10 @@ export interface components {
             backend: components["schemas"]["BackendStanding"];
             /** @description What the control loop leaves out now, or left out lately: items of jobs that the caller may see; all of them for platform administrators. */
             quarantined: components["schemas"]["QuarantineRecord"][];
+            /** @description Which jobs slow which, the strongest first. */
+            interference: components["schemas"]["Interference"][];
+            /** @description Measured network links, the slow ones first. */
+            links: components["schemas"]["Link"][];
             /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
             sandbox: components["schemas"]["SandboxReport"][];
         };
@@ -1874,6 +1878,38 @@ export interface components {
          * @enum {string}
          */
         IntentEnum: "run" | "pause" | "cancel";
+        /** @description How much slower jobs of one kind were while one of another kind used the same hardware. */
+        Interference: {
+            /** @description Model and dataset of the jobs that were slowed. */
+            job: string;
+            /** @description Model and dataset of those next to them; empty: not the caller's to see. */
+            other: string;
+            /**
+             * @description What both used: the same gpu, nic, node or uplink.
+             *
+             *     * `gpu` - Gpu
+             *     * `nic` - Nic
+             *     * `node` - Node
+             *     * `uplink` - Uplink
+             */
+            resource: components["schemas"]["ResourceEnum"];
+            /** @description The type of GPU. */
+            gpu_type: string;
+            /**
+             * Format: double
+             * @description The time of a step with the others, divided by that without.
+             */
+            slowdown: number;
+            /**
+             * Format: double
+             * @description The standard error of slowdown.
+             */
+            error: number;
+            /** @description The number of attempts that measured it. */
+            n: number;
+            /** @description The steps of all of them. */
+            n_steps: number;
+        };
         Invitation: {
             /**
              * Format: uuid
@@ -2584,6 +2620,46 @@ export interface components {
             /** @description The lines: JSON objects of reports, text of the log. */
             lines: unknown[];
         };
+        /** @description A network link through which gangs were measured. */
+        Link: {
+            /**
+             * @description The nic of a node, or the uplink of a rack.
+             *
+             *     * `nic` - Nic
+             *     * `uplink` - Uplink
+             */
+            kind: components["schemas"]["LinkKindEnum"];
+            /** @description The node's or the rack's name. */
+            name: string;
+            /**
+             * Format: double
+             * @description Its bandwidth as declared, in bits per second.
+             */
+            declared_bps: number;
+            /**
+             * Format: double
+             * @description The most that a gang lately got through it, in bits per second.
+             */
+            measured_bps: number;
+            /** @description The number of measurements. */
+            n_reports: number;
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
+            at: string;
+            /**
+             * Format: date-time
+             * @description Since when it is clearly slower than declared; null: it is not.
+             */
+            slow_since: string | null;
+        };
+        /**
+         * @description * `nic` - Nic
+         *     * `uplink` - Uplink
+         * @enum {string}
+         */
+        LinkKindEnum: "nic" | "uplink";
         /** @description Oldest first; the last line's seq is the next `after`. */
         Log: {
             /** @description The lines, oldest first. */
@@ -4068,6 +4144,27 @@ export interface components {
             /** @description Of uploaded code that raised. */
             traceback?: string;
         };
+        /** @description A value that cannot be true: nothing is learnt or decided from it. */
+        RefusedMeasurement: {
+            /** @description The attempt's number. */
+            attempt_number: number;
+            /** @description What was reported. */
+            readonly field: string;
+            /**
+             * Format: double
+             * @description The newest such value.
+             */
+            readonly value: number;
+            /** @description Why it cannot be true. */
+            readonly reason: string;
+            /** @description How often such a value came. */
+            readonly n: number;
+            /**
+             * Format: date-time
+             * @description When the newest came.
+             */
+            readonly at: string;
+        };
         /** @description What was removed because its time was over, as the platform's settings have it. */
         RemovedPart: {
             /**
@@ -4105,6 +4202,14 @@ export interface components {
          * @enum {string}
          */
         RemovedPartKindEnum: "logs" | "metrics" | "events" | "results";
+        /**
+         * @description * `gpu` - Gpu
+         *     * `nic` - Nic
+         *     * `node` - Node
+         *     * `uplink` - Uplink
+         * @enum {string}
+         */
+        ResourceEnum: "gpu" | "nic" | "node" | "uplink";
         /** @description What each pod of the job gets. What is left out, MLHub takes from its own measurements. */
         Resources: {
             /**
@@ -4519,6 +4624,51 @@ export interface components {
             /** @description The job's organisation; null: another one. */
             organisation: components["schemas"]["OrganisationBrief"] | null;
         };
+        /** @description How much slower an attempt was while exactly one other gang used the same resource. */
+        Slowdown: {
+            /** @description The attempt's number. */
+            attempt_number: number;
+            /** @description Model and dataset of the other job; empty where it is not yours to see. */
+            readonly other: string;
+            /**
+             * @description What both used: the same gpu, nic, node or uplink.
+             *
+             *     * `gpu` - Gpu
+             *     * `nic` - Nic
+             *     * `node` - Node
+             *     * `uplink` - Uplink
+             */
+            readonly resource: components["schemas"]["ResourceEnum"];
+            /** @description The type of GPU. */
+            readonly gpu_type: string;
+            /**
+             * Format: double
+             * @description The mean time of a step with the other one, in seconds.
+             */
+            readonly step_s: number;
+            /**
+             * Format: double
+             * @description The mean time of a step without it, in seconds; null while it is unknown.
+             */
+            readonly alone_s: number | null;
+            /**
+             * Format: double
+             * @description step_s divided by alone_s; null while that is unknown.
+             */
+            readonly slowdown: number | null;
+            /**
+             * Format: double
+             * @description The standard error of slowdown; null while that is unknown.
+             */
+            readonly error: number | null;
+            /** @description The number of steps that were measured with the other one. */
+            readonly n_steps: number;
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
+            readonly at: string;
+        };
         /**
          * @description * `upload` - upload
          *     * `training` - training
@@ -4570,6 +4720,10 @@ export interface components {
             readonly wait_s: number;
             /** @description The number of steps that were measured. */
             readonly n_steps: number;
+            /** @description Whether other gangs used its nodes or links all the time. */
+            readonly is_shared: boolean;
+            /** @description Steps on GPUs that another job held, too; they are not in the means. */
+            readonly n_colocated_steps: number;
             /**
              * Format: date-time
              * @description When it was measured last.
@@ -4586,6 +4740,10 @@ export interface components {
         Speeds: {
             /** @description The measurements of each attempt. */
             samples: components["schemas"]["Speed"][];
+            /** @description How much other jobs slowed it, by what they shared. */
+            slowdowns: components["schemas"]["Slowdown"][];
+            /** @description What was reported and cannot be true. */
+            refused: components["schemas"]["RefusedMeasurement"][];
         };
         /**
          * @description * `loop_away` - loop_away
