@@ -51,6 +51,15 @@ class PlatformOnNodes:
         self._dataset = maria.wait_ready(f"/datasets/{data['id']}")
         self._models: dict[str, str] = {m["name"]: m["id"] for m in maria.get("/models", limit=200)["results"]}
 
+    @property
+    def person(self) -> Person:
+        """Returns the user who submits the jobs."""
+        return self._person
+
+    def submit(self, submission: SubmittedJob) -> str:
+        """Submits the job with exactly the workers of its guess; returns its id."""
+        return self._submit(submission, is_elastic=False)
+
     def choose_policy(self, name: str, parameters: Mapping[str, Any]) -> None:
         self._admin.patch("/scheduler/settings", policy=name, parameters=dict(parameters))
 

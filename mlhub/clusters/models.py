@@ -31,6 +31,29 @@ class Node(models.Model):
     gpus = models.JSONField(default=list)  # [fields of mlhub.backends.protocol.GpuStatus]; empty: not known
 
 
+class LinkKind(models.TextChoices):
+    NIC = "nic"  # of a node
+    UPLINK = "uplink"  # of a rack
+
+
+class LinkEstimate(models.Model):
+    """What gangs lately got through a link at most, in bit/s. name: of the node or rack.
+
+    slow_since: since when it is clearly less than what was declared; None: it is not, as far as is known.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=6, choices=LinkKind)
+    name = models.CharField(max_length=100)
+    bps = models.FloatField()
+    n_reports = models.PositiveIntegerField(default=0)
+    at = models.DateTimeField()
+    slow_since = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "name"], name="link_estimate_of_link")]
+
+
 class SandboxReport(models.Model):
     """Which protections a machine has for uploaded code, as its Celery worker found when it started.
 

@@ -46,15 +46,16 @@ def learned_slowdowns() -> list[Slowdown]:
 
 
 def learned_pairs() -> tuple[PairObservation, ...]:
-    """Returns the pairs of which both directions were measured, as the snapshot has them."""
+    """Returns the pairs as the snapshot has them. A direction that was not measured yet is taken to be like the other:
+    a job that never trained without another one has nothing to compare with."""
     found = {(s.family, s.other_family, s.resource, s.gpu_type): s for s in learned_slowdowns()}
     pairs = []
     for (family, other, resource, gpu_type), one in found.items():
         back = found.get((other, family, resource, gpu_type))
-        if back is None or (family > other):
-            continue
-        n = min(one.n, back.n)
-        pairs.append(PairObservation(family, other, _norm(one), _norm(back), resource, gpu_type, n))
+        if back is not None and family > other:
+            continue  # it is there the other way round
+        n = one.n if back is None else min(one.n, back.n)
+        pairs.append(PairObservation(family, other, _norm(one), _norm(back or one), resource, gpu_type, n))
     return tuple(pairs)
 
 

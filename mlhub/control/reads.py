@@ -9,14 +9,18 @@ from typing import Any
 
 from django.db.models import Sum
 
-from mlhub.clusters.models import Maintenance, Node, Rack
+from mlhub.clusters.models import LinkEstimate, LinkKind, Maintenance, Node, Rack
 from mlhub.clusters.sandbox_reports import sandbox_reports
+from mlhub.control.learned_pairs import learned_slowdowns
 from mlhub.control.quarantine import quarantined_for
 from mlhub.control.status import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS
+from mlhub.metrics.family_labels import family_labels
 from mlhub.storage import actions as storage
 from mlhub.tenants.models import Organisation, User
+
+MOST_PAIRS = 100  # of jobs that slow each other, on the page
 
 
 def used_by(organisation: Organisation) -> dict[str, int]:
@@ -64,8 +68,52 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
         },
         "backend": backend_standing(user),
         "quarantined": quarantined_for(user),
+        "interference": interference_as_seen_by(user),
+        "links": _links(),
         "sandbox": sandbox_reports() if user.is_staff else [],
     }
+
+
+def interference_as_seen_by(user: User) -> list[dict[str, Any]]:
+    """Which jobs slow which, the strongest first: rows in which the caller may see jobs of the slowed family."""
+    found = learned_slowdowns()
+    labels = family_labels({f for one in found for f in (one.family, one.other_family)}, user=user)
+    rows = [
+        {
+            "job": labels[one.family],
+            "other": labels.get(one.other_family, ""),
+            "resource": one.resource,
+            "gpu_type": one.gpu_type,
+            "slowdown": one.slowdown,
+            "error": one.error,
+            "n": one.n,
+            "n_steps": one.n_steps,
+        }
+        for one in found
+        if one.family in labels
+    ]
+    return sorted(rows, key=lambda row: (-row["slowdown"], row["job"], row["other"]))[:MOST_PAIRS]
+
+
+def _links() -> list[dict[str, Any]]:
+    """Links through which gangs were measured, the slow ones first."""
+    declared = {(LinkKind.NIC, name): bps for name, bps in Node.objects.values_list("name", "nic_bps")}
+    declared |= {(LinkKind.UPLINK, name): bps for name, bps in Rack.objects.values_list("name", "uplink_bps")}
+    rows = LinkEstimate.objects.order_by("kind", "name")
+    found = [
+        {
+            "kind": row.kind,
+            "name": row.name,
+            "declared_bps": declared[LinkKind(row.kind), row.name],
+            "measured_bps": row.bps,
+            "n_reports": row.n_reports,
+            "at": row.at,
+            "slow_since": row.slow_since,
+        }
+        for row in rows
+        if (row.kind, row.name) in declared
+    ]
+    return sorted(found, key=lambda row: row["slow_since"] is None)
 
 
 def _job(job: Job) -> dict[str, Any]:

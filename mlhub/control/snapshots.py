@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -11,8 +12,11 @@ from uuid import UUID
 from django.db.models import Prefetch
 
 from mlhub.backends.protocol import ItemKind, NodeStatus
+from mlhub.clusters.models import LinkKind
+from mlhub.control.batch_sizes import gpu_memory_by_type, max_local_batch, noise_ahead
 from mlhub.control.isolation import FaultIsolation
-from mlhub.control.learned_models import LearnedModels, NoiseCurve, learned_models_of
+from mlhub.control.learned_models import LearnedModels, learned_models_of
+from mlhub.control.measured_links import slow_links
 from mlhub.control.pod_resources import (
     gpu_types,
     requested_servers,
@@ -40,7 +44,6 @@ PHASES = {
     JobState.RUNNING: Phase.RUNNING,
     JobState.STOPPING: Phase.STOPPING,
 }
-USABLE_GPU_MEMORY = 0.9  # of a GPU's memory: the driver and fragments take the rest
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
@@ -86,10 +89,13 @@ def take_snapshot(
     families = _families(jobs, isolation)
     learned = learned_models_of(set(families.values()), isolation=isolation)
     steps = expected_steps(jobs, isolation=isolation)
-    gpu_memory_bytes = _gpu_memory(nodes)
+    gpu_memory_bytes = gpu_memory_by_type(nodes)
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
     tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree, isolation=isolation)
+
+    slow = isolation.attempt(slow_links, kind=ItemKind.STEP, name="links", default={})
+    nodes = [replace(node, nic_bps=slow.get((LinkKind.NIC, node.name), node.nic_bps)) for node in nodes]
 
     def read(job: Job) -> JobSnapshot:
         return sound_job(
@@ -121,7 +127,8 @@ def take_snapshot(
         now_s=now.timestamp(),
         nodes=tuple(_node(n, is_closed=n.name in closed) for n in nodes),
         racks=tuple(
-            RackSnapshot(name, bps) for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())
+            RackSnapshot(name, slow.get((LinkKind.UPLINK, name), bps))
+            for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())
         ),
         jobs=tuple(found),
         tenants=tuple(tree.tenants),
@@ -234,40 +241,14 @@ def job_snapshot(
         gpu_types=gpu_types(job),
         requested_workers=requested_workers(job),
         length_is_known=_length_is_known(job),
-        max_local_batch=_max_local_batch(job, learned.memory_by_example.get(family), gpu_memory_bytes or {}),
-        noise_ahead=_noise_ahead(job, learned.noise_curves.get(family, ())),
+        max_local_batch=max_local_batch(job, learned.memory_by_example.get(family), gpu_memory_bytes or {}),
+        noise_ahead=noise_ahead(job, learned.noise_curves.get(family, ())),
     )
-
-
-def _gpu_memory(nodes: Sequence[NodeStatus]) -> dict[str, int]:
-    """Of one GPU, by type: the least that a node reports; types of which nothing is known are absent."""
-    found: dict[str, int] = {}
-    for node in nodes:
-        if node.gpu_memory_bytes:
-            found[node.gpu_type] = min(node.gpu_memory_bytes, found.get(node.gpu_type, node.gpu_memory_bytes))
-    return found
 
 
 def _length_is_known(job: Job) -> bool:
     """Epochs declare the length of a training; a script has as many steps as it reports, once it does."""
     return job.model_version.kind != Kind.SCRIPT or job.steps_total > 0
-
-
-def _max_local_batch(
-    job: Job, memory_by_example: tuple[float, float] | None, gpu_memory_bytes: Mapping[str, int]
-) -> int | None:
-    """Examples that fit onto the smallest GPU that the job may run on; None where memory was not measured."""
-    allowed = [size for kind, size in gpu_memory_bytes.items() if not gpu_types(job) or kind in gpu_types(job)]
-    if memory_by_example is None or not allowed:
-        return None
-    fixed, each = memory_by_example
-    return max(1, int((USABLE_GPU_MEMORY * min(allowed) - fixed) / each))
-
-
-def _noise_ahead(job: Job, curve: NoiseCurve) -> tuple[tuple[float, float], ...]:
-    """In steps of the job's own batch, from where it stands on."""
-    points = tuple((examples / job.batch_size, noise) for examples, noise in curve)
-    return tuple(point for point in points if point[0] > job.steps_done)
 
 
 def _mode(job: Job) -> Mode | None:

@@ -23,7 +23,7 @@ MAX_NOISE_SCALE = 1e12  # examples
 
 
 @dataclass(frozen=True)
-class Refused:
+class ImplausibleValue:
     """A field, its value, and why it cannot be true. spoils_times: none of the report's times is to be learnt from."""
 
     field: str
@@ -32,21 +32,21 @@ class Refused:
     spoils_times: bool = False
 
 
-def sound_measurements(attempt: Attempt, report: ProgressReport) -> tuple[dict[str, float], list[Refused]]:
+def sound_measurements(attempt: Attempt, report: ProgressReport) -> tuple[dict[str, float], list[ImplausibleValue]]:
     """Returns the known measurements that can be true, and all of the report that cannot."""
     refused = [*_times(attempt, report)]
     measured = known(report.measured)
     for name, most, what in _limits(attempt, measured):
         if most and measured[name] > most:
-            refused.append(Refused(name, measured[name], f"{what} has {most:,.0f} bytes."))
+            refused.append(ImplausibleValue(name, measured[name], f"{what} has {most:,.0f} bytes."))
     noise_scale = measured.get("noise_scale")
     if noise_scale is not None and not 0 < noise_scale <= MAX_NOISE_SCALE:
-        refused.append(Refused("noise_scale", noise_scale, "A noise scale is above 0, and finite."))
+        refused.append(ImplausibleValue("noise_scale", noise_scale, "A noise scale is above 0, and finite."))
     names = {problem.field for problem in refused}
     return {name: value for name, value in measured.items() if name not in names}, refused
 
 
-def record_refused(attempt: Attempt, refused: Sequence[Refused]) -> None:
+def record_refused(attempt: Attempt, refused: Sequence[ImplausibleValue]) -> None:
     """Stores each field once, with its newest value and how often it came."""
     for problem in refused:
         newest = {"value": problem.value, "reason": problem.reason, "at": timezone.now()}
@@ -55,27 +55,27 @@ def record_refused(attempt: Attempt, refused: Sequence[Refused]) -> None:
             RefusedMeasurement.objects.filter(pk=row.pk).update(**newest, n=F("n") + 1)
 
 
-def _times(attempt: Attempt, report: ProgressReport) -> list[Refused]:
+def _times(attempt: Attempt, report: ProgressReport) -> list[ImplausibleValue]:
     """Times are positive, their parts add up to the step at most, and all steps fit into the attempt's life."""
     for name in TIMES:
         value = getattr(report, name)
         if value < 0:
-            return [Refused(name, value, "A time is not negative.", spoils_times=True)]
+            return [ImplausibleValue(name, value, "A time is not negative.", spoils_times=True)]
     parts_s = report.compute_s + report.sync_s + report.input_s
     if report.step_s == 0 and parts_s == 0:
         return []  # not measured
     if report.step_s < LEAST_STEP_S:
-        return [Refused("step_s", report.step_s, "No step takes less than a microsecond.", spoils_times=True)]
+        return [ImplausibleValue("step_s", report.step_s, "No step takes less than a microsecond.", spoils_times=True)]
     if parts_s > SLACK * report.step_s + 1e-3:
-        return [Refused("step_s", report.step_s, f"Its parts take {parts_s:g} s.", spoils_times=True)]
+        return [ImplausibleValue("step_s", report.step_s, f"Its parts take {parts_s:g} s.", spoils_times=True)]
     n_new = max(1, report.steps_done - attempt.last_step)
     lived_s = (timezone.now() - attempt.created_at).total_seconds()
     if report.step_s * n_new > SLACK * lived_s * max(1, attempt.n_workers) + SLACK_S:
         reason = f"{n_new:,} such steps take longer than the attempt has existed."
-        return [Refused("step_s", report.step_s, reason, spoils_times=True)]
+        return [ImplausibleValue("step_s", report.step_s, reason, spoils_times=True)]
     if report.steps_total and report.steps_done > report.steps_total:
         reason = f"The whole training has {report.steps_total:,} steps."
-        return [Refused("steps_done", report.steps_done, reason, spoils_times=True)]
+        return [ImplausibleValue("steps_done", report.steps_done, reason, spoils_times=True)]
     return []
 
 

@@ -11,6 +11,7 @@ from mlhub.clusters.models import Node
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt
 from mlhub.metrics.companions import companions_of
+from mlhub.metrics.links import observe_links
 from mlhub.metrics.models import SharedResource, SpeedSample, Staleness
 from mlhub.metrics.pairs import learn_pair
 from mlhub.metrics.plausibility import record_refused, sound_measurements
@@ -50,7 +51,7 @@ def learn(attempt: Attempt, report: ProgressReport) -> set[str]:
     is_sound = not any(problem.spoils_times for problem in refused)
     is_declared_batch = report.batch_size == attempt.job.batch_size  # the speed model's step is of that batch
     if is_sound and is_declared_batch and report.steps_done > attempt.last_step and report.step_s > 0:
-        _learn_times(attempt, report, measured)
+        _learn_times(attempt, replace(report, measured=measured), measured)
     return {problem.field for problem in refused}
 
 
@@ -78,6 +79,7 @@ def _learn_times(attempt: Attempt, report: ProgressReport, measured: dict[str, f
             sample.n_colocated_steps += n_new
         else:
             _add(sample, report, n_new, is_shared=companions.resource is not None)
+        observe_links(attempt, report)
         learn_pair(attempt, sample, companions, step_s=report.step_s, n_steps=n_new)
     sample.updated_at = timezone.now()
     sample.save()

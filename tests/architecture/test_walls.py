@@ -92,7 +92,7 @@ READ_THROUGH_ANOTHER = {
     "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "StallRecord", "SchedulerSettings",
     "PairSample", "RefusedMeasurement", "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
-    "Installation", "RemovedPart", "ChainHead",
+    "LinkEstimate", "Installation", "RemovedPart", "ChainHead",
 }  # fmt: skip
 
 

@@ -1456,6 +1456,10 @@ export interface components {
             backend: components["schemas"]["BackendStanding"];
             /** @description What the control loop leaves out now, or left out lately: items of jobs that the caller may see; all of them for platform administrators. */
             quarantined: components["schemas"]["QuarantineRecord"][];
+            /** @description Which jobs slow which, the strongest first. */
+            interference: components["schemas"]["Interference"][];
+            /** @description Measured network links, the slow ones first. */
+            links: components["schemas"]["Link"][];
             /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
             sandbox: components["schemas"]["SandboxReport"][];
         };
@@ -2082,6 +2086,38 @@ export interface components {
          * @enum {string}
          */
         IntentEnum: "run" | "pause" | "cancel";
+        /** @description How much slower jobs of one kind were while one of another kind used the same hardware. */
+        Interference: {
+            /** @description Model and dataset of the jobs that were slowed. */
+            job: string;
+            /** @description Model and dataset of those next to them; empty: not the caller's to see. */
+            other: string;
+            /**
+             * @description What both used: the same gpu, nic, node or uplink.
+             *
+             *     * `gpu` - Gpu
+             *     * `nic` - Nic
+             *     * `node` - Node
+             *     * `uplink` - Uplink
+             */
+            resource: components["schemas"]["ResourceEnum"];
+            /** @description The type of GPU. */
+            gpu_type: string;
+            /**
+             * Format: double
+             * @description The time of a step with the others, divided by that without.
+             */
+            slowdown: number;
+            /**
+             * Format: double
+             * @description The standard error of slowdown.
+             */
+            error: number;
+            /** @description The number of attempts that measured it. */
+            n: number;
+            /** @description The steps of all of them. */
+            n_steps: number;
+        };
         Invitation: {
             /**
              * Format: uuid
@@ -2804,6 +2840,46 @@ export interface components {
             /** @description The lines: JSON objects of reports, text of the log. */
             lines: unknown[];
         };
+        /** @description A network link through which gangs were measured. */
+        Link: {
+            /**
+             * @description The nic of a node, or the uplink of a rack.
+             *
+             *     * `nic` - Nic
+             *     * `uplink` - Uplink
+             */
+            kind: components["schemas"]["LinkKindEnum"];
+            /** @description The node's or the rack's name. */
+            name: string;
+            /**
+             * Format: double
+             * @description Its bandwidth as declared, in bits per second.
+             */
+            declared_bps: number;
+            /**
+             * Format: double
+             * @description The most that a gang lately got through it, in bits per second.
+             */
+            measured_bps: number;
+            /** @description The number of measurements. */
+            n_reports: number;
+            /**
+             * Format: date-time
+             * @description When it was measured last.
+             */
+            at: string;
+            /**
+             * Format: date-time
+             * @description Since when it is clearly slower than declared; null: it is not.
+             */
+            slow_since: string | null;
+        };
+        /**
+         * @description * `nic` - Nic
+         *     * `uplink` - Uplink
+         * @enum {string}
+         */
+        LinkKindEnum: "nic" | "uplink";
         /** @description Oldest first; the last line's seq is the next `after`. */
         Log: {
             /** @description The lines, oldest first. */

@@ -54,6 +54,7 @@ export type SchedulerStatus = Schemas["SchedulerStatus"];
 export type Scope = Schemas["ScopesEnum"];
 export type Series = Schemas["Series"];
 export type Speed = Schemas["Speed"];
+export type Speeds = Schemas["Speeds"];
 export type StrategyName = Schemas["StrategyName"];
 export type SlotJob = Schemas["SlotJob"];
 export type Tokenizer = Schemas["TokenizerEnum"];

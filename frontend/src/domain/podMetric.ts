@@ -15,6 +15,8 @@ type Identity =
   | "gpu_type"
   | "batch_size"
   | "n_steps"
+  | "is_shared"
+  | "n_colocated_steps"
   | "updated_at";
 
 /** Those that the dashboard draws by itself; all others come with their title, unit and meaning, in `measured`. */

@@ -146,6 +146,8 @@ export function speed(over: Partial<Speed> = {}): Speed {
     input_s: 0,
     wait_s: 0.01,
     n_steps: 500,
+    is_shared: false,
+    n_colocated_steps: 0,
     updated_at: "2026-03-02T09:05:00Z",
     measured: [
       measured("noise_scale", "Gradient noise scale", "examples", 481.3),
@@ -380,6 +382,8 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
     totals: { gpus: 2, free_gpus: 1, running_jobs: 1, queued_jobs: 0 },
     backend: { away_since: null, message: "" },
     quarantined: [],
+    interference: [],
+    links: [],
     sandbox: [],
     ...over,
   };

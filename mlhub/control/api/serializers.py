@@ -7,9 +7,11 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.clusters.models import LinkKind
 from mlhub.control.models import ITEM_KINDS
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
+from mlhub.metrics.models import SharedResource
 from mlhub.tenants.api.serializers import OrganisationBriefSerializer
 from mlhub.tenants.models import Quota, QuotaRules
 
@@ -159,6 +161,37 @@ class SandboxReportSerializer(serializers.Serializer[Any]):
     protections = ProtectionSerializer(many=True, help_text="Each protection, in force or missing.")
 
 
+class InterferenceSerializer(serializers.Serializer[Any]):
+    """How much slower jobs of one kind were while one of another kind used the same hardware."""
+
+    job = serializers.CharField(help_text="Model and dataset of the jobs that were slowed.")
+    other = serializers.CharField(
+        allow_blank=True, help_text="Model and dataset of those next to them; empty: not the caller's to see."
+    )
+    resource = serializers.ChoiceField(
+        choices=SharedResource.choices, help_text="What both used: the same gpu, nic, node or uplink."
+    )
+    gpu_type = serializers.CharField(help_text="The type of GPU.")
+    slowdown = serializers.FloatField(help_text="The time of a step with the others, divided by that without.")
+    error = serializers.FloatField(help_text="The standard error of slowdown.")
+    n = serializers.IntegerField(help_text="The number of attempts that measured it.")
+    n_steps = serializers.IntegerField(help_text="The steps of all of them.")
+
+
+class LinkSerializer(serializers.Serializer[Any]):
+    """A network link through which gangs were measured."""
+
+    kind = serializers.ChoiceField(choices=LinkKind.choices, help_text="The nic of a node, or the uplink of a rack.")
+    name = serializers.CharField(help_text="The node's or the rack's name.")
+    declared_bps = serializers.FloatField(help_text="Its bandwidth as declared, in bits per second.")
+    measured_bps = serializers.FloatField(help_text="The most that a gang lately got through it, in bits per second.")
+    n_reports = serializers.IntegerField(help_text="The number of measurements.")
+    at = serializers.DateTimeField(help_text="When it was measured last.")
+    slow_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it is clearly slower than declared; null: it is not."
+    )
+
+
 class ClusterSerializer(serializers.Serializer[Any]):
     racks = RackSerializer(many=True, help_text="The racks with their nodes.")
     totals = TotalsSerializer(help_text="Sums over the whole cluster.")
@@ -168,6 +201,8 @@ class ClusterSerializer(serializers.Serializer[Any]):
         help_text="What the control loop leaves out now, or left out lately: items of jobs that the caller may see; "
         "all of them for platform administrators.",
     )
+    interference = InterferenceSerializer(many=True, help_text="Which jobs slow which, the strongest first.")
+    links = LinkSerializer(many=True, help_text="Measured network links, the slow ones first.")
     sandbox = SandboxReportSerializer(
         many=True, help_text="What each machine's sandbox keeps uploaded code from; for platform administrators."
     )

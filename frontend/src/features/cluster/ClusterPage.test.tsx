@@ -22,6 +22,31 @@ function clusterOf(over: Partial<Node>): Cluster {
 const OTHERS = { id: null, name: null, organisation: null };
 
 describe("The cluster's page", () => {
+  it("says who slows whom, by how much, and which link is slower than declared", async () => {
+    const pair = { job: "mlp on blobs", other: "", resource: "node" as const, gpu_type: "V100", n: 2, n_steps: 1200 };
+    const link = { kind: "nic" as const, declared_bps: 1e10, n_reports: 30, at: "2026-03-02T09:05:00Z" };
+    server.use(
+      answers("/api/v1/cluster", {
+        ...cluster(),
+        interference: [{ ...pair, slowdown: 1.5, error: 0.024 }],
+        links: [
+          { ...link, name: "node-b", measured_bps: 2e9, slow_since: "2026-03-02T09:00:00Z" },
+          { ...link, name: "node-a", measured_bps: 9e9, slow_since: null },
+        ],
+      }),
+    );
+    renderPage("/cluster");
+    const pairs = await screen.findByRole("region", { name: "Interference" });
+    expect(pairs).toHaveTextContent("mlp on blobs");
+    expect(pairs).toHaveTextContent("a job of another organisation");
+    expect(pairs).toHaveTextContent("the same node (V100)");
+    expect(pairs).toHaveTextContent("1.50 ± 0.02 times as long");
+    expect(pairs).toHaveTextContent("after 1,200 steps of 2 attempts");
+    const [, slow, healthy] = within(screen.getByRole("table", { name: "Measured links" })).getAllByRole("row");
+    expect(slow).toHaveTextContent("Node node-b10 Gbit/s2 Gbit/sSlow");
+    expect(healthy).toHaveTextContent("As declared");
+  });
+
   it("names one's own jobs and shows free GPUs as free", async () => {
     server.use(answers("/api/v1/cluster", cluster()));
     renderPage("/cluster");

@@ -9,6 +9,8 @@ import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
+import { InterferenceSection } from "@/features/cluster/InterferenceSection";
+import { LinkSection } from "@/features/cluster/LinkSection";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { QuarantineSection } from "@/features/cluster/QuarantineSection";
 import { SandboxSection } from "@/features/cluster/SandboxSection";
@@ -22,7 +24,7 @@ export function ClusterPage() {
   return (
     <Page title="Cluster" subtitle="The nodes as they are now, and which job each GPU runs.">
       <QueryResult of={cluster}>
-        {({ totals, racks, backend, quarantined, sandbox }) => (
+        {({ totals, racks, backend, quarantined, interference, links, sandbox }) => (
           <>
             <BackendAlert backend={backend} />
             <Totals capacity={capacityOf({ racks })} totals={totals} />
@@ -32,6 +34,8 @@ export function ClusterPage() {
             {racks.map((rack) => (
               <RackSection key={rack.name} rack={rack} />
             ))}
+            <LinkSection links={links} />
+            <InterferenceSection pairs={interference} />
             <QuarantineSection items={quarantined} />
             <SandboxSection reports={sandbox} />
           </>

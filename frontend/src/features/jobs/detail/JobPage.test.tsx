@@ -314,8 +314,22 @@ it("shows the decisions of the rounds, newest first, with reasons and sizes", as
   expect(screen.getByText(/^A restart of jobs like it costs 31 s ± 4 s \(7 observations\): stopping/)).toBeVisible();
 });
 
+it("says how much another job slowed it, and which measurement was refused", async () => {
+  const at = "2026-03-02T09:05:00Z";
+  const times = { step_s: 0.3, alone_s: 0.2, slowdown: 1.5, error: 0.03, n_steps: 400, at };
+  const slowed = { attempt_number: 1, other: "cnn on digits", resource: "gpu" as const, gpu_type: "V100", ...times };
+  const nonsense = { attempt_number: 2, field: "step_s", value: -3, reason: "A time is not negative.", n: 4, at };
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [speed()], slowdowns: [slowed], refused: [nonsense] }));
+  stored(jobDetail());
+  renderPage(ADDRESS);
+  const card = await screen.findByRole("region", { name: "Profile" });
+  expect(card).toHaveTextContent("With cnn on digits on the same GPU a step of attempt 1 took 1.50 ± 0.03 times as long");
+  expect(card).toHaveTextContent("Attempt 2 reported step_s -3 (4 times). A time is not negative.");
+});
+
 it("shows where a step's time goes and how stale gradients were", async () => {
-  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [speed({ staleness: [6, 3, 1], n_discarded: 2 })] }));
+  const samples = [speed({ staleness: [6, 3, 1], n_discarded: 2 })];
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples, slowdowns: [], refused: [] }));
   stored(jobDetail());
   renderPage(ADDRESS);
   const card = await screen.findByRole("region", { name: "Profile" });

@@ -12,6 +12,7 @@ import { speedQuery } from "@/features/jobs/queries";
 import { count, percent } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
 
+import { RefusedMeasurements, Slowdowns } from "./MeasurementNotes";
 import { type HistogramBar, stalenessBars, stepParts } from "./profile";
 
 import classes from "./ProfileCard.module.css";
@@ -19,14 +20,16 @@ import classes from "./ProfileCard.module.css";
 export function ProfileCard({ job }: { job: Job }) {
   const { data, error, refetch } = useQuery(speedQuery(job));
   const newest = data?.samples.at(-1);
-  if (newest === undefined && error === null) return null;
+  if (newest === undefined && error === null && (data === undefined || data.refused.length === 0)) return null;
   return (
     <SectionCard title="Profile">
       <ProblemAlert error={error} onRetry={() => void refetch()} />
+      <RefusedMeasurements rows={data?.refused ?? []} />
       {newest !== undefined && (
         <Stack gap="md">
           <StepTime speed={newest} />
           <Facts facts={metricFacts(newest)} />
+          <Slowdowns rows={data?.slowdowns ?? []} />
           <Staleness speed={newest} />
           <Meanings speed={newest} />
         </Stack>

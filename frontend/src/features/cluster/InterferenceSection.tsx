@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which jobs slow which, by what they share, by how much, and on how much that rests.
+import { Stack, Table, Text, Title } from "@mantine/core";
+
+import type { Cluster } from "@/api/types";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { evidence, SHARED_RESOURCES, slowdownText } from "@/domain/sharedResource";
+
+type Pair = Cluster["interference"][number];
+
+export function InterferenceSection({ pairs }: { pairs: Pair[] }) {
+  if (pairs.length === 0) return null;
+  return (
+    <Stack component="section" gap="xs" aria-label="Interference">
+      <Title order={2} size="h4">
+        Interference
+      </Title>
+      <Text size="sm" c="dimmed">
+        How long a step takes with another job on the same hardware, compared with a step without it, as pods measured it.
+      </Text>
+      <ScrollTable label="Interference" head={["Job", "With", "They share", "A step takes", "Measured"]} minWidth={800}>
+        {pairs.map((pair) => (
+          <Table.Tr key={`${pair.job} ${pair.other} ${pair.resource} ${pair.gpu_type}`}>
+            <Table.Td>{pair.job}</Table.Td>
+            <Table.Td>{pair.other || "a job of another organisation"}</Table.Td>
+            <Table.Td>
+              {SHARED_RESOURCES[pair.resource]} ({pair.gpu_type})
+            </Table.Td>
+            <Table.Td>{slowdownText(pair.slowdown, pair.error)}</Table.Td>
+            <Table.Td>{evidence(pair.n_steps, pair.n)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </Stack>
+  );
+}
