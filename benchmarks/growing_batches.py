@@ -27,7 +27,7 @@ N_WORKERS = 2
 
 
 @dataclass(frozen=True)
-class Case:
+class GrowthCase:
     """A task, what it is to reach, and how."""
 
     task: str
@@ -39,14 +39,14 @@ class Case:
 
 
 CASES = (
-    Case("digits", "eval/accuracy", 0.95, 8, 40, {"optimizer": "sgd", "learning_rate": 0.05}),
-    Case("digits", "eval/accuracy", 0.95, 8, 40, {"optimizer": "adamw", "learning_rate": 0.001}),
-    Case("prose", "eval/loss", 2.2, 4, 12, {"optimizer": "adamw", "learning_rate": 0.001}),
+    GrowthCase("digits", "eval/accuracy", 0.95, 8, 40, {"optimizer": "sgd", "learning_rate": 0.05}),
+    GrowthCase("digits", "eval/accuracy", 0.95, 8, 40, {"optimizer": "adamw", "learning_rate": 0.001}),
+    GrowthCase("prose", "eval/loss", 2.2, 4, 12, {"optimizer": "adamw", "learning_rate": 0.001}),
 )
 
 
 @dataclass(frozen=True)
-class Run:
+class GrowthRun:
     """seconds: from the first step to the evaluation that reached the target. largest: batch. metric: at the end."""
 
     seconds: float
@@ -55,7 +55,7 @@ class Run:
     metric: float
 
 
-def run(folder: Path, data: Path, case: Case, *, seed: int, may_grow: bool) -> Run:
+def run(folder: Path, data: Path, case: GrowthCase, *, seed: int, may_grow: bool) -> GrowthRun:
     """Raises RuntimeError when the training fails or does not reach its target."""
     task: Task = TASKS[case.task]
     folder.mkdir(parents=True)
@@ -79,10 +79,12 @@ def run(folder: Path, data: Path, case: Case, *, seed: int, may_grow: bool) -> R
     evaluations = [r for r in gang.reports("metrics") if case.metric in r["values"]]
     sizes = [r["values"]["train/batch_size"] for r in gang.reports("metrics") if "train/batch_size" in r["values"]]
     last = evaluations[-1]
-    return Run(last["at"] - began, last["step"], int(max(sizes, default=case.batch_size)), last["values"][case.metric])
+    return GrowthRun(
+        last["at"] - began, last["step"], int(max(sizes, default=case.batch_size)), last["values"][case.metric]
+    )
 
 
-def row(folder: Path, case: Case) -> str:
+def row(folder: Path, case: GrowthCase) -> str:
     data = TASKS[case.task].write(folder)
     fixed, grown = [], []
     for seed in SEEDS:
