@@ -19,6 +19,7 @@ WITHOUT_EFFECT_ON_STEPS = frozenset({
     "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from", "final_learning_rate",
     "lr", "wd", "betas", "eps", "gamma", "dropout", "label_smoothing", "seed",
     "patience", "stop_at_target", "evaluate_first", "evaluate_only", "l1", "max_batch_size", "learning_rate_scaling",
+    "lr_decay_steps", "lr_decay",
 })  # fmt: skip
 
 

@@ -231,7 +231,8 @@ def test_output_can_be_read(local: LocalBackend) -> None:
         ("racks: [{name: r, uplink: fast, nodes: []}]", r"racks\[0\].uplink is 'fast'; write it like 10Gbit"),
         ("racks: [{name: r, uplink: 1Gbit, nodes: []}]", "at least one node"),
         ("racks: [{name: r, uplink: 1Gbit, nodes: [{name: n, slots: 0}]}]", r"nodes\[0\].slots is 0"),
-        ("racks: [{name: r, uplink: 1Gbit, nodes: [{name: n, gpus: 2}]}]", r"unknown fields \['gpus'\]"),
+        ("racks: [{name: r, uplink: 1Gbit, nodes: [{name: n, gpu: 2}]}]", r"unknown fields \['gpu'\]"),
+        ("racks: [{name: r, uplink: 1Gbit, nodes: [{name: n, gpus: 2}]}]", "gpus is 2; write all, or a list"),
         ("racks: [{name: r, uplink: 1Gbit, nodes: [{name: n, slots: 2, memory: 8, nic: 1Gbit}]}]", "memory is 8"),
         (
             "racks: [{name: r, uplink: 1Gbit, nodes: ["

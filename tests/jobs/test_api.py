@@ -57,6 +57,25 @@ def test_a_job_may_name_data_and_model_only(cast: Cast) -> None:
     assert n_steps >= 200
 
 
+def test_a_job_may_say_in_which_range_its_batch_grows(cast: Cast) -> None:
+    answer = submit(cast, batch_size={"min": 16, "max": 64}, hyperparameters={"learning_rate": 0.1})
+    assert answer.status_code == 201, answer.content
+    assert answer.json()["batch_size"] == 16
+    assert answer.json()["hyperparameters"] == {"learning_rate": 0.1, "max_batch_size": 64}
+    again = cast.client(cast.bob).post(f"/api/v1/jobs/{answer.json()['id']}/clone", {})
+    assert again.json()["hyperparameters"]["max_batch_size"] == 64
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [({"min": 16, "max": 8}, "max"), ({"min": 16}, "max"), ({"min": 0, "max": 8}, "min"), ({"most": 1}, "most")],
+)
+def test_a_range_that_is_none_is_refused(given: dict[str, int], field: str, cast: Cast) -> None:
+    answer = submit(cast, batch_size=given)
+    assert answer.status_code == 422
+    assert field in answer.content.decode()
+
+
 def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cast: Cast) -> None:
     first, again = submit(cast, key="k1"), submit(cast, key="k1")
     assert first.json()["id"] == again.json()["id"]

@@ -292,6 +292,23 @@ def test_a_stalled_gang_waits_for_the_workers_that_do_not_wait_themselves(attemp
     assert waited_for(attempt).busy == (1,)
 
 
+def test_a_batch_that_grew_is_reported_in_the_jobs_events_with_its_reason(attempt: Attempt) -> None:
+    detail = {"step": 240, "was": 32, "batch_size": 64, "learning_rate_factor": 1.5, "reason": "The noise is high."}
+    line = {"type": "phase", "at": 1.7e9, "phase": "batch_changed", "since_start_s": 90.0, "detail": detail}
+    post(attempt, 0, line)
+    post(attempt, 1, line | {"detail": {"step": "x", "was": -1, "learning_rate_factor": 1e300, "reason": None}})
+    first, second = Event.objects.filter(kind="attempt.batch_changed").order_by("id")
+    assert first.subject_id == attempt.job_id
+    assert {key: first.facts[key] for key in detail} == detail
+    assert (second.facts["step"], second.facts["was"], second.facts["learning_rate_factor"]) == (0, 0, 1e9)
+
+
+def test_a_speed_at_a_grown_batch_is_none_of_the_declared_one(attempt: Attempt) -> None:
+    Job.objects.filter(pk=attempt.job_id).update(batch_size=32)
+    post(attempt, 0, progress(10), progress(20, step_s=99.0) | {"batch_size": 64}, progress(30))
+    assert SpeedSample.objects.get(attempt=attempt).step_s < 99.0
+
+
 def test_a_server_that_came_back_is_reported_in_the_jobs_events(attempt: Attempt) -> None:
     Attempt.objects.filter(pk=attempt.pk).update(n_servers=2)
     detail = {"signal": "SIGKILL", "returns": 1, "away_s": 0.9, "lost_s": 12.5, "updates_lost": 57}

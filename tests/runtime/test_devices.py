@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from mlhub.runtime.devices import device_of, training_device
-from mlhub.runtime.ps.client.staging import GradientCopies, Staging, Stretch, stretches_of
+from mlhub.runtime.ps.client.staging import GradientCopies, HostStaging, Stretch, stretches_of
 from mlhub.runtime.strategies.toolkit import flat_parameters
 
 
@@ -82,7 +82,7 @@ def test_a_parameter_that_a_batch_does_not_use_is_copied_too() -> None:
 
 def test_weights_and_pushed_vectors_pass_through_main_memory() -> None:
     _, weights, gradient, parameters = model()
-    staging = Staging(weights, gradient, parameters)
+    staging = HostStaging(weights, gradient, parameters)
     torch.testing.assert_close(staging.weights, weights)
     staging.weights.fill_(2.0)
     staging.await_loaded()

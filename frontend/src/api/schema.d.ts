@@ -2677,8 +2677,13 @@ export interface components {
             name?: string;
             /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
-            /** @description The global batch size, in examples. */
-            batch_size?: number;
+            /** @description The global batch size, in examples; or the range in which it may grow. */
+            batch_size?: number | {
+                /** @description The batch that the job begins with. */
+                min: number;
+                /** @description The largest batch. */
+                max: number;
+            };
             /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;

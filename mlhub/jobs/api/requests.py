@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
@@ -12,6 +15,7 @@ from mlhub.jobs.models import JobKind, ModeChoice
 
 MAX_WORKERS = 4096
 MAX_GPU_TYPES = 20
+MAX_BATCH = 1_000_000
 OF_PREDICTION = ("model_of", "features", "output", "examples")
 OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
 
@@ -66,6 +70,62 @@ class LimitsSerializer(StrictSerializer):
     )
 
 
+@dataclass(frozen=True)
+class BatchRange:
+    """A batch that begins with `least` examples and may grow to `most`."""
+
+    least: int
+    most: int
+
+
+class BatchRangeSerializer(StrictSerializer):
+    """The range of a batch that may grow while the job trains."""
+
+    min = serializers.IntegerField(min_value=1, max_value=MAX_BATCH, help_text="The batch that the job begins with.")
+    max = serializers.IntegerField(min_value=1, max_value=MAX_BATCH, help_text="The largest batch.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["max"] < attrs["min"]:
+            raise serializers.ValidationError({"max": f"Give at least min, which is {attrs['min']}."})
+        return attrs
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": 1, "maximum": MAX_BATCH, "description": "A fixed batch."},
+            {
+                "type": "object",
+                "description": "A batch that may grow while the job trains.",
+                "required": ["min", "max"],
+                "additionalProperties": False,
+                "properties": {
+                    "min": {
+                        "type": "integer", "minimum": 1, "maximum": MAX_BATCH,
+                        "description": "The batch that the job begins with.",
+                    },
+                    "max": {
+                        "type": "integer", "minimum": 1, "maximum": MAX_BATCH, "description": "The largest batch.",
+                    },
+                },
+            },
+        ]
+    }
+)  # fmt: skip
+class BatchSizeField(serializers.IntegerField):
+    """A batch size, or {"min": 32, "max": 256}."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=1, max_value=MAX_BATCH, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if not isinstance(data, Mapping):
+            return super().run_validation(data)
+        found = BatchRangeSerializer(data=data)
+        found.is_valid(raise_exception=True)
+        return BatchRange(found.validated_data["min"], found.validated_data["max"])
+
+
 class JobSettingsSerializer(StrictSerializer):
     """The settings of a job that a submission gives and a clone may change; MLHub chooses what is left out."""
 
@@ -82,7 +142,7 @@ class JobSettingsSerializer(StrictSerializer):
         help_text="How often training passes over the dataset; by default by its size.",
     )
     batch_size = serializers.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, help_text="The global batch size, in examples."
+        min_value=1, max_value=MAX_BATCH, required=False, help_text="The global batch size, in examples."
     )
     hyperparameters = serializers.DictField(
         required=False, help_text="Hyperparameters of the training loop and of the model, by name."
@@ -128,6 +188,9 @@ class JobSubmitSerializer(JobSettingsSerializer):
     To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
     """
 
+    batch_size = BatchSizeField(
+        required=False, help_text="The global batch size, in examples; or the range in which it may grow."
+    )
     kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
     dataset = NameOrIdField(required=False, help_text="Its name or id; its latest ready version is used.")
     dataset_version = serializers.UUIDField(
@@ -151,6 +214,15 @@ class JobSubmitSerializer(JobSettingsSerializer):
     examples = serializers.ChoiceField(
         choices=["all", "held_out"], required=False, help_text="Of predict and evaluate: by default all."
     )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """The largest batch of a range becomes a hyperparameter of the loop, which grows batches."""
+        found = super().to_internal_value(data)
+        if isinstance(found.get("batch_size"), BatchRange):
+            given = found["batch_size"]
+            found["batch_size"] = given.least
+            found["hyperparameters"] = {**found.get("hyperparameters", {}), "max_batch_size": given.most}
+        return found
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         kind = attrs.get("kind", JobKind.TRAIN)

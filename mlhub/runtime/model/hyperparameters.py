@@ -19,7 +19,7 @@ NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
     "standardise", "l1", "evaluate_first", "evaluate_only", "compile", "memory_format",
-    "max_batch_size", "learning_rate_scaling",
+    "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay",
 )  # fmt: skip
 MOVED = {
     "memory_gib": "resources.memory_gib",
@@ -60,9 +60,14 @@ class Settings:
     memory_format: str = "contiguous"
     max_batch_size: int | None = None
     learning_rate_scaling: str = "auto"
+    lr_decay_steps: int = 0
+    lr_decay: float = 0.1
 
     def rates(self, steps: int) -> LearningRates:
-        return LearningRates(steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from)
+        return LearningRates(
+            steps, self.lr_schedule, self.warmup_steps, self.final_learning_rate, self.warmup_from,
+            self.lr_decay_steps, self.lr_decay,
+        )  # fmt: skip
 
 
 def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:
@@ -89,8 +94,12 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         compile=_flag(hyperparameters, "compile"),
         max_batch_size=_whole(hyperparameters, "max_batch_size"),
         learning_rate_scaling=_choice(hyperparameters, "learning_rate_scaling", LEARNING_RATE_SCALINGS, "auto"),
+        lr_decay_steps=int(_number(hyperparameters, "lr_decay_steps", least=1, is_whole=True) or 0),
+        lr_decay=_number(hyperparameters, "lr_decay", above=0.0, most=1.0) or 0.1,
         memory_format=_choice(hyperparameters, "memory_format", MEMORY_FORMATS, "contiguous"),
     )
+    if settings.lr_schedule == "step" and not settings.lr_decay_steps:
+        raise _bad("lr_schedule", "The schedule step does not say when the rate falls.", "Give lr_decay_steps.")
     if settings.patience and not target_metric:
         raise _bad("patience", "There is no metric that must improve.", "Name the job's target_metric.")
     if settings.stop_at_target and (not target_metric or target_value is None):

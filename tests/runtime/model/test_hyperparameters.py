@@ -24,6 +24,13 @@ from mlhub.runtime.trainer.early_stopping import EarlyStopping
         ({"momentum": 1.5}, "momentum"),
         ({"weight_decay": -1}, "weight_decay"),
         ({"lr_schedule": "zigzag"}, "lr_schedule"),
+        ({"lr_schedule": "step"}, "lr_schedule"),
+        ({"lr_decay_steps": 0}, "lr_decay_steps"),
+        ({"lr_decay": 0}, "lr_decay"),
+        ({"max_batch_size": 1.5}, "max_batch_size"),
+        ({"learning_rate_scaling": "cubic"}, "learning_rate_scaling"),
+        ({"compile": 1}, "compile"),
+        ({"memory_format": "rows"}, "memory_format"),
         ({"warmup_steps": 2.5}, "warmup_steps"),
         ({"warmup_steps": True}, "warmup_steps"),
         ({"warmup_from": 1.5}, "warmup_from"),
@@ -64,6 +71,14 @@ def test_rates_warm_up_and_come_down() -> None:
     assert [round(linear.factor(s), 3) for s in (0, 1, 2, 7, 12)] == [0.333, 0.667, 1.0, 0.55, 0.1]
     ramp = LearningRates(10, warmup_steps=4, warmup_from=0.2)
     assert [round(ramp.factor(s), 3) for s in (0, 1, 3, 4, 9)] == [0.36, 0.52, 0.84, 1.0, 1.0]
+    step = LearningRates(10, "step", decay_every=4, decay=0.5)
+    assert [step.factor(s) for s in (0, 3, 4, 8)] == [1.0, 1.0, 0.5, 0.25]
+    cycle = LearningRates(100, "one_cycle", final=0.01)
+    factors = [cycle.factor(s) for s in range(101)]
+    assert max(factors) == factors[30] == 1.0
+    assert factors[:31] == sorted(factors[:31])
+    assert factors[30:] == sorted(factors[30:], reverse=True)
+    assert (factors[0], factors[100]) == (pytest.approx(1 / 25, abs=0.01), pytest.approx(0.01))
     cosine = LearningRates(10, "cosine")
     assert cosine.factor(0) == 1.0
     assert cosine.factor(5) == pytest.approx(0.5)
@@ -128,3 +143,15 @@ def test_only_images_can_be_augmented() -> None:
     augmentation.check([], [64])
     with pytest.raises(BadInputError):
         augmentation.check(["flip"], [64])
+
+
+def test_a_rate_for_a_grown_batch_multiplies_the_schedule() -> None:
+    groups = [{"lr": 0.2}]
+    scheduler = LearningRateScheduler(groups, LearningRates(10))
+    scheduler.set(0)
+    scheduler.scale = 1.5
+    scheduler.set(1)
+    assert groups[0]["lr"] == pytest.approx(0.3)
+    scheduler.scale = 1.0
+    scheduler.set(2)
+    assert groups[0]["lr"] == pytest.approx(0.2)

@@ -6,10 +6,12 @@ from __future__ import annotations
 import functools
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mlhub.runtime.sandbox import pods
 from tests.runtime.sandbox import ordinary_user
 from tests.runtime.sandbox.attacks import ORDINARY, ROOT
 from tests.runtime.sandbox.in_pods import OTHERS, attacks
@@ -91,3 +93,15 @@ def test_pods_of_a_platform_that_is_root_have_another_user(user: str) -> None:
     uid = findings(user)["lines"][-1]["own"]["uid"]
     assert uid != 0
     assert findings(user)["checkpoint_uid"] == uid
+
+
+def test_a_pod_may_open_the_device_files_that_it_was_given_and_of_no_other_gpu(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    given = ["/dev/full", "/dev/nvidia-that-is-not-there"]
+    pods.enclose(
+        ["true"], {}, folder=tmp_path, work=work, readable=[], writable=[work], tenant="t", devices=given, ingest=None
+    )  # fmt: skip
+    opened = json.loads((tmp_path / "confinement.json").read_text())["devices"]
+    assert "/dev/full" in opened
+    assert not [path for path in opened if path.startswith("/dev/nvidia")]

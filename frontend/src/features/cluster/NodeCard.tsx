@@ -13,7 +13,7 @@ import { bytes, count, number } from "@/lib/quantities";
 
 export function NodeCard({ node }: { node: Node }) {
   const closed = closedReason(node);
-  const free = node.slots.filter(({ job }) => job === null).length;
+  const free = node.slots.filter(({ job, gpu }) => job === null && !gpu?.problem).length;
   const make = [
     `${count(node.n_slots, "GPU")}${node.gpu_type && ` ${node.gpu_type}`}`,
     `${number(node.cpus)} CPUs`,

@@ -8,7 +8,7 @@ import { cluster } from "@/testing/fixtures";
 import { capacityOf, jobsOn } from "./capacity";
 
 const ACME = { id: "a1", name: "Acme" };
-const FREE = { job: null, colocated: [] };
+const FREE = { job: null, colocated: [], gpu: null };
 
 function node(over: Partial<Node>): Node {
   const [rack] = cluster().racks;
@@ -20,7 +20,7 @@ function racksOf(...nodes: Node[]): Pick<Cluster, "racks"> {
 }
 
 it("counts idle GPUs of closed nodes as unavailable, not as free", () => {
-  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME }, colocated: [] }, { index: 1, ...FREE }];
+  const slots = [{ index: 0, job: { id: "j", name: "digits", organisation: ACME }, colocated: [], gpu: null }, { index: 1, ...FREE }];
   const drained = { drain_by: "2026-03-02T11:00:00Z", reason: "", asked_by: "root", asked_at: "2026-03-02T09:00:00Z" };
   const racks = racksOf(
     node({ name: "open", slots }),
@@ -30,13 +30,21 @@ it("counts idle GPUs of closed nodes as unavailable, not as free", () => {
   expect(capacityOf(racks)).toEqual({ gpus: 5, free: 1, inUse: 2, unavailable: 2 });
 });
 
+it("counts a GPU with a problem as unavailable", () => {
+  const gpu = {
+    name: "H200", memory_bytes: 8, used_bytes: 4, utilisation: 0, temperature_c: null, problem: "Processes are left on it.",
+  };
+  const racks = racksOf(node({ slots: [{ index: 0, job: null, colocated: [], gpu }, { index: 1, ...FREE }] }));
+  expect(capacityOf(racks)).toEqual({ gpus: 2, free: 1, inUse: 0, unavailable: 1 });
+});
+
 it("names each job of a node once, with those that share a GPU and those that only have servers there", () => {
   const digits = { id: "j1", name: "digits", organisation: ACME };
   const letters = { id: "j2", name: "letters", organisation: ACME };
   const others = { id: null, name: null, organisation: null };
   const jobs = jobsOn(
     node({
-      slots: [{ index: 0, job: digits, colocated: [others] }, { index: 1, job: digits, colocated: [] }, { index: 2, ...FREE }],
+      slots: [{ index: 0, job: digits, colocated: [others], gpu: null }, { index: 1, job: digits, colocated: [], gpu: null }, { index: 2, ...FREE }],
       servers: [{ job: letters, n: 2 }],
     }),
   );

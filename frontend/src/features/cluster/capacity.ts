@@ -6,7 +6,7 @@ export interface Capacity {
   gpus: number;
   free: number;
   inUse: number;
-  /** Idle, but on a node that is cordoned, drained or not ready. */
+  /** Idle, but with a problem, or on a node that is cordoned, drained or not ready. */
   unavailable: number;
 }
 
@@ -21,11 +21,12 @@ export function closedReason(node: Node): string | undefined {
 export function capacityOf({ racks }: Pick<Cluster, "racks">): Capacity {
   const total: Capacity = { gpus: 0, free: 0, inUse: 0, unavailable: 0 };
   for (const node of racks.flatMap(({ nodes }) => nodes)) {
-    const idle = node.slots.filter(({ job }) => job === null).length;
+    const idle = node.slots.filter(({ job }) => job === null);
+    const usable = closedReason(node) === undefined ? idle.filter(({ gpu }) => !gpu?.problem).length : 0;
     total.gpus += node.slots.length;
-    total.inUse += node.slots.length - idle;
-    if (closedReason(node) === undefined) total.free += idle;
-    else total.unavailable += idle;
+    total.inUse += node.slots.length - idle.length;
+    total.free += usable;
+    total.unavailable += idle.length - usable;
   }
   return total;
 }

@@ -11,13 +11,13 @@ import torch
 
 from mlhub.runtime.ps.agreement import StepAgreement
 from mlhub.runtime.ps.client.client import Client
-from mlhub.runtime.ps.client.staging import Staging
+from mlhub.runtime.ps.client.staging import HostStaging
 
 
 class DeviceClient(Client):
     """A Client whose callers give and get vectors on the device. Compressed pushes are encoded there."""
 
-    def __init__(self, addresses: Sequence[str], staging: Staging, **options: Any) -> None:
+    def __init__(self, addresses: Sequence[str], staging: HostStaging, **options: Any) -> None:
         """options: as of Client. Raises as Client does."""
         super().__init__(addresses, staging.weights, staging.gradient, **options)
         self._staging = staging

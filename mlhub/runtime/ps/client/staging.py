@@ -90,7 +90,7 @@ class GradientCopies:
             yield
 
 
-class Staging:
+class HostStaging:
     """weights, gradient: in main memory, shape (n_elements,), float32; the client sends and receives these."""
 
     def __init__(

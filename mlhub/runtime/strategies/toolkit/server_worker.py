@@ -20,7 +20,7 @@ from mlhub.runtime.optimization.gradient_noise import LocalNoiseEstimator
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.ps.client.client import Client
 from mlhub.runtime.ps.client.device_client import DeviceClient
-from mlhub.runtime.ps.client.staging import Staging
+from mlhub.runtime.ps.client.staging import HostStaging
 from mlhub.runtime.ps.embedding_tables import EmbeddingTablePlan
 from mlhub.runtime.ps.layout import plan_shards
 from mlhub.runtime.ps.server.aggregator import leaf_plan
@@ -107,12 +107,12 @@ class ServerWorker(SingleModel):
     def _flatten(self, shared: SharedBuffer | None) -> None:
         """Flattens the parameters: on an accelerator, with staging; else in the memory that servers share, if any."""
         memory = None if shared is None else (shared.weights, shared.gradient)
-        self.staging: Staging | None = None
+        self.staging: HostStaging | None = None
         if self.device().type == "cpu":
             self.weights, self.gradient = flat_parameters.flatten(self.named, into=memory)
             return
         self.weights, self.gradient = flat_parameters.flatten(self.named)
-        self.staging = Staging(self.weights, self.gradient, [p for _, p in self.named], into=memory)
+        self.staging = HostStaging(self.weights, self.gradient, [p for _, p in self.named], into=memory)
 
     def _start_servers(
         self, optimizer: torch.optim.Optimizer, tree: AggregationTree, *,
