@@ -139,6 +139,25 @@ def take_snapshot(
     )
 
 
+def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> ClusterSnapshot:
+    """The snapshot with a job that was never saved, as if it had been submitted. Raises ValueError where its tenant's
+    quota cannot be read.
+    """
+    tree, family = tree_of({job.project.organisation_id}), family_of(job)
+    one = job_snapshot(
+        job,
+        tenant=_tenant_of(job, tree),
+        family=family,
+        learned=learned_models_of({family}),
+        held=None,
+        now=now,
+        steps_total=expected_steps([job]).get(job.id),
+    )
+    known = {tenant.id for tenant in snapshot.tenants}
+    new = tuple(tenant for tenant in tree.tenants if tenant.id not in known)
+    return replace(snapshot, jobs=(*snapshot.jobs, sound_job(one)), tenants=(*snapshot.tenants, *new))
+
+
 def _families(jobs: Sequence[Job], isolation: FaultIsolation) -> dict[UUID, str]:
     found = {}
     for job in jobs:

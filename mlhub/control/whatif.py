@@ -118,7 +118,7 @@ def answer(question: WhatIfQuestion, *, visible: Callable[[Sequence[str]], set[s
             DecisionRequest(before, present, chosen.memory, LIMIT_S),
             DecisionRequest(after, question.policy or present, chosen.memory, LIMIT_S),
         ]
-        (plan, took_s), (other, other_took_s) = _decided(tasks)
+        (plan, took_s), (other, other_took_s) = decided(tasks)
     except (DecisionError, ValueError, TypeError) as error:
         raise InvalidInputError(f"The scheduler has no answer: {error}", code="no_answer") from error
     shown = visible([job.id for job in real.jobs]) | new
@@ -260,14 +260,14 @@ _decider: Decider = SubprocessDecider()
 _one_at_a_time = threading.Lock()
 
 
-def _decided(tasks: Sequence[DecisionRequest]) -> list[tuple[Plan, float]]:
-    """Raises DecisionError."""
+def decided(tasks: Sequence[DecisionRequest]) -> list[tuple[Plan, float]]:
+    """Decides one after the other, in the web server's deciding process. Raises DecisionError."""
     found = []
     with _one_at_a_time:
         for task in tasks:
             _decider.submit(task)
-            decided = _decider.result(waits=True)
-            if decided is None:
+            answer = _decider.result(waits=True)
+            if answer is None:
                 raise DecisionError("died", "the deciding process has no answer")
-            found.append((decided.plan, decided.took_s))
+            found.append((answer.plan, answer.took_s))
     return found

@@ -99,7 +99,7 @@ def _decision(decision: Decision, jobs: dict[str, int], nodes: dict[str, int]) -
         places = [[nodes[share.node], *share.gpus, -share.n_servers] for share in a.shares]
         allocation = [a.n_workers, a.n_servers, places]
     p = decision.prediction
-    prediction = [_digits(value) for value in (p.start_p50_s, p.finish_p50_s, p.finish_p90_s, p.step_s)]
+    prediction = [_digits(value) for value in (p.start_p50_s, p.start_p90_s, p.finish_p50_s, p.finish_p90_s, p.step_s)]
     return [KINDS.index(type(decision)), jobs[decision.job], allocation, prediction, len(decision.explanations)]
 
 

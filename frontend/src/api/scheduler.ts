@@ -3,7 +3,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { WhatIf, WhatIfAnswer } from "@/api/types";
+import type { JobPreview, JobSubmit, WhatIf, WhatIfAnswer } from "@/api/types";
 
 /** Rounds come without an event of ours. */
 const EVERY_MS = 10_000;
@@ -13,6 +13,10 @@ export const schedulerStatusQuery = queryOptions({
   queryFn: () => unwrap(api.GET("/api/v1/scheduler/status")),
   refetchInterval: EVERY_MS,
 });
+
+export function previewJob(request: JobSubmit): Promise<JobPreview> {
+  return unwrap(api.POST("/api/v1/jobs/preview", { body: request }));
+}
 
 export function whatIf(question: WhatIf): Promise<WhatIfAnswer> {
   return unwrap(api.POST("/api/v1/what-if", { body: question }));

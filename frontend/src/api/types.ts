@@ -63,6 +63,7 @@ export type Invitation = Schemas["Invitation"];
 export type MyInvitation = Schemas["MyInvitation"];
 export type TokenCreated = Schemas["TokenCreated"];
 export type VersionState = Schemas["VersionState"];
+export type JobPreview = Schemas["JobPreview"];
 export type WhatIf = Schemas["WhatIfRequest"];
 export type WhatIfAnswer = Schemas["WhatIfAnswer"];
 export type Why = Schemas["Why"];

@@ -9,6 +9,7 @@ import type {
   DatasetVersion,
   Job,
   JobDetail,
+  JobPreview,
   Me,
   Model,
   ModelVersion,
@@ -341,6 +342,33 @@ export function why(over: Partial<Why> = {}): Why {
     predicted_finish_p90_at: null,
     costs: costs(),
     history: [decision()],
+    ...over,
+  };
+}
+
+export function jobPreview(over: Partial<JobPreview> = {}): JobPreview {
+  return {
+    policy: "mlhub",
+    as_of: AT,
+    decide_ms: 4,
+    basis: "guessed",
+    plan: {
+      decision: "launch",
+      mode: "all_reduce",
+      n_workers: 1,
+      n_servers: 0,
+      gpu_type: "H100",
+      nodes: ["node-a"],
+      start_at: AT,
+      start_p90_at: AT,
+      finish_at: AT,
+      finish_p90_at: AT,
+      gpu_hours: 0.5,
+      explanations: [],
+    },
+    quota: { used_gpus: 8, used_gpus_with_job: 9, max_gpus: 8, guarantee: null },
+    n_delayed: 0,
+    alternatives: [],
     ...over,
   };
 }

@@ -3,8 +3,8 @@
 import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";
 
-import type { Page, WhatIfAnswer } from "@/api/types";
-import { me, organisation, project, schedulerStatus, whatIfAnswer, why } from "@/testing/fixtures";
+import type { JobPreview, Page, WhatIfAnswer } from "@/api/types";
+import { jobPreview, me, organisation, project, schedulerStatus, whatIfAnswer, why } from "@/testing/fixtures";
 
 /** Answers GET `path` ("/api/v1/jobs/{id}" or "/api/v1/jobs/:id") with `body`, or with what it returns by then. */
 export function answers<T>(path: string, body: T | (() => T)) {
@@ -28,6 +28,7 @@ export const server = setupServer(
   answers("/api/v1/jobs/{id}/why", why()),
   answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [] }),
   answers("/api/v1/jobs/{id}/startup", { number: null, phases: [], total_s: 0, is_complete: false }),
+  http.post("/api/v1/jobs/preview", () => HttpResponse.json<JobPreview>(jobPreview())),
   http.post("/api/v1/what-if", () => HttpResponse.json<WhatIfAnswer>(whatIfAnswer())),
   answers("/api/v1/organisations/{id}/quota-tree", { may_edit: false, owners: [] }),
 );

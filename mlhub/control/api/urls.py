@@ -5,6 +5,7 @@ from django.urls import path
 
 from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
+from mlhub.control.api.preview import JobPreviewView
 from mlhub.control.api.whatif import WhatIfView
 
 urlpatterns = [
@@ -16,6 +17,7 @@ urlpatterns = [
     path("organisations/<uuid:id>/quota-tree", views.QuotaTreeView.as_view()),
     path("teams/<uuid:id>/quota", views.TeamQuotaView.as_view()),
     path("projects/<uuid:id>/quota", views.ProjectQuotaView.as_view()),
+    path("jobs/preview", JobPreviewView.as_view()),
     path("jobs/<uuid:id>/why", scheduling.WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
     path("what-if", WhatIfView.as_view()),

@@ -181,7 +181,7 @@ class WhatIfView(APIView):
         user = caller(request)
         if any(name in body for name in ("add_nodes", "remove_nodes", "policy")):
             require_administrator(request, self)
-        hypothetical = _hypothetical_job(user, body.get("submit"))
+        hypothetical = hypothetical_job(user, body["submit"], field="submit.kind") if "submit" in body else None
         question = whatif.WhatIfQuestion(
             hypothetical=(hypothetical.job,) if hypothetical else (),
             cancelled=tuple(str(_job(user, id, field="cancel").id) for id in body.get("cancel", ())),
@@ -198,14 +198,13 @@ class WhatIfView(APIView):
         return Response(WhatIfAnswerSerializer(shown).data)
 
 
-def _hypothetical_job(user: User, raw: dict[str, Any] | None) -> HypotheticalJob | None:
-    if raw is None:
-        return None
+def hypothetical_job(user: User, raw: dict[str, Any], *, field: str = "kind") -> HypotheticalJob:
+    """The job of a submission's body, never saved. field: where the kind stands in the request."""
     body = dict(raw)
     dataset_version = dataset_version_of(user, body)
     if body.get("kind", JobKind.TRAIN) != JobKind.TRAIN:
         raise InvalidInputError(
-            "Only trainings are predicted.", field="submit.kind", remedy="Leave kind out, or submit the job."
+            "Only trainings are predicted.", field=field, remedy="Leave kind out, or submit the job."
         )
     model_version = model_version_of(user, body)
     project = project_of(user, body, dataset_version)

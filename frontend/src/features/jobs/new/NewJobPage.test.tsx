@@ -4,8 +4,8 @@ import { screen } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
-import type { JobSubmit, WhatIf, WhatIfAnswer } from "@/api/types";
-import { dataset, datasetVersion, job, jobDetail, model, whatIfAnswer } from "@/testing/fixtures";
+import type { JobPreview, JobSubmit } from "@/api/types";
+import { dataset, datasetVersion, job, jobDetail, jobPreview, model } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
 
@@ -217,22 +217,32 @@ it("says before it is submitted when it is expected to start and end", async () 
     finish_p90_at: "2026-03-02T09:45:00Z",
     explanations: [{ reason: "no_free_gpus", sentence: "All 8 GPUs are in use; it needs 1.", facts: {} }],
   };
-  const effect = { id: job().id, name: "new", before: null, after, start_delta_s: null, finish_delta_s: null };
-  let asked: WhatIf | undefined;
+  const run = { ...after, gpu_type: "", nodes: [], start_p90_at: "2026-03-02T09:04:00Z", gpu_hours: 0.5 };
+  const faster = { ...run, n_workers: 2 };
+  let asked: JobSubmit | undefined;
   server.use(
-    http.post("/api/v1/what-if", async ({ request }) => {
-      asked = (await request.json()) as WhatIf;
-      return HttpResponse.json<WhatIfAnswer>(
-        whatIfAnswer({ basis: "measured", effects: [{ ...effect, role: "submitted" }] }),
+    http.post("/api/v1/jobs/preview", async ({ request }) => {
+      asked = (await request.json()) as JobSubmit;
+      return HttpResponse.json<JobPreview>(
+        jobPreview({
+          as_of: "2026-03-02T09:00:00Z",
+          basis: "measured",
+          plan: run,
+          n_delayed: 2,
+          alternatives: [{ goal: "earliest", run: faster, finish_delta_s: -300, gpu_hours_delta: 0.25 }],
+        }),
       );
     }),
   );
   renderPage(preselected);
   const preview = await screen.findByRole("status", { name: "If you start it now" });
-  expect(preview).toHaveTextContent("It is pending for about 2 min 00 s.");
+  expect(preview).toHaveTextContent(/It is pending for about 2 min 00 s \(by .+ in nine cases of ten\)\./);
   expect(preview).toHaveTextContent("All 8 GPUs are in use; it needs 1.");
   expect(preview).toHaveTextContent("Based on measurements of jobs like it.");
-  expect(asked?.submit).toMatchObject({ dataset: dataset().id, model: builtin.id });
+  expect(preview).toHaveTextContent("It takes about 0.5 GPU-hours. With it your organisation requests 9 of its 8 GPUs.");
+  expect(preview).toHaveTextContent("Finishes first: 2 GPUs, 5 min 00 s earlier, 0.25 GPU-hours more.");
+  expect(preview).toHaveTextContent("2 jobs of your organisation would finish later.");
+  expect(asked).toMatchObject({ dataset: dataset().id, model: builtin.id });
 });
 
 it("names no start of a job that nothing is known to make room for", async () => {
@@ -246,13 +256,9 @@ it("names no start of a job that nothing is known to make room for", async () =>
     finish_p90_at: null,
     explanations: [{ reason: "quota", sentence: "Acme uses all 8 GPUs of its quota.", facts: {} }],
   };
-  const effect = { id: job().id, name: "new", before: null, after, start_delta_s: null, finish_delta_s: null };
+  const run = { ...after, gpu_type: "", nodes: [], start_p90_at: null, gpu_hours: 0.5 };
   server.use(
-    http.post("/api/v1/what-if", () =>
-      HttpResponse.json<WhatIfAnswer>(
-        whatIfAnswer({ as_of: "2026-03-02T09:00:00Z", effects: [{ ...effect, role: "submitted" }] }),
-      ),
-    ),
+    http.post("/api/v1/jobs/preview", () => HttpResponse.json<JobPreview>(jobPreview({ as_of: "2026-03-02T09:00:00Z", plan: run }))),
   );
   renderPage(preselected);
   const preview = await screen.findByRole("status", { name: "If you start it now" });

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before a job is submitted: when the scheduler predicts it to start and finish, and what it would run on.
-import { Alert, Text } from "@mantine/core";
+// Before a job is submitted: what the scheduler would make of it, what it costs, and what other sizes would gain.
+import { Alert, List, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
-import { whatIf } from "@/api/scheduler";
-import type { JobSubmit, WhatIfAnswer } from "@/api/types";
+import { previewJob } from "@/api/scheduler";
+import type { JobPreview, JobSubmit } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 import { meaningfulStart } from "@/domain/pendingJob";
-import { count } from "@/lib/quantities";
+import { count, number, significant } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
 const TITLE = "If you start it now";
@@ -19,11 +19,14 @@ const BASES: Record<string, string> = {
   guessed: "No job like it was measured yet: this is a rough estimate.",
 };
 
+type Run = JobPreview["plan"];
+type Alternative = JobPreview["alternatives"][number];
+
 /** request: null while the form is not complete. */
 export function PlanPreview({ request }: { request: JobSubmit | null }) {
   const answer = useQuery({
-    queryKey: ["what-if", request],
-    queryFn: () => whatIf({ submit: request ?? undefined }),
+    queryKey: ["job-preview", request],
+    queryFn: () => previewJob(request as JobSubmit),
     enabled: request !== null,
     placeholderData: keepPreviousData,
     retry: false,
@@ -31,39 +34,71 @@ export function PlanPreview({ request }: { request: JobSubmit | null }) {
   });
   // what is wrong with the request is shown when it is submitted
   if (request === null || answer.data === undefined || answer.error !== null) return null;
-  return <Plan answer={answer.data} />;
+  return <Plan preview={answer.data} />;
 }
 
-function Plan({ answer }: { answer: WhatIfAnswer }) {
-  const own = answer.effects.find(({ role }) => role === "submitted")?.after;
-  if (!own) return null;
-  const later = answer.effects.filter(({ role, finish_delta_s: delta }) => role === "other" && (delta ?? 0) > 0);
+function Plan({ preview }: { preview: JobPreview }) {
+  const { plan, as_of, alternatives } = preview;
   return (
     <Alert role="status" color="blue" title={TITLE} aria-label={TITLE}>
       <Text size="sm" fw={500}>
-        {startText(own, answer.as_of)} {finishText(own, answer.as_of)}
+        {startText(plan, as_of)} {finishText(plan, as_of)}
       </Text>
-      {own.decision === "wait" && <Text size="sm">{own.explanations[0]?.sentence}</Text>}
+      {plan.decision === "wait" && <Text size="sm">{plan.explanations[0]?.sentence}</Text>}
+      <Text size="sm">
+        {costText(plan, as_of)} {quotaText(preview)}
+      </Text>
+      {alternatives.length > 0 && (
+        <List size="sm" mt={4} aria-label="Alternatives">
+          {alternatives.map((alternative) => (
+            <List.Item key={alternative.goal}>{alternativeText(alternative)}</List.Item>
+          ))}
+        </List>
+      )}
       <Text size="xs" c="dimmed" mt={4}>
-        {BASES[answer.basis] ?? ""}
-        {later.length > 0 && ` ${count(later.length, "job")} of yours would finish later.`}
+        {BASES[preview.basis] ?? ""}
+        {preview.n_delayed > 0 && ` ${count(preview.n_delayed, "job")} of your organisation would finish later.`}
       </Text>
     </Alert>
   );
 }
 
-type Outcome = NonNullable<WhatIfAnswer["effects"][number]["after"]>;
-
-function startText(own: Outcome, asOf: string): string {
-  if (own.decision !== "wait") return `It starts immediately: ${modeLabel(own.mode)}, ${count(own.n_workers, "GPU")}.`;
-  const start_at = meaningfulStart(own.start_at, Date.parse(asOf));
+function startText(plan: Run, asOf: string): string {
+  if (plan.decision !== "wait") {
+    const place = plan.nodes.length === 0 ? "" : ` on ${plan.nodes.join(", ")}`;
+    return `It starts immediately: ${modeLabel(plan.mode)}, ${count(plan.n_workers, "GPU")} (${plan.gpu_type})${place}.`;
+  }
+  const start_at = meaningfulStart(plan.start_at, Date.parse(asOf));
   if (start_at === null) return "It stays pending; when it can start is not known.";
-  return `It is pending for about ${duration((Date.parse(start_at) - Date.parse(asOf)) / 1000)}.`;
+  const by = plan.start_p90_at === null ? "" : ` (by ${clock(plan.start_p90_at)} in nine cases of ten)`;
+  return `It is pending for about ${duration((Date.parse(start_at) - Date.parse(asOf)) / 1000)}${by}.`;
 }
 
-function finishText(own: Outcome, asOf: string): string {
-  const canStart = own.decision !== "wait" || meaningfulStart(own.start_at, Date.parse(asOf)) !== null;
-  if (own.finish_at === null || !canStart) return "";
-  const p90 = own.finish_p90_at === null ? "" : `, by ${clock(own.finish_p90_at)} in nine cases of ten`;
-  return `Predicted finish ${clock(own.finish_at)}${p90}.`;
+function hasStart(plan: Run, asOf: string): boolean {
+  return plan.decision !== "wait" || meaningfulStart(plan.start_at, Date.parse(asOf)) !== null;
+}
+
+function finishText(plan: Run, asOf: string): string {
+  if (plan.finish_at === null || !hasStart(plan, asOf)) return "";
+  const p90 = plan.finish_p90_at === null ? "" : `, by ${clock(plan.finish_p90_at)} in nine cases of ten`;
+  return `Predicted finish ${clock(plan.finish_at)}${p90}.`;
+}
+
+function costText(plan: Run, asOf: string): string {
+  if (plan.gpu_hours === null || !hasStart(plan, asOf)) return "";
+  return `It takes about ${number(significant(plan.gpu_hours, 2))} GPU-hours.`;
+}
+
+function quotaText({ quota }: JobPreview): string {
+  if (quota.max_gpus === null) return "";
+  return `With it your organisation requests ${number(quota.used_gpus_with_job)} of its ${count(quota.max_gpus, "GPU")}.`;
+}
+
+const GOALS: Record<Alternative["goal"], string> = { earliest: "Finishes first", cheapest: "Costs least" };
+
+/** "Finishes first: 8 GPUs, 5 min 00 s earlier, 0.2 GPU-hours more." */
+function alternativeText({ goal, run, finish_delta_s: finish, gpu_hours_delta: hours }: Alternative): string {
+  const when = `${duration(Math.abs(finish))} ${finish < 0 ? "earlier" : "later"}`;
+  const cost = `${number(significant(Math.abs(hours), 2))} GPU-hours ${hours < 0 ? "less" : "more"}`;
+  return `${GOALS[goal]}: ${count(run.n_workers, "GPU")}, ${when}, ${cost}.`;
 }
