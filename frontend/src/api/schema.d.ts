@@ -2104,6 +2104,8 @@ export interface components {
              *     * `failed` - Failed
              */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description Why the platform could not make the dry run the last time, while it is tried again; empty otherwise. */
+            readonly validation_problem: string;
             /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
@@ -2339,6 +2341,8 @@ export interface components {
              *     * `failed` - Failed
              */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description Why the platform could not make the dry run the last time, while it is tried again; empty otherwise. */
+            readonly validation_problem: string;
             /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
@@ -3828,6 +3832,8 @@ export interface components {
              *     * `failed` - Failed
              */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description Why the platform could not make the dry run the last time, while it is tried again; empty otherwise. */
+            readonly validation_problem: string;
             /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
