@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import structlog
 from celery.signals import worker_ready
+from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
@@ -15,7 +16,11 @@ logger = structlog.stdlib.get_logger(__name__)
 
 @worker_ready.connect
 def report_sandbox(**_: object) -> None:
-    """What this machine lacks for running uploaded code is logged and stored at once, not with the first upload."""
+    """What this machine lacks for running uploaded code is logged and stored at once, not with the first upload.
+
+    Where Jobs of the cluster run it, this machine does not, and has nothing to report."""
+    if settings.SANDBOX == "jobs":
+        return
     # only workers run uploaded code: other processes need not load the sandbox
     from mlhub.runtime.sandbox.capabilities import Capabilities, capabilities
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from django.db import models
+
 from mlhub.jobs.states import ENDED, JobState
+from mlhub.storage.models import WorkItem
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 
 
 class JobQuerySet(ProjectOwnedQuerySet):
     def with_what_is_shown(self) -> Self:
-        """With everything that a job's JSON names, in a fixed number of queries."""
-        return self.select_related(
-            "project__organisation", "created_by", "dataset_version__dataset", "model_version__model"
-        ).prefetch_related("attempts__allocations")
+        """With everything that a job's JSON names, in a fixed number of queries.
+
+        validation_problem: why the platform could not make the dry run the last time, while it is tried again.
+        """
+        waiting = WorkItem.objects.open().filter(subject_id=models.OuterRef("pk")).values("problem")
+        return (
+            self.select_related(
+                "project__organisation", "created_by", "dataset_version__dataset", "model_version__model"
+            )
+            .prefetch_related("attempts__allocations")
+            .annotate(validation_problem=models.Subquery(waiting[:1]))
+        )
 
     def queued(self) -> Self:
         return self.filter(state=JobState.QUEUED)

@@ -34,6 +34,7 @@ KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 TEXTS = ["", "x", "{", "null", "[]", "-1", "NaN", "\u202e", "x" * 5000, '{"version": 99}', "true", "1e999", "ready"]
 TIMES = ["0001-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "9999-12-31T23:59:59Z"]
 QUANTITIES = ["0", "-5", "1e30", "999999999999Ti", "3n", "1"]
+PATIENCE_S = 180.0  # of a busy machine; what is waited for takes a second
 NUMBERS = [0, 1, -1, 75, 137, 2**31 - 1, -(2**31)]
 
 
@@ -91,7 +92,7 @@ def _until_running(world: World, job: Job) -> None:
         world.round()
         return state(job) == "running"
 
-    wait(look)
+    wait(look, seconds=PATIENCE_S)
 
 
 def _corrupt(dice: random.Random, server: ApiServer, own: set[Key]) -> str:
@@ -162,4 +163,4 @@ def _clear(world: World, server: ApiServer, own: set[Key], sick: Job) -> None:
     with server.store.changed:
         for key in [key for key in server.store.objects if key not in own]:
             server.store._erase(key, server.store.objects[key])
-    wait(lambda: len(world.backend.observe()) == 1)
+    wait(lambda: len(world.backend.observe()) == 1, seconds=PATIENCE_S)

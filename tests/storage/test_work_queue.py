@@ -219,8 +219,8 @@ def test_an_upload_shows_its_place_until_it_was_inspected(cast):
     bob = cast.client(cast.bob)
     ids = [upload(bob, cast.project_a, name=f"d{i}", filename="x.txt", content=files.text()).json() for i in range(3)]
     last = f"/api/v1/dataset-versions/{ids[-1]['latest_version']['id']}"
-    assert ids[-1]["latest_version"]["queue"] == {"is_running": False, "n_before": 2}
-    assert bob.get(last).json()["queue"] == {"is_running": False, "n_before": 2}
+    assert ids[-1]["latest_version"]["queue"] == {"is_running": False, "n_before": 2, "problem": ""}
+    assert bob.get(last).json()["queue"] == {"is_running": False, "n_before": 2, "problem": ""}
     assert bob.get("/api/v1/datasets").json()["results"][0]["latest_version"]["queue"] is None
     assert cast.client(cast.charlie).get(last).status_code == 404
     bob.delete(f"/api/v1/datasets/{ids[0]['id']}")

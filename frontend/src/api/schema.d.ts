@@ -2283,6 +2283,8 @@ export interface components {
              *     * `failed` - Failed
              */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description Why the platform could not make the dry run the last time, while it is tried again; empty otherwise. */
+            readonly validation_problem: string;
             /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
@@ -2523,6 +2525,8 @@ export interface components {
              *     * `failed` - Failed
              */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description Why the platform could not make the dry run the last time, while it is tried again; empty otherwise. */
+            readonly validation_problem: string;
             /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;
@@ -4061,6 +4065,8 @@ export interface components {
              *     * `failed` - Failed
              */
             readonly preflight: components["schemas"]["PreflightEnum"];
+            /** @description Why the platform could not make the dry run the last time, while it is tried again; empty otherwise. */
+            readonly validation_problem: string;
             /** @description What the dry run measured. */
             readonly profile: {
                 [key: string]: unknown;

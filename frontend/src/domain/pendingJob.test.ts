@@ -22,6 +22,11 @@ describe("A pending job without a reason", () => {
     expect(pendingText(pending({ preflight: "pending" }), after(300))).toContain("have not been validated for 5 min 00 s.");
   });
 
+  it("says why the platform could not validate it", () => {
+    const refused = pending({ preflight: "pending", validation_problem: "quota: exceeded quota" });
+    expect(pendingText(refused, after(300))).toContain("tries again: quota: exceeded quota");
+  });
+
   it("counts from the end of its last attempt", () => {
     const preempted = pending({ current_attempt: attempt({ ended_at: "2026-03-02T10:00:00Z" }) });
     expect(pendingText(preempted, after(3600 + 5))).toBe("The scheduler considers it in its next round.");

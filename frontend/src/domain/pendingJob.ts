@@ -3,7 +3,7 @@
 import type { Job } from "@/api/types";
 import { duration } from "@/lib/time";
 
-type Pending = Pick<Job, "submitted_at" | "preflight" | "current_attempt">;
+type Pending = Pick<Job, "submitted_at" | "preflight" | "validation_problem" | "current_attempt">;
 
 /** A predicted start that is nearer than this and has not come is no prediction: something else holds the job. */
 const MEANINGLESS_S = 10;
@@ -20,6 +20,9 @@ export function pendingSince({ submitted_at, current_attempt }: Pending): number
 export function pendingText(job: Pending, now: number): string {
   const pending_s = Math.max(0, (now - pendingSince(job)) / 1000);
   const isUsual = pending_s < USUAL_S;
+  if (job.preflight === "pending" && job.validation_problem !== "") {
+    return `The platform could not validate the model and data, and tries again: ${job.validation_problem}`;
+  }
   if (job.preflight === "pending") {
     return isUsual
       ? "The model and data are being validated."

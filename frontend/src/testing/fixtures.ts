@@ -196,6 +196,7 @@ export function job(over: Partial<Job> = {}): Job {
     reason: "",
     explanations: [],
     preflight: "passed",
+    validation_problem: "",
     profile: {},
     failure: null,
     steps_done: 120,

@@ -179,6 +179,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     result_metrics = serializers.DictField(
         child=serializers.FloatField(), read_only=True, help_text="The final metrics, by name."
     )
+    validation_problem = serializers.SerializerMethodField(
+        help_text="Why the platform could not make the dry run the last time, while it is tried again; empty otherwise."
+    )
     progress = serializers.SerializerMethodField(help_text="0 to 1.")
     waited_s = serializers.SerializerMethodField(help_text="Seconds from submission to the first step, or until now.")
     trained_s = serializers.SerializerMethodField(help_text="Seconds since the first step; null before.")
@@ -191,7 +194,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
             "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy", "min_workers", "max_workers",
             "priority", "resources", "limits", "target_metric", "target_value", "state", "intent", "reason",
-            "explanations", "preflight", "profile", "failure",
+            "explanations", "preflight", "validation_problem", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
             "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at",
@@ -228,6 +231,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     def get_hints(self, job: Job) -> list[str]:
         return moved_hints(job.hyperparameters)
+
+    def get_validation_problem(self, job: Job) -> str:
+        return getattr(job, "validation_problem", None) or ""
 
     def get_progress(self, job: Job) -> float:
         if job.state == JobState.SUCCEEDED:
