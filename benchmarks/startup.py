@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.demo.client import Person
-from mlhub.jobs.startup import PHASES
 from tests.platform import ROOT, RunningPlatform, running
 
 NODE = "{name: n0, gpu_type: cpu-slot, slots: 2, cpus: 4, memory: 8GiB, nic: 10Gbit}"
@@ -124,7 +123,8 @@ def report(
     known: Sequence[dict[str, Any]], demo_s: float | None, *, load: tuple[float, float],
 ) -> str:  # fmt: skip
     of_new, of_known = (statistics.median(start["total_s"] for start in starts) for starts in (new, known))
-    rows = [f"| {phase} | {_median(new, phase):.2f} | {_median(known, phase):.2f} |" for phase in PHASES.values()]
+    phases = dict.fromkeys(part["name"] for start in (*new, *known) for part in start["phases"])
+    rows = [f"| {phase} | {_median(new, phase):.2f} | {_median(known, phase):.2f} |" for phase in phases]
     ratio = imported["a worker's imports"] / imported["import torch"]
     return "\n".join([
         "# Starts", "",

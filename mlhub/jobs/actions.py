@@ -90,8 +90,8 @@ def submit_job(
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            known = validations.find(job)
-            if known is None or not reuse_validation(job, known):
+            earlier = validations.find(job)
+            if earlier is None or not reuse_validation(job, earlier):
                 work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first

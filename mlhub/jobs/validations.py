@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -97,8 +96,8 @@ def keep(job: Job, profile: dict[str, Any]) -> Validation:
     return kept
 
 
-def waiting_for(validation: Validation, *, limit: int) -> Sequence[Job]:
+def waiting_for(validation: Validation, *, limit: int) -> list[Job]:
     """Jobs of the organisation that wait for a dry run which this one makes superfluous, oldest first."""
     same = Q(project__organisation=validation.organisation_id, validation_key=validation.key)
     waiting = Job.objects.filter(same, preflight=Preflight.PENDING).exclude(state__in=ENDED)
-    return waiting.select_related("project__organisation").order_by("id")[:limit]
+    return list(waiting.select_related("project__organisation").order_by("id")[:limit])

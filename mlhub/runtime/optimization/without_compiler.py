@@ -31,7 +31,7 @@ def leave_compiler_out() -> None:
         if function is not None and _module(method) == LAZILY_MARKED and not hasattr(function, MARK):
             setattr(function, MARK, _unmarked(function))
     for optimizer in _subclasses(Optimizer):
-        step = vars(optimizer).get("step")
+        step: Any = vars(optimizer).get("step")
         if hasattr(step, "__wrapped__") and _module(step) == STEPS and step.__code__.co_name == "_use_grad":
             optimizer.step = _without_compiler(step)  # type: ignore[method-assign]
 
@@ -42,7 +42,8 @@ def _unmarked(function: Call) -> Call:
     def call(*args: Any, **kwargs: Any) -> Any:
         if COMPILER not in sys.modules:
             return function(*args, **kwargs)
-        marked = torch._dynamo.disable(function, True, wrapping=False)
+        disable: Call = torch._dynamo.disable
+        marked: Call = disable(function, True, wrapping=False)
         setattr(function, MARK, marked)
         return marked(*args, **kwargs)
 
