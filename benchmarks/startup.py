@@ -62,6 +62,7 @@ def measure(state: Path, *, n_jobs: int) -> tuple[list[float], list[dict[str, An
         platform_s = [time.perf_counter() - began]
         platform.stop()
         platform_s.append(seconds_of(platform.start))
+        print(f"the platform was up after {platform_s} s", file=sys.stderr, flush=True)
         person, job = _submitter(platform)
         new = [start_of(person, {**job, "hyperparameters": {"width": 16 + i}}) for i in range(n_jobs)]
         known = [start_of(person, {**job, "hyperparameters": {"width": 16}}) for _ in range(n_jobs)]
@@ -88,6 +89,7 @@ def start_of(person: Person, body: dict[str, Any]) -> dict[str, Any]:
             raise TimeoutError(f"The job {job['id']} has not ended after {PATIENCE_S:g} s.")
         time.sleep(0.2)
     found: dict[str, Any] = person.get(f"/jobs/{job['id']}/startup")
+    print(f"a start took {found['total_s']:.1f} s", file=sys.stderr, flush=True)
     if not found["is_complete"]:
         raise RuntimeError(f"The job {job['id']} ended without a step.")
     return found
