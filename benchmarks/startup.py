@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.demo.client import Person
-from mlhub.jobs.startup import PHASES
 from tests.platform import ROOT, RunningPlatform, running
 
 NODE = "{name: n0, gpu_type: cpu-slot, slots: 2, cpus: 4, memory: 8GiB, nic: 10Gbit}"
@@ -63,6 +62,7 @@ def measure(state: Path, *, n_jobs: int) -> tuple[list[float], list[dict[str, An
         platform_s = [time.perf_counter() - began]
         platform.stop()
         platform_s.append(seconds_of(platform.start))
+        print(f"the platform was up after {platform_s} s", file=sys.stderr, flush=True)
         person, job = _submitter(platform)
         new = [start_of(person, {**job, "hyperparameters": {"width": 16 + i}}) for i in range(n_jobs)]
         known = [start_of(person, {**job, "hyperparameters": {"width": 16}}) for _ in range(n_jobs)]
@@ -89,6 +89,7 @@ def start_of(person: Person, body: dict[str, Any]) -> dict[str, Any]:
             raise TimeoutError(f"The job {job['id']} has not ended after {PATIENCE_S:g} s.")
         time.sleep(0.2)
     found: dict[str, Any] = person.get(f"/jobs/{job['id']}/startup")
+    print(f"a start took {found['total_s']:.1f} s", file=sys.stderr, flush=True)
     if not found["is_complete"]:
         raise RuntimeError(f"The job {job['id']} ended without a step.")
     return found
@@ -124,7 +125,8 @@ def report(
     known: Sequence[dict[str, Any]], demo_s: float | None, *, load: tuple[float, float],
 ) -> str:  # fmt: skip
     of_new, of_known = (statistics.median(start["total_s"] for start in starts) for starts in (new, known))
-    rows = [f"| {phase} | {_median(new, phase):.2f} | {_median(known, phase):.2f} |" for phase in PHASES.values()]
+    phases = dict.fromkeys(part["name"] for start in (*new, *known) for part in start["phases"])
+    rows = [f"| {phase} | {_median(new, phase):.2f} | {_median(known, phase):.2f} |" for phase in phases]
     ratio = imported["a worker's imports"] / imported["import torch"]
     return "\n".join([
         "# Starts", "",

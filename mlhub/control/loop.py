@@ -56,7 +56,7 @@ def rest_after(round_s: float) -> float:
 
     Thousands of submissions would else keep a processor busy with rounds, at the cost of the web server.
     """
-    return min(round_s, settings.CONTROL_PERIOD_S)
+    return min(round_s, float(settings.CONTROL_PERIOD_S))
 
 
 @dataclass

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mlhub.embedded.home import PROJECT
 
-PACKAGES = ("mlhub", "scheduler")
+SOURCES = (PROJECT / "mlhub", PROJECT / "scheduler")
 
 
-def compile_sources(folders: Sequence[Path] = tuple(PROJECT / name for name in PACKAGES)) -> bool:
+def compile_sources(folders: Sequence[Path] = SOURCES) -> bool:
     """Compiles the files that are new or were changed. Returns False when some could not be compiled or stored, as in
     an installation that may not be written: then every process compiles them for itself, as before."""
     results = [bool(compileall.compile_dir(str(folder), quiet=2)) for folder in folders]

@@ -17,7 +17,7 @@ from mlhub.events.actions import append
 from mlhub.jobs import startup, validations
 from mlhub.jobs.admission import check_request, check_resources, check_room, check_versions
 from mlhub.jobs.lifecycle import advance
-from mlhub.jobs.models import Job, JobKind, Preflight, Submission, Validation
+from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.profile_limits import misfit
@@ -91,8 +91,8 @@ def submit_job(
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            known = validations.find(job)
-            if known is None or not reuse_validation(job, known):
+            earlier = validations.find(job)
+            if earlier is None or not reuse_validation(job, earlier):
                 work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
@@ -140,7 +140,7 @@ def resume_job(job: Job, *, actor: User) -> Job:
     return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED,), actor=actor)
 
 
-def pass_preflight(job: Job, *, profile: dict[str, Any], validation: Validation | None = None) -> bool:
+def pass_preflight(job: Job, *, profile: dict[str, Any], validation: PassedValidation | None = None) -> bool:
     """Lets the job be scheduled. Returns False when another dry run was first, or the job has ended.
 
     validation: the dry run by which it may, its own or an earlier one.
@@ -159,7 +159,7 @@ def pass_preflight(job: Job, *, profile: dict[str, Any], validation: Validation 
     return bool(changed)
 
 
-def reuse_validation(job: Job, validation: Validation) -> bool:
+def reuse_validation(job: Job, validation: PassedValidation) -> bool:
     """Lets the job be scheduled by an earlier dry run. Returns False when it does not fit what that one measured."""
     profile = validations.profile_for(job, validation)
     if misfit(job, profile) is not None:

@@ -82,7 +82,9 @@ class Job(models.Model):
     preflight = models.CharField(max_length=8, choices=Preflight, default=Preflight.PENDING)
     profile = models.JSONField(default=dict)  # what preflight measured: parameters_bytes, example_s, steps_total ...
     validation_key = models.CharField(max_length=64, blank=True)  # of validations.py; "" = not worked out yet
-    validation = models.ForeignKey("Validation", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    validation = models.ForeignKey(
+        "PassedValidation", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     not_before = models.DateTimeField(null=True, blank=True)  # back-off after a failure of the platform
     n_platform_failures = models.PositiveIntegerField(default=0)
     failure = models.JSONField(null=True, blank=True)  # {cause, fault, message, remedy, traceback}
@@ -127,7 +129,7 @@ class Job(models.Model):
         return self.name
 
 
-class Validation(models.Model):
+class PassedValidation(models.Model):
     """A dry run that passed: the evidence by which jobs of the same content and settings need none of their own."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from mlhub.core.locks import work_lock
 from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
-from mlhub.jobs.models import DeletedJob, Job, Preflight, Validation
+from mlhub.jobs.models import DeletedJob, Job, PassedValidation, Preflight
 from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED
 from mlhub.storage import work_queue
@@ -125,7 +125,7 @@ def _try_out(job: Job) -> None:
     actions.fail_preflight(job, failure={**found, "field": error["field"]})
 
 
-def _pass_others(validation: Validation) -> None:
+def _pass_others(validation: PassedValidation) -> None:
     """Jobs that wait for the same dry run need none; those that do not fit for another reason keep their turn."""
     for other in validations.waiting_for(validation, limit=MAX_PASSED_AT_ONCE):
         actions.reuse_validation(other, validation)

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Q
 
 from mlhub.jobs import inputs
-from mlhub.jobs.models import Job, JobKind, Preflight, Validation
+from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight
 from mlhub.jobs.states import ENDED
 from mlhub.registry.models import Kind
 from mlhub.runtime.fingerprint import runtime_fingerprint
@@ -70,16 +69,16 @@ def key_of(job: Job) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def find(job: Job) -> Validation | None:
+def find(job: Job) -> PassedValidation | None:
     """A validation of the same content and settings in the job's organisation; None without one."""
     if not job.validation_key:
         return None
-    known = Validation.objects.filter(organisation=job.project.organisation_id, key=job.validation_key)
-    found: Validation | None = known.first()
+    known = PassedValidation.objects.filter(organisation=job.project.organisation_id, key=job.validation_key)
+    found: PassedValidation | None = known.first()
     return found
 
 
-def profile_for(job: Job, validation: Validation) -> dict[str, Any]:
+def profile_for(job: Job, validation: PassedValidation) -> dict[str, Any]:
     """The profile as the job's own dry run would have measured it: the steps follow from its epochs."""
     profile = dict(validation.profile)
     if job.kind == JobKind.TRAIN and "steps_per_epoch" in profile:
@@ -87,9 +86,9 @@ def profile_for(job: Job, validation: Validation) -> dict[str, Any]:
     return profile
 
 
-def keep(job: Job, profile: dict[str, Any]) -> Validation:
+def keep(job: Job, profile: dict[str, Any]) -> PassedValidation:
     """Stores that the job's dry run passed; an older one of the same key is replaced."""
-    kept, _ = Validation.objects.update_or_create(
+    kept, _ = PassedValidation.objects.update_or_create(
         organisation_id=job.project.organisation_id,
         key=job.validation_key,
         defaults={"job": job, "profile": profile},
@@ -97,8 +96,8 @@ def keep(job: Job, profile: dict[str, Any]) -> Validation:
     return kept
 
 
-def waiting_for(validation: Validation, *, limit: int) -> Sequence[Job]:
+def waiting_for(validation: PassedValidation, *, limit: int) -> list[Job]:
     """Jobs of the organisation that wait for a dry run which this one makes superfluous, oldest first."""
     same = Q(project__organisation=validation.organisation_id, validation_key=validation.key)
     waiting = Job.objects.filter(same, preflight=Preflight.PENDING).exclude(state__in=ENDED)
-    return waiting.select_related("project__organisation").order_by("id")[:limit]
+    return list(waiting.select_related("project__organisation").order_by("id")[:limit])

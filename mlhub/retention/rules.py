@@ -19,7 +19,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from mlhub.control.models import Round
 from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
-from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, RemovedPart, Validation
+from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series
 from mlhub.storage import actions as storage
@@ -93,7 +93,7 @@ def remove_rounds(before: datetime, now: datetime, limit: int) -> int:  # noqa: 
 
 def remove_validations(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
     """Dry runs that passed. Jobs keep their profiles."""
-    return _delete(Validation.objects.filter(at__lt=before), limit)
+    return _delete(PassedValidation.objects.filter(at__lt=before), limit)
 
 
 RULES: Mapping[str, RemovalRule] = {

@@ -10,7 +10,7 @@ import pytest
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.models import Event
 from mlhub.jobs import tasks, validations
-from mlhub.jobs.models import Job, Preflight, Validation
+from mlhub.jobs.models import Job, PassedValidation, Preflight
 from mlhub.jobs.tasks import hand_off_job
 from mlhub.storage.inspection import Verdict
 from mlhub.storage.models import WorkItem
@@ -119,7 +119,7 @@ def test_a_validation_counts_in_its_own_organisation_alone(cast: Cast, dry_runs:
     theirs = submit(cast, user=cast.charlie, project=cast.project_b)
     assert theirs.validation_key == ours.validation_key
     assert theirs.preflight == Preflight.PENDING
-    assert Validation.objects.visible_to(cast.charlie).count() == 0
+    assert PassedValidation.objects.visible_to(cast.charlie).count() == 0
 
 
 def test_a_dry_run_that_failed_is_made_again(cast: Cast, dry_runs: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_a_dry_run_that_failed_is_made_again(cast: Cast, dry_runs: list[str], mo
     failed.refresh_from_db()
     assert failed.preflight == Preflight.FAILED
     assert submit(cast).preflight == Preflight.PENDING
-    assert not Validation.objects.exists()
+    assert not PassedValidation.objects.exists()
 
 
 def test_a_job_whose_weights_have_no_room_is_not_passed_by_an_earlier_dry_run(cast: Cast, dry_runs: list[str]) -> None:

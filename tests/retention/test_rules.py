@@ -16,7 +16,7 @@ from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.events.verification import verify
 from mlhub.jobs import attempts
-from mlhub.jobs.models import Artifact, Attempt, Job, RemovedPart, Validation
+from mlhub.jobs.models import Artifact, Attempt, Job, PassedValidation, RemovedPart
 from mlhub.metrics.actions import ReportingPod, store_lines
 from mlhub.metrics.models import LogLine, MetricPoint
 from mlhub.retention import rules
@@ -181,12 +181,12 @@ def test_old_rounds_go_and_a_second_run_at_the_same_time_does_nothing(cast: Cast
 
 def test_dry_runs_that_passed_long_ago_are_forgotten_and_jobs_keep_their_profiles(cast: Cast) -> None:
     old, new = (
-        Validation.objects.create(organisation=cast.a, key=str(days) * 64, profile={"example_s": 1.0})
+        PassedValidation.objects.create(organisation=cast.a, key=str(days) * 64, profile={"example_s": 1.0})
         for days in (1, 2)
     )
     by_old = job(cast.project_a, cast.bob, validation=old)
-    Validation.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=11))
+    PassedValidation.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=11))
     assert remove_expired()["validations"] == 1
-    assert list(Validation.objects.all()) == [new]
+    assert list(PassedValidation.objects.all()) == [new]
     by_old.refresh_from_db()
     assert (by_old.validation, by_old.preflight, by_old.profile["example_s"]) == (None, "passed", 0.001)

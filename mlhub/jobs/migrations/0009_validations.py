@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.CreateModel(
-            name='Validation',
+            name='PassedValidation',
             fields=[
                 ('id', models.UUIDField(default=mlhub.core.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('key', models.CharField(max_length=64)),
@@ -36,18 +36,18 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='job',
             name='validation',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='jobs.validation'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='jobs.passedvalidation'),
         ),
         migrations.AddIndex(
             model_name='job',
             index=models.Index(condition=models.Q(('preflight', 'pending')), fields=['validation_key'], name='jobs_to_validate'),
         ),
         migrations.AddIndex(
-            model_name='validation',
-            index=models.Index(fields=['at'], name='jobs_valida_at_61d89f_idx'),
+            model_name='passedvalidation',
+            index=models.Index(fields=['at'], name='jobs_passed_at_466a42_idx'),
         ),
         migrations.AddConstraint(
-            model_name='validation',
+            model_name='passedvalidation',
             constraint=models.UniqueConstraint(fields=('organisation', 'key'), name='one_validation_per_key'),
         ),
     ]

@@ -20,7 +20,7 @@ COMPILER = "torch._dynamo"
 MARK = "__dynamo_disable"  # where torch._compile keeps what it made of a method at its first call
 LAZILY_MARKED, STEPS = "torch._compile", "torch.optim.optimizer"  # the modules of the two kinds of wrappers
 
-Call = Callable[..., Any]
+AnyFunction = Callable[..., Any]
 
 
 def leave_compiler_out() -> None:
@@ -31,27 +31,28 @@ def leave_compiler_out() -> None:
         if function is not None and _module(method) == LAZILY_MARKED and not hasattr(function, MARK):
             setattr(function, MARK, _unmarked(function))
     for optimizer in _subclasses(Optimizer):
-        step = vars(optimizer).get("step")
+        step: Any = vars(optimizer).get("step")
         if hasattr(step, "__wrapped__") and _module(step) == STEPS and step.__code__.co_name == "_use_grad":
             optimizer.step = _without_compiler(step)  # type: ignore[method-assign]
 
 
-def _unmarked(function: Call) -> Call:
+def _unmarked(function: AnyFunction) -> AnyFunction:
     """The function itself; marked as torch would have marked it, once the compiler is there."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if COMPILER not in sys.modules:
             return function(*args, **kwargs)
-        marked = torch._dynamo.disable(function, True, wrapping=False)
+        disable: AnyFunction = torch._dynamo.disable
+        marked: AnyFunction = disable(function, True, wrapping=False)
         setattr(function, MARK, marked)
         return marked(*args, **kwargs)
 
     return call
 
 
-def _without_compiler(step: Any) -> Call:
+def _without_compiler(step: Any) -> AnyFunction:
     """A step with gradients off, unless the optimiser is differentiable; torch's own, once the compiler is there."""
-    function: Call = step.__wrapped__
+    function: AnyFunction = step.__wrapped__
 
     @functools.wraps(function)
     def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
