@@ -20,6 +20,7 @@ from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.stores import Staging
+from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -47,6 +48,7 @@ def upload_dataset(
     guessed, or does not take an option.
     """
     require_role(actor, project.organisation, Role.MEMBER)
+    require_open(project)
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -74,6 +76,7 @@ def upload_version(
 ) -> DatasetVersion:
     """Another version of a dataset; those before it stay as they are. Raises what upload_dataset raises."""
     require_role(actor, dataset.project.organisation, Role.MEMBER)
+    require_open(dataset.project)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)  # versions are numbered one after the other
         version = _add_version(dataset, staging=staging, filename=filename, format=format, options=options, actor=actor)

@@ -20,6 +20,7 @@ from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import Staging, blob_store
+from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -44,6 +45,7 @@ def upload_model(
     Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a wrong file or entry.
     """
     require_role(actor, project.organisation, Role.MEMBER)
+    require_open(project)
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -72,6 +74,7 @@ def upload_version(
     """Another version of the code. Raises what upload_model raises, and NotAllowedError for a built-in model."""
     project = _own_project(model)
     require_role(actor, project.organisation, Role.MEMBER)
+    require_open(project)
     with transaction.atomic():
         Model.objects.select_for_update().get(pk=model.pk)  # versions are numbered one after the other
         version = _add_version(model, project, staging=staging, filename=filename, kind=kind, entry=entry, actor=actor)
