@@ -106,6 +106,31 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
         _record("dataset.deleted", dataset, actor, name=dataset.name)
 
 
+def delete_version(version: DatasetVersion, *, actor: User) -> None:
+    """For who uploaded it, and admins. Raises ConflictError while jobs use it, or when it is the only version."""
+    dataset = version.dataset
+    require_role(actor, dataset.project.organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        Dataset.objects.select_for_update().get(pk=dataset.pk)
+        if dataset.versions.count() == 1:
+            raise ConflictError(
+                f"{dataset.name} has no other version.", code="only_version", remedy="Delete the dataset as a whole."
+            )
+        storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
+        work_queue.withdraw([version.pk])
+        try:
+            DatasetVersion.objects.filter(pk=version.pk).delete()
+        except models.ProtectedError as error:
+            n = len(error.protected_objects)
+            raise ConflictError(
+                f"{n} {'job uses' if n == 1 else 'jobs use'} version {version.number} of {dataset.name}.",
+                code="in_use",
+                remedy="Delete those jobs first; jobs that run are cancelled before.",
+                n_jobs=n,
+            ) from error
+        _record("dataset.version_deleted", dataset, actor, name=dataset.name, number=version.number)
+
+
 def begin_inspection(version: DatasetVersion) -> bool:
     """Counts a try. False when there were MAX_TRIES, each of which broke off with no verdict."""
     left = DatasetVersion.objects.filter(pk=version.pk, n_inspections__lt=MAX_TRIES)

@@ -12,6 +12,7 @@ from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.models import Blob
 from mlhub.tenants.models import Project, User
+from mlhub.tenants.querysets import ProjectOwnedQuerySet
 
 
 class ModeChoice(models.TextChoices):
@@ -215,6 +216,8 @@ class DeletedJob(models.Model):
     id = models.UUIDField(primary_key=True)  # the job's
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     deleted_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectOwnedQuerySet.as_manager()
 
 
 class RemovedPart(models.Model):

@@ -105,6 +105,34 @@ def delete_model(model: Model, *, actor: User) -> None:
         _record("model.deleted", model, actor, name=model.name)
 
 
+def delete_version(version: ModelVersion, *, actor: User) -> None:
+    """For who made it, and admins. Raises ConflictError while jobs or trained models use it, or when it is the only
+    version, and NotAllowedError for built-in models."""
+    model = version.model
+    organisation = _own_project(model).organisation
+    require_role(actor, organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        Model.objects.select_for_update().get(pk=model.pk)
+        if model.versions.count() == 1:
+            raise ConflictError(
+                f"{model.name} has no other version.", code="only_version", remedy="Delete the model as a whole."
+            )
+        storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
+        work_queue.withdraw([version.pk])
+        try:
+            ModelVersion.objects.filter(pk=version.pk).delete()
+        except models.ProtectedError as error:
+            n = len(error.protected_objects)
+            raise ConflictError(
+                f"{n} {'job or trained model uses' if n == 1 else 'jobs or trained models use'} version "
+                f"{version.number} of {model.name}.",
+                code="in_use",
+                remedy="Delete those jobs and trained models first; jobs that run are cancelled before.",
+                n_users=n,
+            ) from error
+        _record("model.version_deleted", model, actor, name=model.name, number=version.number)
+
+
 def begin_validation(version: ModelVersion) -> bool:
     """Counts a try. False when there were MAX_TRIES, each of which broke off with no verdict."""
     left = ModelVersion.objects.filter(pk=version.pk, n_inspections__lt=MAX_TRIES)

@@ -160,7 +160,8 @@ export interface paths {
         get: operations["dataset_versions_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description With its files; 409 while jobs use it, or when the dataset has no other version. */
+        delete: operations["dataset_versions_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -661,7 +662,8 @@ export interface paths {
         get: operations["model_versions_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description With its files; 409 while jobs or trained models use it, or when the model has no other version. */
+        delete: operations["model_versions_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -5540,6 +5542,36 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    dataset_versions_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     datasets_list: {
         parameters: {
             query?: {
@@ -6781,6 +6813,36 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    model_versions_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the model versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
