@@ -20,6 +20,7 @@ from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.stores import Staging
+from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -47,6 +48,7 @@ def upload_dataset(
     guessed, or does not take an option.
     """
     require_role(actor, project.organisation, Role.MEMBER)
+    require_open(project)
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -74,6 +76,7 @@ def upload_version(
 ) -> DatasetVersion:
     """Another version of a dataset; those before it stay as they are. Raises what upload_dataset raises."""
     require_role(actor, dataset.project.organisation, Role.MEMBER)
+    require_open(dataset.project)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)  # versions are numbered one after the other
         version = _add_version(dataset, staging=staging, filename=filename, format=format, options=options, actor=actor)
@@ -101,6 +104,31 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
                 n_jobs=n,
             ) from error
         _record("dataset.deleted", dataset, actor, name=dataset.name)
+
+
+def delete_version(version: DatasetVersion, *, actor: User) -> None:
+    """For who uploaded it, and admins. Raises ConflictError while jobs use it, or when it is the only version."""
+    dataset = version.dataset
+    require_role(actor, dataset.project.organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        Dataset.objects.select_for_update().get(pk=dataset.pk)
+        if dataset.versions.count() == 1:
+            raise ConflictError(
+                f"{dataset.name} has no other version.", code="only_version", remedy="Delete the dataset as a whole."
+            )
+        storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
+        work_queue.withdraw([version.pk])
+        try:
+            DatasetVersion.objects.filter(pk=version.pk).delete()
+        except models.ProtectedError as error:
+            n = len(error.protected_objects)
+            raise ConflictError(
+                f"{n} {'job uses' if n == 1 else 'jobs use'} version {version.number} of {dataset.name}.",
+                code="in_use",
+                remedy="Delete those jobs first; jobs that run are cancelled before.",
+                n_jobs=n,
+            ) from error
+        _record("dataset.version_deleted", dataset, actor, name=dataset.name, number=version.number)
 
 
 def begin_inspection(version: DatasetVersion) -> bool:

@@ -26,6 +26,7 @@ from mlhub.jobs.submission_limits import check_resumption, check_storage_left, c
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
+from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -62,6 +63,7 @@ def submit_job(
     fingerprint = _fingerprint(project, dataset_version, model_version, name, request)
     if idempotency_key and (known := _known(actor, idempotency_key, fingerprint)):
         return known
+    require_open(project)
     check_priority(project, request.get("priority", 0), actor=actor)
     check_versions(project, dataset_version, model_version)
     check_storage_left(project.organisation)

@@ -12,7 +12,7 @@ from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.models import Blob
 from mlhub.tenants.models import Organisation, Project, User
-from mlhub.tenants.querysets import TenantOwnedQuerySet
+from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 
 
 class ModeChoice(models.TextChoices):
@@ -251,6 +251,8 @@ class DeletedJob(models.Model):
     id = models.UUIDField(primary_key=True)  # the job's
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     deleted_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectOwnedQuerySet.as_manager()
 
 
 class RemovedPart(models.Model):

@@ -15,15 +15,18 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import Intent
 from mlhub.storage import actions as storage
+from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Organisation, User
 
 
 def check_resumption(job: Job, *, actor: User) -> None:
     """What a submission is checked for, of a paused job; called in the transaction that lets it wait again.
 
-    Raises InvalidInputError for a priority above the actor's ceiling, and QuotaExceededError.
+    Raises ConflictError for an archived project, InvalidInputError for a priority above the actor's ceiling, and
+    QuotaExceededError.
     """
     organisation = job.project.organisation
+    require_open(job.project)
     check_priority(job.project, job.priority, actor=actor, is_resumed=True)
     check_storage_left(organisation)
     check_room(organisation, job.min_workers)

@@ -20,6 +20,7 @@ from mlhub.storage import work_queue
 from mlhub.storage.inspection import MAX_TRIES
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import Staging, blob_store
+from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -44,6 +45,7 @@ def upload_model(
     Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a wrong file or entry.
     """
     require_role(actor, project.organisation, Role.MEMBER)
+    require_open(project)
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -72,6 +74,7 @@ def upload_version(
     """Another version of the code. Raises what upload_model raises, and NotAllowedError for a built-in model."""
     project = _own_project(model)
     require_role(actor, project.organisation, Role.MEMBER)
+    require_open(project)
     with transaction.atomic():
         Model.objects.select_for_update().get(pk=model.pk)  # versions are numbered one after the other
         version = _add_version(model, project, staging=staging, filename=filename, kind=kind, entry=entry, actor=actor)
@@ -100,6 +103,34 @@ def delete_model(model: Model, *, actor: User) -> None:
                 n_users=n,
             ) from error
         _record("model.deleted", model, actor, name=model.name)
+
+
+def delete_version(version: ModelVersion, *, actor: User) -> None:
+    """For who made it, and admins. Raises ConflictError while jobs or trained models use it, or when it is the only
+    version, and NotAllowedError for built-in models."""
+    model = version.model
+    organisation = _own_project(model).organisation
+    require_role(actor, organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
+    with transaction.atomic():
+        Model.objects.select_for_update().get(pk=model.pk)
+        if model.versions.count() == 1:
+            raise ConflictError(
+                f"{model.name} has no other version.", code="only_version", remedy="Delete the model as a whole."
+            )
+        storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
+        work_queue.withdraw([version.pk])
+        try:
+            ModelVersion.objects.filter(pk=version.pk).delete()
+        except models.ProtectedError as error:
+            n = len(error.protected_objects)
+            raise ConflictError(
+                f"{n} {'job or trained model uses' if n == 1 else 'jobs or trained models use'} version "
+                f"{version.number} of {model.name}.",
+                code="in_use",
+                remedy="Delete those jobs and trained models first; jobs that run are cancelled before.",
+                n_users=n,
+            ) from error
+        _record("model.version_deleted", model, actor, name=model.name, number=version.number)
 
 
 def begin_validation(version: ModelVersion) -> bool:

@@ -66,6 +66,7 @@ class Project(models.Model):
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, blank=True, related_name="projects")
     name = models.CharField(max_length=100)
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True)  # from then on it takes no uploads and no jobs
 
     objects = ProjectQuerySet.as_manager()
 

@@ -33,15 +33,22 @@ PROCESSES = ("web", "worker", "beat", "control", "postgres", "valkey")
 PAUSE_S = (2.0, 15.0)  # between two faults
 N_LIVE = 3  # jobs at a time
 ENDED = ("succeeded", "failed", "cancelled")
+POINTS = """
+import json
+from mlhub.metrics.models import MetricPoint
+columns = ("series__job_id", "series__attempt__number", "step", "value")
+rows = MetricPoint.objects.filter(series__key="train/loss").values_list(*columns)
+print(json.dumps([[str(job), attempt, step, value] for job, attempt, step, value in rows]))
+"""
 CHECK = "import json; from tests.chaos.invariants import check_everything; check_everything()"
 
 
 @dataclass
 class Seen:
-    """What was acknowledged, and therefore must be there in the end. points: of each job, by step."""
+    """What was acknowledged, and therefore must be there in the end. points: by attempt and step."""
 
     jobs: list[str] = field(default_factory=list)
-    points: dict[str, dict[int, float]] = field(default_factory=dict)
+    points: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
     lines: dict[str, dict[tuple[Any, ...], str]] = field(default_factory=dict)
 
 
@@ -83,9 +90,10 @@ class Soak:
             except AWAY:
                 pass
 
-    def points(self, job: str) -> dict[int, float]:
+    def points(self, job: str) -> dict[tuple[int, int], float]:
+        """The curve that counts. A point leaves it when a later attempt resumed before its step, and stays stored."""
         series = self.person.get(f"/jobs/{job}/metrics", key="train/loss", max_points=100_000)["series"]
-        return {point["step"]: point["value"] for curve in series for point in curve["points"]}
+        return {(p["attempt_number"], p["step"]): p["value"] for curve in series for p in curve["points"]}
 
     def lines(self, job: str) -> dict[tuple[Any, ...], str]:
         found = self.person.get(f"/jobs/{job}/logs", limit=10_000)["lines"]
@@ -137,12 +145,16 @@ class Soak:
             raise
 
     def losses(self) -> dict[str, int]:
-        points = lines = 0
+        points, lines, stored = 0, 0, _stored_points(self.platform)
         for job in self.seen.jobs:
-            known_points, known_lines = self.points(job), self.lines(job)
-            points += len(set(self.seen.points.get(job, {})) - set(known_points))
+            known_lines = self.lines(job)
+            points += len(set(self.seen.points.get(job, {}).items()) - stored.get(job, set()))
             lines += len(set(self.seen.lines.get(job, {}).items()) - set(known_lines.items()))
         states = [self.state(job) for job in self.seen.jobs]
+        for job in (job for job, state in zip(self.seen.jobs, states, strict=True) if state == "failed"):
+            found = self.person.get(f"/jobs/{job}")
+            ends = [f"{a['outcome']} {a['cause']} {a['first_step']}-{a['last_step']}" for a in found["attempts"]]
+            print(json.dumps({"failed job": job, "failure": found["failure"], "attempts": ends}), flush=True)
         cluster = self.person.get("/cluster")
         held = cluster["totals"]["gpus"] - cluster["totals"]["free_gpus"]
         orphans = sum(is_alive(pid) for pid in self.platform.pods().values())
@@ -190,6 +202,16 @@ def _prepared(platform: RunningPlatform, folder: Path, chance: random.Random) ->
     person.wait_ready(f"/datasets/{dataset['id']}")
     mlp = next(m for m in person.get("/models", limit=200)["results"] if m["name"] == "mlp")
     return Soak(platform, person, {"dataset": dataset["id"], "model": mlp["id"], "batch_size": 64}, chance)
+
+
+def _stored_points(platform: RunningPlatform) -> dict[str, set[tuple[tuple[int, int], float]]]:
+    """Every point of a training loss that is stored: ((attempt, step), value), by job."""
+    command = [sys.executable, "manage.py", "shell", "--no-imports", "--command", POINTS]
+    done = subprocess.run(command, cwd=ROOT, env=platform.environment, capture_output=True, text=True, check=True)
+    found: dict[str, set[tuple[tuple[int, int], float]]] = {}
+    for job, attempt, step, value in json.loads(done.stdout.splitlines()[-1]):
+        found.setdefault(job, set()).add(((attempt, step), value))
+    return found
 
 
 def _broken_invariants(platform: RunningPlatform) -> int:

@@ -17,7 +17,7 @@ CALLS = {
     "datasets": [("post", UPLOAD)],
     "datasets/<uuid:id>": [("get", None), ("delete", None)],
     "datasets/<uuid:id>/versions": [("get", None), ("post", UPLOAD)],
-    "dataset-versions/<uuid:id>": [("get", None)],
+    "dataset-versions/<uuid:id>": [("get", None), ("delete", None)],
 }
 ALL_CALLS = [(route, verb, body) for route, calls in CALLS.items() for verb, body in calls]
 

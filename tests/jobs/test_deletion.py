@@ -15,7 +15,7 @@ from mlhub.events.models import Event
 from mlhub.jobs.models import Artifact, Attempt, DeletedJob, Job
 from mlhub.jobs.tasks import collect_checkpoints
 from mlhub.metrics.models import LogLine
-from mlhub.registry.models import ModelVersion
+from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob, Holding
 from tests.cast import Cast, make_cast
@@ -152,3 +152,34 @@ def test_what_deleted_jobs_left_is_known_apart_from_what_a_restored_database_doe
     row = DeletedJob.objects.get()
     assert (row.id, row.project) == (found.id, cast.project_a)
     assert timezone.now() - row.deleted_at < timedelta(minutes=10)
+
+
+def test_a_version_of_a_dataset_is_deleted_unless_a_job_uses_it_or_it_is_the_only_one(cast: Cast) -> None:
+    used = ended(cast).dataset_version
+    address = f"/api/v1/dataset-versions/{used.id}"
+    alone = cast.client(cast.bob).delete(address)
+    assert (alone.status_code, alone.json()["code"]) == (409, "only_version")
+    assert alone.json()["remedy"] == "Delete the dataset as a whole."
+    fields = {"format": "npz", "manifest_sha256": "2" * 64, "size_bytes": 10, "created_by": cast.bob}
+    other = used.dataset.versions.create(number=2, state="ready", **fields)
+    refused = cast.client(cast.bob).delete(address)
+    assert (refused.status_code, refused.json()["detail"]) == (409, "1 job uses version 1 of blobs.")
+    of_other = f"/api/v1/dataset-versions/{other.id}"
+    assert cast.client(cast.victor).delete(of_other).status_code == 403
+    assert cast.client(cast.bob).delete(of_other).status_code == 204
+    assert list(used.dataset.versions.values_list("number", flat=True)) == [1]
+    assert Event.objects.get(kind="dataset.version_deleted").facts["number"] == 2
+
+
+def test_a_version_of_a_model_is_deleted_unless_something_was_trained_with_it(cast: Cast) -> None:
+    model = Model.objects.create(project=cast.project_a, name="net", created_by=cast.bob)
+    fields = {"kind": "package", "entry": "model", "state": "ready", "created_by": cast.bob}
+    code = model.versions.create(number=1, source="upload", **fields)
+    assert cast.client(cast.bob).delete(f"/api/v1/model-versions/{code.id}").json()["code"] == "only_version"
+    trained = model.versions.create(number=2, source="training", code_version=code, **fields)
+    refused = cast.client(cast.bob).delete(f"/api/v1/model-versions/{code.id}")
+    assert refused.json()["detail"] == "1 job or trained model uses version 1 of net."
+    assert cast.client(cast.bob).delete(f"/api/v1/model-versions/{trained.id}").status_code == 204
+    assert list(model.versions.values_list("number", flat=True)) == [1]
+    built_in = builtin()
+    assert cast.client(cast.alice).delete(f"/api/v1/model-versions/{built_in.id}").status_code == 403

@@ -17,7 +17,7 @@ CALLS = {
     "models": [("post", UPLOAD)],
     "models/<uuid:id>": [("get", None), ("delete", None)],
     "models/<uuid:id>/versions": [("get", None), ("post", UPLOAD)],
-    "model-versions/<uuid:id>": [("get", None)],
+    "model-versions/<uuid:id>": [("get", None), ("delete", None)],
     "model-versions/<uuid:id>/download": [("get", {"what": "weights"}), ("get", {"what": "metadata"})],
 }
 ALL_CALLS = [(route, verb, body) for route, calls in CALLS.items() for verb, body in calls]

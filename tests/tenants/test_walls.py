@@ -19,7 +19,8 @@ ROWS = {
     "invitations/<uuid:id>/accept": [("post", None)],
     "invitations/<uuid:id>/decline": [("post", None)],
     "memberships/<uuid:id>": [("patch", {"role": "viewer"}), ("delete", None)],
-    "projects/<uuid:id>": [("get", None)],
+    "projects/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
+    "teams/<uuid:id>": [("get", None), ("patch", {"name": "x"}), ("delete", None)],
     "tokens/<uuid:id>": [("delete", None)],
 }
 LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}

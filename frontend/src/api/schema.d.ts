@@ -160,7 +160,8 @@ export interface paths {
         get: operations["dataset_versions_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description With its files; 409 while jobs use it, or when the dataset has no other version. */
+        delete: operations["dataset_versions_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -732,7 +733,8 @@ export interface paths {
         get: operations["model_versions_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description With its files; 409 while jobs or trained models use it, or when the model has no other version. */
+        delete: operations["model_versions_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -948,10 +950,12 @@ export interface paths {
         get: operations["projects_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description For admins; 409 with the numbers of what it holds, unless it is empty. */
+        delete: operations["projects_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Another name, or archived or open again; for admins. An archived project takes no uploads and no jobs. */
+        patch: operations["projects_partial_update"];
         trace?: never;
     };
     "/api/v1/projects/{id}/quota": {
@@ -1139,6 +1143,25 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["teams_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description For admins; 409 while it has projects. */
+        delete: operations["teams_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Another name; for admins. */
+        patch: operations["teams_partial_update"];
         trace?: never;
     };
     "/api/v1/teams/{id}/quota": {
@@ -3590,6 +3613,26 @@ export interface components {
          * @enum {string}
          */
         PartEnum: "log" | "metrics";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedNameRequest: {
+            /** @description The name; at most 100 characters. */
+            name?: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedProjectChangeRequest: {
+            /** @description Another name; left out: the same. */
+            name?: string;
+            /** @description Whether it takes no more uploads and jobs; left out: as it is. */
+            is_archived?: boolean;
+        };
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
@@ -3815,6 +3858,11 @@ export interface components {
              * @description When it was created.
              */
             readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Since when it takes no uploads and no jobs; null: it is open.
+             */
+            archived_at?: string | null;
         };
         /** @description A project as datasets, models and jobs show where they live. */
         ProjectBrief: {
@@ -5967,6 +6015,36 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    dataset_versions_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     datasets_list: {
         parameters: {
             query?: {
@@ -7367,6 +7445,36 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    model_versions_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the model versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     model_versions_download_retrieve: {
         parameters: {
             query: {
@@ -8091,6 +8199,74 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    projects_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedProjectChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Project"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_quota_partial_update: {
         parameters: {
             query?: never;
@@ -8462,6 +8638,105 @@ export interface operations {
         };
         responses: {
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Team"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedNameRequest"];
+            };
+        };
+        responses: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -48,6 +48,11 @@ export function isStaff(me: Me): boolean {
   return me.is_staff;
 }
 
+/** Whether this person answers for an organisation, or for the platform. */
+export function isAdminSomewhere(me: Me): boolean {
+  return me.is_staff || me.memberships.some(({ role }) => role === "admin" || role === "owner");
+}
+
 /** Whether this person may delete what somebody made there: the maker may, and admins, owners and staff. */
 export function canDelete(me: Me, organisationId: string, maker: { id: string }): boolean {
   const role = me.memberships.find(({ organisation }) => organisation.id === organisationId)?.role;

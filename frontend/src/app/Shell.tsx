@@ -6,7 +6,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigation } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
-import { isStaff, useMe } from "@/api/session";
+import { isAdminSomewhere, isStaff, useMe } from "@/api/session";
+import type { Me } from "@/api/types";
 import { ThemeToggle } from "@/app/ThemeToggle";
 import { UserMenu } from "@/app/UserMenu";
 import { useLiveQueries } from "@/app/useLiveQueries";
@@ -19,6 +20,7 @@ interface Place {
   label: string;
   icon: IconName;
   isForStaff?: boolean;
+  isForAdmins?: boolean;
 }
 
 const PLACES: Place[] = [
@@ -30,8 +32,14 @@ const PLACES: Place[] = [
   { to: "/quotas", label: "Quotas", icon: "quota" },
   { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
   { to: "/members", label: "Members", icon: "user" },
+  { to: "/audit", label: "Audit", icon: "file", isForAdmins: true },
   { to: "/tokens", label: "API tokens", icon: "token" },
 ];
+
+/** Pages that are of no use to others are not offered; what one may see, the API decides. */
+function isFor(me: Me, { isForStaff = false, isForAdmins = false }: Place): boolean {
+  return (!isForStaff || isStaff(me)) && (!isForAdmins || isAdminSomewhere(me));
+}
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
@@ -69,7 +77,7 @@ export function Shell() {
             <Liveness isConnected={isConnected} />
           </Group>
           <Stack gap={2} flex={1} mt="xs">
-            {PLACES.filter(({ isForStaff = false }) => !isForStaff || isStaff(me)).map(({ to, label, icon }) => (
+            {PLACES.filter((place) => isFor(me, place)).map(({ to, label, icon }) => (
               <NavLink
                 key={to}
                 component={Link}

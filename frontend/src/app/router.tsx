@@ -23,6 +23,7 @@ const pages: RouteObject[] = [
   { path: "cluster", lazy: pageChunk(async () => (await import("@/features/cluster/ClusterPage")).ClusterPage) },
   { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
   { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
+  { path: "audit", lazy: pageChunk(async () => (await import("@/features/audit/AuditPage")).AuditPage) },
   { path: "tokens", lazy: pageChunk(async () => (await import("@/features/tokens/TokensPage")).TokensPage) },
   { path: "*", element: <NotFound /> },
 ];

@@ -42,7 +42,7 @@ export function organisation(over: Partial<Organisation> = {}): Organisation {
 }
 
 export function project(over: Partial<Project> = {}): Project {
-  return { ...VISION, team: null, created_at: AT, ...over };
+  return { ...VISION, team: null, created_at: AT, archived_at: null, ...over };
 }
 
 export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersion {

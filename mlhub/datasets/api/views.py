@@ -95,11 +95,17 @@ class DatasetVersionsView(UploadMixin, generics.ListAPIView[DatasetVersion]):
 
 
 class DatasetVersionView(VisibleMixin, generics.RetrieveAPIView[DatasetVersion]):
-    queryset = DatasetVersion.objects.select_related("dataset")
+    queryset = DatasetVersion.objects.select_related("dataset__project__organisation")
     serializer_class = s.DatasetVersionSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), **WITH_QUEUE}
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """With its files; 409 while jobs use it, or when the dataset has no other version."""
+        actions.delete_version(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def _shown(dataset: Dataset) -> dict[str, Any]:

@@ -165,8 +165,7 @@ class CloneView(JobActionView):
 
 
 class DeletionView(JobActionView):
-    serializer_class = s.DeletionSerializer
-
+    @extend_schema(responses=s.DeletionSerializer)
     def get(self, request: Request, **_: Any) -> Response:
         """What would go and what would stay if the job were deleted now, or why that is refused."""
         return Response(s.DeletionSerializer(deletion_of(self.job(request), actor=caller(request))).data)

@@ -122,11 +122,17 @@ class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
 
 
 class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
-    queryset = ModelVersion.objects.select_related("model", *LINEAGE)
+    queryset = ModelVersion.objects.select_related("model__project__organisation", *LINEAGE)
     serializer_class = s.ModelVersionSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), **WITH_QUEUE}
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """With its files; 409 while jobs or trained models use it, or when the model has no other version."""
+        actions.delete_version(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class DownloadView(VisibleMixin, generics.GenericAPIView[ModelVersion]):

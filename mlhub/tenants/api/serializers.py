@@ -194,12 +194,20 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
     class Meta:
         model = Project
-        fields = ["id", "name", "organisation", "team", "created_at"]
+        fields = ["id", "name", "organisation", "team", "created_at", "archived_at"]
         extra_kwargs = described(
             id="The project's id.",
             name="The project's name.",
             created_at="When it was created.",
+            archived_at="Since when it takes no uploads and no jobs; null: it is open.",
         )
+
+
+class ProjectChangeSerializer(StrictSerializer):
+    name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
+    is_archived = serializers.BooleanField(
+        required=False, help_text="Whether it takes no more uploads and jobs; left out: as it is."
+    )
 
 
 class ProjectWriteSerializer(NameSerializer):

@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.tenants.api import invitations, sessions, views
+from mlhub.tenants.api import invitations, projects, sessions, views
 
 urlpatterns = [
     path("auth/csrf", sessions.CsrfView.as_view()),
@@ -20,8 +20,9 @@ urlpatterns = [
     path("invitations/<uuid:id>/decline", invitations.DeclineInvitationView.as_view()),
     path("memberships/<uuid:id>", views.MembershipView.as_view()),
     path("teams", views.TeamsView.as_view()),
+    path("teams/<uuid:id>", projects.TeamView.as_view()),
     path("projects", views.ProjectsView.as_view()),
-    path("projects/<uuid:id>", views.ProjectView.as_view()),
+    path("projects/<uuid:id>", projects.ProjectView.as_view()),
     path("tokens", views.TokensView.as_view()),
     path("tokens/<uuid:id>", views.TokenView.as_view()),
 ]

@@ -142,11 +142,6 @@ class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
         return Response(s.ProjectSerializer(created).data, status=status.HTTP_201_CREATED)
 
 
-class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
-    queryset = Project.objects.select_related("organisation", "team")
-    serializer_class = s.ProjectSerializer
-
-
 class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
     queryset = ApiToken.objects.filter(revoked_at=None)
     serializer_class = s.TokenSerializer

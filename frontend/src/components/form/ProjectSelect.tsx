@@ -31,10 +31,10 @@ export function ProjectSelect({ value, onChange, error }: Props) {
   );
 }
 
-/** The projects this person may add to. */
+/** The projects this person may add to; archived ones take nothing. */
 export function useWritableProjects() {
   const me = useMe();
-  return useProjects().filter(({ organisation }) => canWrite(me, organisation.id));
+  return useProjects().filter(({ organisation, archived_at }) => archived_at === null && canWrite(me, organisation.id));
 }
 
 function FirstProject({ onMade }: { onMade: (id: string) => void }) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One dataset: its versions, and what inspection found in the one chosen.
-import { Button } from "@mantine/core";
+import { Button, Group } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
@@ -44,6 +44,12 @@ export function DatasetPage() {
     void queries.invalidateQueries({ queryKey: ["datasets"] });
   }
 
+  async function removeVersion(version: string) {
+    await unwrap(api.DELETE("/api/v1/dataset-versions/{id}", { params: { path: { id: version } } }));
+    setParameters({});
+    await queries.invalidateQueries({ queryKey: ["dataset"] });
+  }
+
   return (
     <Page
       title={name}
@@ -75,6 +81,17 @@ export function DatasetPage() {
       }
     >
       {shown && <Version id={shown} />}
+      {shown && canDelete(me, project.organisation.id, maker) && (
+        <Group>
+          <ConfirmButton
+            label="Delete this version"
+            size="xs"
+            title="Delete this version?"
+            text="Its files are deleted for good. A version that jobs use cannot be, nor the only one of a dataset."
+            action={() => removeVersion(shown)}
+          />
+        </Group>
+      )}
       <Section title="Versions">
         <Versions datasetId={id} shownId={shown} />
       </Section>

@@ -244,4 +244,23 @@ describe("A dataset's page", () => {
     await user.click(within(dialog).getByRole("button", { name: "Delete" }));
     expect(await within(dialog).findByRole("alert")).toHaveTextContent("3 jobs use this dataset.");
   });
+
+  it("deletes the version that is shown, after asking", async () => {
+    const deleted: string[] = [];
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset()),
+      answers("/api/v1/datasets/{id}/versions", page([datasetVersion()])),
+      answers("/api/v1/dataset-versions/{id}", datasetVersion()),
+      http.delete("/api/v1/dataset-versions/:id", ({ params }) => {
+        deleted.push(String(params.id));
+        return new HttpResponse(null, { status: 204 });
+      }),
+    );
+    const { user } = renderPage(`/datasets/${dataset().id}`);
+    await user.click(await screen.findByRole("button", { name: "Delete this version" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete this version?" });
+    expect(deleted).toEqual([]);
+    await user.click(within(dialog).getByRole("button", { name: "Delete this version" }));
+    await expect.poll(() => deleted).toEqual([datasetVersion().id]);
+  });
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who belongs to an organisation, whom it has invited, and where the user is invited to.
+// Who belongs to an organisation, whom it has invited, its projects, and where the user is invited to.
 import { NativeSelect, Stack, Table, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
@@ -14,6 +14,7 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
 import { Invite } from "@/features/members/Invite";
 import { MyInvitations } from "@/features/members/MyInvitations";
+import { Projects } from "@/features/members/Projects";
 import { invitationsQuery, membersQuery } from "@/features/members/queries";
 
 export function MembersPage() {
@@ -86,6 +87,7 @@ function Members({ organisation }: { organisation: Organisation }) {
           <Invite organisationId={organisation.id} isOwner={organisation.role === "owner"} />
         </>
       )}
+      <Projects organisation={organisation} isAdmin={isAdmin} />
     </Stack>
   );
 }

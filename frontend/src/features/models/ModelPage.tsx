@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One model: the versions of its code, the versions that training made, and the one chosen in detail.
-import { Badge, Button } from "@mantine/core";
+import { Badge, Button, Group } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
@@ -46,6 +46,12 @@ export function ModelPage() {
     void queries.invalidateQueries({ queryKey: ["models"] });
   }
 
+  async function removeVersion(version: string) {
+    await unwrap(api.DELETE("/api/v1/model-versions/{id}", { params: { path: { id: version } } }));
+    setParameters({});
+    await queries.invalidateQueries({ queryKey: ["model"] });
+  }
+
   return (
     <Page
       title={name}
@@ -83,6 +89,17 @@ export function ModelPage() {
       }
     >
       {shown && <Version id={shown} />}
+      {shown && isMine && maker !== null && canDelete(me, project.organisation.id, maker) && (
+        <Group>
+          <ConfirmButton
+            label="Delete this version"
+            size="xs"
+            title="Delete this version?"
+            text="Its files are deleted for good. A version that jobs or trained models use cannot be, nor the only one."
+            action={() => removeVersion(shown)}
+          />
+        </Group>
+      )}
       <Section title="Trained versions">
         <TrainedVersions modelId={id} shownId={shown} />
       </Section>

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who did what, when, to what: the events of the organisations, with filters that live in the address.
+import { Alert, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { isStaff, useMe, useOrganisations } from "@/api/session";
+import type { Event } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Page } from "@/components/layout/Page";
+import { PagedTable } from "@/components/table/PagedTable";
+import { useFilters } from "@/components/table/useFilters";
+import { describeAudit } from "@/features/audit/describeAudit";
+import { eventsQuery, verificationQuery } from "@/features/audit/queries";
+import { count } from "@/lib/quantities";
+
+const NAMES = ["organisation", "actor", "kind_prefix", "subject", "since", "until"] as const;
+type Name = (typeof NAMES)[number];
+
+/** The beginnings of kinds that people look for. */
+const KINDS = [
+  { value: "", label: "Everything" },
+  { value: "membership.", label: "Memberships" },
+  { value: "invitation.", label: "Invitations" },
+  { value: "project.", label: "Projects" },
+  { value: "team.", label: "Teams" },
+  { value: "quota.", label: "Quotas" },
+  { value: "job.", label: "Jobs" },
+  { value: "dataset.", label: "Datasets" },
+  { value: "model.", label: "Models" },
+  { value: "token.", label: "API tokens" },
+  { value: "session.", label: "Sessions" },
+];
+
+export function AuditPage() {
+  const me = useMe();
+  const { filters, filter, turn } = useFilters(NAMES);
+  const events = useQuery(eventsQuery(filters));
+  return (
+    <Page title="Audit" subtitle="Who did what, newest first. Events are never changed; each carries the hash of the one before.">
+      {isStaff(me) && <Verification />}
+      <Filters filters={filters} onChange={filter} />
+      <PagedTable
+        list={events}
+        label="Events"
+        head={["When", "Who", "What", "Before", "After", "From"]}
+        minWidth={900}
+        empty={<EmptyState title="No events" text="Nothing matches these filters." />}
+        row={(event) => <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} />}
+        onCursor={turn}
+      />
+    </Page>
+  );
+}
+
+function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => void }) {
+  const { before, after, details, from } = describeAudit(event);
+  const subject = event.subject_id;
+  return (
+    <Table.Tr>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>
+        <RelativeTime at={event.at} />
+      </Table.Td>
+      <Table.Td>{event.actor?.username ?? "MLHub"}</Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>
+        {event.kind}{" "}
+        <Text span size="xs" c="dimmed">
+          {details}
+        </Text>
+        {subject && (
+          <Button size="compact-xs" variant="subtle" onClick={() => onSubject(subject)}>
+            Only this {event.subject_kind}
+          </Button>
+        )}
+      </Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{before}</Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{after}</Table.Td>
+      <Table.Td>{from}</Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>; onChange: (name: Name, value: string) => void }) {
+  const organisations = useOrganisations();
+  const [actor, setActor] = useState(filters.actor ?? "");
+  return (
+    <Group gap="sm" align="end">
+      <NativeSelect
+        size="xs"
+        label="Organisation"
+        value={filters.organisation ?? ""}
+        onChange={(event) => onChange("organisation", event.currentTarget.value)}
+        data={[{ value: "", label: "All" }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+      />
+      <NativeSelect
+        size="xs"
+        label="Kind"
+        value={filters.kind_prefix ?? ""}
+        onChange={(event) => onChange("kind_prefix", event.currentTarget.value)}
+        data={KINDS}
+      />
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onChange("actor", actor.trim());
+        }}
+      >
+        <Group gap={4} align="end">
+          <TextInput size="xs" label="Person" value={actor} onChange={(event) => setActor(event.currentTarget.value)} />
+          <Button size="xs" variant="default" type="submit">
+            Find
+          </Button>
+        </Group>
+      </form>
+      {(["since", "until"] as const).map((name) => (
+        <TextInput
+          key={name}
+          size="xs"
+          type="date"
+          label={name === "since" ? "From day" : "Before day"}
+          value={filters[name] ?? ""}
+          onChange={(event) => onChange(name, event.currentTarget.value)}
+        />
+      ))}
+      {filters.subject && (
+        <Button size="xs" variant="light" onClick={() => onChange("subject", "")}>
+          All subjects
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+function Verification() {
+  const { data, error, isFetching, refetch } = useQuery(verificationQuery);
+  return (
+    <>
+      <Group>
+        <Button size="xs" variant="default" loading={isFetching} onClick={() => void refetch()}>
+          Verify the chain
+        </Button>
+      </Group>
+      <ProblemAlert error={error} />
+      {data && (
+        <Alert color={data.is_intact ? "teal" : "red"} title={data.is_intact ? "The chain is intact" : "The chain is broken"}>
+          {data.is_intact ? `${count(data.n_events, "event")}, up to ${data.head}` : data.problem}
+        </Alert>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// An organisation's projects: admins archive, open, rename and delete them, and see why one is not deleted.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { Project } from "@/api/types";
+import { organisation, project } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const NAME = project().name;
+
+function shown(role: "admin" | "member") {
+  let row: Project = project();
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/organisations", page([organisation({ role })])),
+    answers("/api/v1/invitations", page([])),
+    answers("/api/v1/organisations/{id}/members", page([])),
+    answers("/api/v1/organisations/{id}/invitations", page([])),
+    answers("/api/v1/projects", () => page([row])),
+    http.patch("/api/v1/projects/:id", async ({ request }) => {
+      const body = (await request.json()) as { name?: string; is_archived?: boolean };
+      sent.push(body);
+      row = { ...row, name: body.name ?? row.name, archived_at: body.is_archived ? "2026-11-22T10:00:00Z" : null };
+      return HttpResponse.json<Project>(row);
+    }),
+  );
+  return { sent, user: renderPage("/members").user };
+}
+
+it("archives a project after asking, and opens it again", async () => {
+  const { sent, user } = shown("admin");
+  await user.click(await screen.findByRole("button", { name: `Archive ${NAME}` }));
+  const dialog = within(await screen.findByRole("dialog"));
+  expect(dialog.getByText(/takes no uploads and no jobs until it is opened again/)).toBeVisible();
+  await user.click(dialog.getByRole("button", { name: "Archive" }));
+  expect(await screen.findByText("Archived")).toBeVisible();
+  await user.click(await screen.findByRole("button", { name: `Open ${NAME}` }));
+  expect(await screen.findByRole("button", { name: `Archive ${NAME}` })).toBeVisible();
+  expect(sent).toEqual([{ is_archived: true }, { is_archived: false }]);
+});
+
+it("renames a project", async () => {
+  const { sent, user } = shown("admin");
+  await user.click(await screen.findByRole("button", { name: `Rename ${NAME}` }));
+  const input = screen.getByLabelText(`New name of ${NAME}`);
+  await user.clear(input);
+  await user.type(input, "Speech");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(await screen.findByRole("button", { name: "Rename Speech" })).toBeVisible();
+  expect(sent).toEqual([{ name: "Speech" }]);
+});
+
+it("says what a project holds that cannot be deleted", async () => {
+  const { user } = shown("admin");
+  server.use(
+    http.delete("/api/v1/projects/:id", () =>
+      problem(409, { code: "not_empty", detail: `${NAME} holds 3 jobs, 1 dataset.`, remedy: "Delete those first." }),
+    ),
+  );
+  await user.click(await screen.findByRole("button", { name: `Delete ${NAME}` }));
+  const dialog = within(await screen.findByRole("dialog"));
+  await user.click(dialog.getByRole("button", { name: "Delete" }));
+  expect(await dialog.findByText(`${NAME} holds 3 jobs, 1 dataset.`)).toBeVisible();
+});
+
+it("shows members no buttons", async () => {
+  shown("member");
+  expect(await screen.findByRole("table", { name: "Projects" })).toBeVisible();
+  expect(screen.queryByRole("button", { name: `Archive ${NAME}` })).not.toBeInTheDocument();
+});

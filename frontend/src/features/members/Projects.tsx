@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// An organisation's projects; admins rename, archive, open and delete them.
+import { Badge, Button, Group, Table, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { useProjects } from "@/api/session";
+import type { Organisation, Project } from "@/api/types";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+
+interface Change {
+  name?: string;
+  is_archived?: boolean;
+}
+
+export function Projects({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
+  const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
+  if (projects.length === 0) return null;
+  return (
+    <Table aria-label="Projects">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Project</Table.Th>
+          <Table.Th />
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {projects.map((project) => (
+          <ProjectRow key={project.id} project={project} isAdmin={isAdmin} />
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function ProjectRow({ project, isAdmin }: { project: Project; isAdmin: boolean }) {
+  const queries = useQueryClient();
+  const [name, setName] = useState<string | null>(null);
+  const isArchived = project.archived_at !== null;
+  const params = { params: { path: { id: project.id } } };
+  const change = useMutation({
+    mutationFn: (body: Change) => unwrap(api.PATCH("/api/v1/projects/{id}", { ...params, body })),
+    onSuccess: async () => {
+      await queries.invalidateQueries();
+      setName(null);
+    },
+  });
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/projects/{id}", params));
+    await queries.invalidateQueries();
+  }
+
+  if (name !== null) {
+    return (
+      <Table.Tr>
+        <Table.Td>
+          <TextInput
+            aria-label={`New name of ${project.name}`}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+            error={change.error instanceof Problem ? change.error.detail : undefined}
+          />
+        </Table.Td>
+        <Table.Td>
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button size="xs" variant="default" onClick={() => setName(null)}>
+              Keep the name
+            </Button>
+            <Button
+              size="xs"
+              loading={change.isPending}
+              disabled={name.trim() === ""}
+              onClick={() => change.mutate({ name: name.trim() })}
+            >
+              Save
+            </Button>
+          </Group>
+        </Table.Td>
+      </Table.Tr>
+    );
+  }
+  return (
+    <Table.Tr>
+      <Table.Td>
+        {project.name} {isArchived && <Badge color="gray">Archived</Badge>}
+      </Table.Td>
+      <Table.Td>
+        {isAdmin && (
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button size="xs" variant="default" aria-label={`Rename ${project.name}`} onClick={() => setName(project.name)}>
+              Rename
+            </Button>
+            {isArchived ? (
+              <Button
+                size="xs"
+                variant="default"
+                aria-label={`Open ${project.name}`}
+                loading={change.isPending}
+                onClick={() => change.mutate({ is_archived: false })}
+              >
+                Open again
+              </Button>
+            ) : (
+              <ConfirmButton
+                label="Archive"
+                ariaLabel={`Archive ${project.name}`}
+                size="xs"
+                title={`Archive ${project.name}?`}
+                text="It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable."
+                action={() => change.mutateAsync({ is_archived: true })}
+              />
+            )}
+            <ConfirmButton
+              label="Delete"
+              ariaLabel={`Delete ${project.name}`}
+              size="xs"
+              title={`Delete ${project.name}?`}
+              text="For good, and only an empty project: its jobs, datasets and models are deleted first."
+              action={remove}
+            />
+          </Group>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

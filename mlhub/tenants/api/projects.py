@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One project or team: looking at it, renaming, archiving, deleting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.response import Response
+
+from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.tenants import actions
+from mlhub.tenants.api import serializers as s
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Project, Team
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
+    queryset = Project.objects.select_related("organisation", "team")
+    serializer_class = s.ProjectSerializer
+
+    @extend_schema(request=s.ProjectChangeSerializer, responses=s.ProjectSerializer)
+    def patch(self, request: Request, **_: Any) -> Response:
+        """Another name, or archived or open again; for admins. An archived project takes no uploads and no jobs."""
+        project, body, user = self.get_object(), read_body(s.ProjectChangeSerializer, request), caller(request)
+        if "name" in body:
+            actions.rename(project, name=body["name"], actor=user)
+        if "is_archived" in body:
+            actions.set_archived(project, is_archived=body["is_archived"], actor=user)
+        return Response(s.ProjectSerializer(project).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """For admins; 409 with the numbers of what it holds, unless it is empty."""
+        actions.delete(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TeamView(VisibleMixin, generics.RetrieveAPIView[Team]):
+    queryset = Team.objects.select_related("organisation")
+    serializer_class = s.TeamSerializer
+
+    @extend_schema(request=s.NameSerializer, responses=s.TeamSerializer)
+    def patch(self, request: Request, **_: Any) -> Response:
+        """Another name; for admins."""
+        team = self.get_object()
+        actions.rename(team, name=read_body(s.NameSerializer, request)["name"], actor=caller(request))
+        return Response(s.TeamSerializer(team).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """For admins; 409 while it has projects."""
+        actions.delete(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Projects and teams are renamed, archived, opened again and deleted when empty; an archived project takes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from mlhub.events.models import Event
+from mlhub.jobs.models import Job
+from mlhub.tenants.models import Project, Team
+from tests.cast import Cast
+from tests.jobs.builders import builtin, job, ready_dataset
+
+
+def address(owner: Project | Team) -> str:
+    return f"/api/v1/{type(owner).__name__.lower()}s/{owner.pk}"
+
+
+def change(cast: Cast, user: Any, owner: Project | Team, **body: Any) -> Any:
+    return cast.client(user).patch(address(owner), body)
+
+
+def archive(cast: Cast) -> None:
+    assert change(cast, cast.alice, cast.project_a, is_archived=True).status_code == 200
+
+
+def test_admins_rename_projects_and_teams_and_members_do_not(cast: Cast) -> None:
+    team = Team.objects.create(organisation=cast.a, name="core")
+    for owner in (cast.project_a, team):
+        kind, before = type(owner).__name__.lower(), owner.name
+        assert change(cast, cast.bob, owner, name="new").status_code == 403
+        assert change(cast, cast.alice, owner, name="new").json()["name"] == "new"
+        event = Event.objects.get(kind=f"{kind}.renamed")
+        assert (event.actor, event.facts["before"], event.facts["after"]) == (
+            cast.alice,
+            {"name": before},
+            {"name": "new"},
+        )
+
+
+def test_a_name_that_is_taken_is_refused(cast: Cast) -> None:
+    Project.objects.create(organisation=cast.a, name="speech")
+    refused = change(cast, cast.alice, cast.project_a, name="speech")
+    assert (refused.status_code, refused.json()["code"]) == (409, "name_taken")
+
+
+def test_an_archived_project_takes_no_job_no_clone_and_no_upload(cast: Cast) -> None:
+    dataset, ended = ready_dataset(cast.project_a, cast.bob), job(cast.project_a, cast.bob, state="succeeded")
+    archive(cast)
+    bob = cast.client(cast.bob)
+    body = {"dataset": str(dataset.dataset_id), "model": str(builtin().model_id), "epochs": 1, "batch_size": 4}
+    upload = {"name": "n", "project": str(cast.project_a.id)}
+    answers = [
+        bob.post("/api/v1/jobs", body),
+        bob.post(f"/api/v1/jobs/{ended.id}/clone", {}),
+        bob.post("/api/v1/datasets", upload | {"file": SimpleUploadedFile("a.csv", b"x,y\n1,2\n")}, format="multipart"),
+        bob.post("/api/v1/models", upload | {"file": SimpleUploadedFile("model.py", b"x = 1")}, format="multipart"),
+        bob.post(
+            f"/api/v1/datasets/{dataset.dataset_id}/versions",
+            {"file": SimpleUploadedFile("a.csv", b"x,y\n1,2\n")},
+            format="multipart",
+        ),
+    ]
+    assert [(a.status_code, a.json()["code"]) for a in answers] == [(409, "project_archived")] * len(answers)
+    assert answers[0].json()["detail"] == "vision is archived: it takes no uploads and no jobs."
+    assert answers[0].json()["remedy"] == "Use another project, or ask an admin of A to open it again."
+    assert Job.objects.count() == 1
+
+
+def test_a_paused_job_of_an_archived_project_is_resumed_once_it_is_open_again(cast: Cast) -> None:
+    paused = job(cast.project_a, cast.bob, state="paused", intent="pause")
+    waiting = job(cast.project_a, cast.bob)
+    archive(cast)
+    resume = f"/api/v1/jobs/{paused.id}/resume"
+    assert cast.client(cast.bob).post(resume).json()["code"] == "project_archived"
+    waiting.refresh_from_db()
+    assert waiting.state == "queued"  # what waits or runs goes on
+    assert change(cast, cast.alice, cast.project_a, is_archived=False).json()["archived_at"] is None
+    assert cast.client(cast.bob).post(resume).json()["state"] == "queued"
+    kinds = Event.objects.filter(subject_kind="project").order_by("id").values_list("kind", flat=True)
+    assert list(kinds) == ["project.archived", "project.opened"]
+
+
+def test_archiving_twice_is_one_event(cast: Cast) -> None:
+    archive(cast)
+    archive(cast)
+    assert Event.objects.filter(kind="project.archived").count() == 1
+    assert change(cast, cast.bob, cast.project_a, is_archived=False).status_code == 403
+
+
+def test_only_an_empty_project_is_deleted(cast: Cast) -> None:
+    job(cast.project_a, cast.bob)
+    refused = cast.client(cast.alice).delete(address(cast.project_a))
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_empty")
+    assert refused.json()["contents"] == {"dataset": 1, "job": 1}
+    assert refused.json()["remedy"] == "Delete those first, or archive the project."
+    empty = Project.objects.create(organisation=cast.a, name="empty")
+    assert cast.client(cast.bob).delete(address(empty)).status_code == 403
+    assert cast.client(cast.alice).delete(address(empty)).status_code == 204
+    assert Event.objects.get(kind="project.deleted").facts["name"] == "empty"
+    assert list(Project.objects.filter(organisation=cast.a)) == [cast.project_a]
+
+
+def test_only_a_team_without_projects_is_deleted(cast: Cast) -> None:
+    team = Team.objects.create(organisation=cast.a, name="core")
+    Project.objects.filter(pk=cast.project_a.pk).update(team=team)
+    assert cast.client(cast.alice).delete(address(team)).json()["contents"] == {"project": 1}
+    Project.objects.filter(pk=cast.project_a.pk).update(team=None)
+    assert cast.client(cast.alice).delete(address(team)).status_code == 204
+
+
+@pytest.mark.parametrize("body", [{"is_archived": "perhaps"}, {"name": ""}, {"archived_at": None}])
+def test_what_makes_no_sense_is_refused(cast: Cast, body: dict[str, Any]) -> None:
+    assert change(cast, cast.alice, cast.project_a, **body).status_code == 422
