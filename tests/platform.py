@@ -17,13 +17,12 @@ from typing import Any
 
 from mlhub.demo.client import Person
 from mlhub.embedded.ports import free_port
-from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
 PASSWORD = "correct horse battery staple"
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = PATIENCE_S, message: str = "waited too long") -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 60, message: str = "waited too long") -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, message
@@ -60,7 +59,7 @@ class RunningPlatform:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out
             )
-        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None)
+        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=180)
         assert self.process.poll() is None, self.logs()
         self.url = json.loads(note.read_text())["url"]
         wait(lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2], message=self.logs())
@@ -69,7 +68,7 @@ class RunningPlatform:
     def stop(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE_S)
+        return self.process.wait(60)
 
     def kill(self) -> None:
         assert self.process is not None

@@ -17,7 +17,7 @@ import redis
 from tests.chaos.training import Training
 from tests.platform import RunningPlatform, is_alive, running, wait
 
-pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(420)]
 STOPPED_S = 8.0
 
 
@@ -85,7 +85,7 @@ def test_a_job_that_is_submitted_right_after_the_broker_lost_everything_runs_all
     empty_the_broker(training.platform)
     new = training.person.post("/jobs", **{**training.body, "epochs": 1}, max_workers=1)["id"]
     empty_the_broker(training.platform)
-    wait(lambda: training.person.get(f"/jobs/{new}")["state"] == "succeeded")
+    wait(lambda: training.person.get(f"/jobs/{new}")["state"] == "succeeded", seconds=240)
 
 
 def test_a_killed_pod_costs_an_attempt_and_training_resumes_from_its_checkpoint(training: Training) -> None:
@@ -94,15 +94,15 @@ def test_a_killed_pod_costs_an_attempt_and_training_resumes_from_its_checkpoint(
     victim = next(pid for name, pid in training.platform.pods().items() if job["current_attempt"]["id"] in name)
     os.kill(victim, signal.SIGKILL)
     n = len(job["attempts"])
-    wait(lambda: len(training.job()["attempts"]) == n + 1, message=training.platform.logs())
-    wait(lambda: training.job()["state"] == "running", message=training.platform.logs())
+    wait(lambda: len(training.job()["attempts"]) == n + 1, seconds=120, message=training.platform.logs())
+    wait(lambda: training.job()["state"] == "running", seconds=120, message=training.platform.logs())
     training.moves_on()
     assert training.job()["failure"] is None
 
 
 def test_a_node_s_checkpoints_damaged_on_disk_cost_the_steps_since_the_one_before(training: Training) -> None:
     root = training.platform.home / "checkpoints" / training.id
-    wait(lambda: len(_complete(root)) >= 2, message=training.platform.logs())
+    wait(lambda: len(_complete(root)) >= 2, seconds=120, message=training.platform.logs())
     job = training.job()
     victim = next(pid for name, pid in training.platform.pods().items() if job["current_attempt"]["id"] in name)
     os.kill(victim, signal.SIGSTOP)  # so that none is written meanwhile
@@ -111,8 +111,8 @@ def test_a_node_s_checkpoints_damaged_on_disk_cost_the_steps_since_the_one_befor
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     os.kill(victim, signal.SIGKILL)
     n = len(job["attempts"])
-    wait(lambda: len(training.job()["attempts"]) == n + 1, message=training.platform.logs())
-    wait(lambda: _newest_attempt(training)["training_at"], message=training.platform.logs())
+    wait(lambda: len(training.job()["attempts"]) == n + 1, seconds=120, message=training.platform.logs())
+    wait(lambda: _newest_attempt(training)["training_at"], seconds=120, message=training.platform.logs())
     training.moves_on()
     assert _newest_attempt(training)["first_step"] == int(older.name.rpartition("-")[2])
 

@@ -28,7 +28,7 @@ class Training:
         mlp = next(m for m in self.person.get("/models", limit=200)["results"] if m["name"] == "mlp")
         self.body = {"dataset": dataset["id"], "model": mlp["id"], "epochs": epochs, "batch_size": 64}
         self.id = self.person.post("/jobs", **self.body, min_workers=2, max_workers=2)["id"]
-        wait(lambda: self.steps() > 200, message=platform.logs())
+        wait(lambda: self.steps() > 200, seconds=120, message=platform.logs())
 
     def job(self) -> dict[str, Any]:
         found: dict[str, Any] = self.person.get(f"/jobs/{self.id}")
@@ -60,5 +60,5 @@ class Training:
                 return False
             return True
 
-        wait(first, message=self.platform.logs())
-        wait(lambda: more(seen[0]), message=self.platform.logs())
+        wait(first, seconds=90, message=self.platform.logs())
+        wait(lambda: more(seen[0]), seconds=90, message=self.platform.logs())

@@ -24,7 +24,7 @@ from mlhub.demo.client import Person
 from mlhub.demo.client import RequestRefused as Problem
 from tests.platform import ROOT, RunningPlatform, running, wait
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_re
     version = trained["dataset_version"]["id"]
     ask = {"model_of": model.job, "dataset_version": version}
     three = alice.post("/jobs", kind="predict", **ask, batch_size=8, min_workers=3, max_workers=3)
-    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", message=platform.logs())
+    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, message=platform.logs())
     attempt = alice.get(f"/jobs/{three['id']}")["current_attempt"]["id"]
     os.kill(platform.pods()[f"{attempt}/worker-2"], signal.SIGKILL)
     says_again = alice.post("/jobs", kind="evaluate", **ask, examples="held_out")

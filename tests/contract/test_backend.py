@@ -24,7 +24,6 @@ from tests.backends.kubernetes import real
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.kubelet import Kubelet, node
 from tests.backends.specs import PROGRAM, gang, program
-from tests.patience import PATIENCE_S
 
 CLUSTER = Path(__file__).parents[2] / "deploy" / "local" / "cluster.yaml"
 
@@ -64,7 +63,7 @@ def kubernetes_backend(folder: Path) -> Iterator[Backend]:
     server.stop()
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = PATIENCE_S) -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "waited too long"

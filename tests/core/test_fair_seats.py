@@ -9,7 +9,6 @@ import pytest
 
 from mlhub.core.errors import RateLimitedError
 from mlhub.core.rate_limits.fair_seats import QUEUE_LENGTH, TOTAL_LENGTH, FairSeats
-from tests.patience import PATIENCE_S
 
 
 class Request(threading.Thread):
@@ -24,11 +23,11 @@ class Request(threading.Thread):
         with self.seats.taken(self.flow):
             self.order.append(self.flow)
             self.is_seated.set()
-            self.may_end.wait(PATIENCE_S)
+            self.may_end.wait(30)
 
     def end(self) -> None:
         self.may_end.set()
-        self.join(PATIENCE_S)
+        self.join(30)
 
 
 def waiting(seats: FairSeats) -> int:
@@ -50,7 +49,7 @@ def test_the_tenant_that_was_served_least_recently_is_next_however_many_another_
     requests = [queued(seats, flow, order) for flow in ("a", "a", "a", "a", "b")]
     assert order == ["a"]
     for done in (0, 4, 1, 2, 3):
-        assert requests[done].is_seated.wait(PATIENCE_S)
+        assert requests[done].is_seated.wait(30)
         requests[done].end()
     assert order == ["a", "b", "a", "a", "a"]
 
@@ -60,7 +59,7 @@ def test_of_two_seats_each_tenant_gets_one():
     requests = [queued(seats, flow, order) for flow in ("a", "a", "a", "b")]
     assert order == ["a", "a"]
     requests[0].end()
-    assert requests[3].is_seated.wait(PATIENCE_S)
+    assert requests[3].is_seated.wait(30)
     assert order == ["a", "a", "b"]
     for request in requests:
         request.may_end.set()

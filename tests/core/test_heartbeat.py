@@ -22,7 +22,6 @@ from mlhub.core import heartbeat
 from mlhub.core.locks import work_lock
 from tests.cast import make_cast
 from tests.control.worlds import World
-from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -94,7 +93,7 @@ def test_a_worker_records_while_it_waits_for_work(file: Path, servers: Any) -> N
             time.sleep(0.1)
     finally:
         worker.terminate()
-        worker.wait(PATIENCE_S)
+        worker.wait(30)
 
 
 @pytest.mark.django_db
@@ -110,12 +109,12 @@ def test_a_control_loop_that_waits_for_the_lock_records_each_try(monkeypatch: py
     def hold() -> None:
         with work_lock(control_loop.LOCK):
             is_held.set()
-            may_go.wait(PATIENCE_S)
+            may_go.wait(60)
         connection.close()
 
     other = threading.Thread(target=hold)
     other.start()
-    assert is_held.wait(PATIENCE_S)
+    assert is_held.wait(10)
     waiting = Loop(World(make_cast()).backend)
     n_records = 0
 
@@ -128,5 +127,5 @@ def test_a_control_loop_that_waits_for_the_lock_records_each_try(monkeypatch: py
     monkeypatch.setattr(control_loop, "LOCK_RETRY_S", 0.01)
     waiting.run()
     may_go.set()
-    other.join(PATIENCE_S)
+    other.join(10)
     assert n_records == 3

@@ -10,7 +10,6 @@ import pytest
 from django.db import connection
 
 from mlhub.core.locks import work_lock
-from tests.patience import PATIENCE_S
 
 
 def try_elsewhere(name: str) -> bool:
@@ -24,7 +23,7 @@ def try_elsewhere(name: str) -> bool:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    thread.join(PATIENCE_S)
+    thread.join(10)
     return got == [True]
 
 

@@ -21,7 +21,6 @@ from django.db.migrations.recorder import MigrationRecorder
 from mlhub.core.locks import work_lock
 from mlhub.core.management.commands import schema
 from mlhub.registry.models import Model
-from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 NEWEST = ("events", "9999_of_a_newer_version")
@@ -87,19 +86,19 @@ def test_two_processes_do_not_migrate_at_once(monkeypatch: pytest.MonkeyPatch) -
         with work_lock(schema.LOCK) as is_mine:
             assert is_mine
             is_held.set()
-            may_go.wait(PATIENCE_S)
+            may_go.wait(30)
         connection.close()
 
     other = threading.Thread(target=hold)
     other.start()
-    assert is_held.wait(PATIENCE_S)
+    assert is_held.wait(10)
     called: list[str] = []
     monkeypatch.setattr(schema, "call_command", lambda name, **_: called.append(name))
     with pytest.raises(CommandError, match="Another process applies the migrations"):
         call_command("schema", "apply", timeout_s=0.1)
     assert called == []
     may_go.set()
-    other.join(PATIENCE_S)
+    other.join(10)
     call_command("schema", "apply", timeout_s=10)
     assert called == ["migrate", "ensure_builtins"]
 

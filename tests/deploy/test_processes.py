@@ -22,7 +22,6 @@ from django.utils import timezone
 from mlhub.control.models import SchedulerState
 from mlhub.core import heartbeat
 from tests.deploy.test_chart import kinds, rendered
-from tests.patience import PATIENCE_S
 
 SHOWN = ["trial", "production", "scheduled"]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "kubernetes.md"
@@ -303,7 +302,7 @@ def test_the_bundled_valkey_starts_with_its_password_and_refuses_all_else(tmp_pa
         assert "a-long-password" not in Path(f"/proc/{server.pid}/cmdline").read_text()
     finally:
         server.terminate()
-        server.wait(PATIENCE_S)
+        server.wait(10)
 
 
 class _Web(http.server.BaseHTTPRequestHandler):
@@ -336,7 +335,7 @@ def helm_test(web: str) -> subprocess.CompletedProcess[str]:
     command = pod["spec"]["containers"][0]["command"]
     assert command[3] == "http://mlhub-web.mlhub.svc:8000"
     argv = [sys.executable, *command[1:3], web, "0"]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.django_db

@@ -19,7 +19,6 @@ import pytest
 from mlhub.embedded.home import PROJECT, Home, given_address
 from mlhub.embedded.servers import temporary_servers
 from mlhub.embedded.supervisor import django_commands
-from tests.patience import PATIENCE_S
 
 # A supervisor whose web server is Python's own and whose other processes only sleep.
 STAND_IN = """
@@ -55,7 +54,7 @@ Postgres._wait_until_ready = impatient
 """
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = PATIENCE_S) -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "waited too long"
@@ -119,7 +118,7 @@ def test_everything_starts_and_a_request_to_stop_leaves_nothing(start: Callable[
     assert set(pids) == {"supervisor", "web", "worker", "control", "postgres", "valkey"}
     assert all(is_alive(pid) for pid in pids.values())
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(PATIENCE_S) == 0
+    assert running.process.wait(30) == 0
     assert not [name for name, pid in pids.items() if is_alive(pid)]
     assert "database system is shut down" in (running.home.path / "pg18.log").read_text()
 
@@ -134,7 +133,7 @@ def test_a_killed_supervisor_leaves_no_server_behind_and_the_next_one_takes_over
     assert set(again) == set(pids)
     assert (second.home.path / "pg18.log").read_text().count("database system is ready") == 2
     second.process.send_signal(signal.SIGINT)
-    assert second.process.wait(PATIENCE_S) == 0
+    assert second.process.wait(30) == 0
 
 
 def test_a_process_that_dies_is_started_again(start: Callable[[], Running]) -> None:
@@ -163,7 +162,7 @@ def test_a_second_supervisor_says_where_the_first_one_is(start: Callable[[], Run
     assert platform is not None
     second = subprocess.run(
         [sys.executable, "-c", STAND_IN, str(first.home.path)],
-        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert second.returncode == 3
     assert platform.url in second.stdout.replace("\n", "")

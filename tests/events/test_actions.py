@@ -14,7 +14,6 @@ from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.events.wakeups import wake
 from mlhub.tenants.models import Organisation
-from tests.patience import PATIENCE_S
 
 
 def an_event(kind="test.happened", **facts):
@@ -37,7 +36,7 @@ def test_ids_rise_in_the_order_of_commits_though_writers_overlap():
     order: list[str] = []
 
     def second():
-        first_has_appended.wait(PATIENCE_S)
+        first_has_appended.wait(10)
         with transaction.atomic():
             second_was_seen_waiting.set()
             an_event("second")
@@ -49,10 +48,10 @@ def test_ids_rise_in_the_order_of_commits_though_writers_overlap():
     with transaction.atomic():
         an_event("first")
         first_has_appended.set()
-        second_was_seen_waiting.wait(PATIENCE_S)
+        second_was_seen_waiting.wait(10)
         assert Event.objects.filter(kind="second").count() == 0
         order.append("first commits")
-    thread.join(PATIENCE_S)
+    thread.join(10)
     assert order == ["first commits", "second appended"]
     assert list(Event.objects.order_by("id").values_list("kind", flat=True)) == ["first", "second"]
 

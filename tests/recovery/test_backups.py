@@ -28,7 +28,6 @@ from mlhub.storage import actions as storage
 from mlhub.storage import tasks
 from mlhub.storage.stores import blob_store
 from tests.jobs.builders import job
-from tests.patience import PATIENCE_S
 from tests.recovery.conftest import SmallPlatform, ask, hold, launch
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -85,7 +84,7 @@ def test_what_is_written_while_a_backup_is_made_is_not_in_it(
     def write_meanwhile(self: BackupWriter, name: str, file: Any) -> None:
         writer = threading.Thread(target=_add_a_job, args=(small_platform,))
         writer.start()
-        writer.join(PATIENCE_S)
+        writer.join(20)
         add_file(self, name, file)
 
     monkeypatch.setattr(BackupWriter, "add_file", write_meanwhile)
@@ -112,7 +111,7 @@ def test_blobs_are_not_collected_while_a_backup_is_made(
     def collect_meanwhile(self: BackupWriter, name: str, value: object) -> None:
         collector = threading.Thread(target=lambda: (removed.append(tasks.collect_unheld_blobs()), connection.close()))
         collector.start()
-        collector.join(PATIENCE_S)
+        collector.join(20)
         add_json(self, name, value)
 
     monkeypatch.setattr(BackupWriter, "add_json", collect_meanwhile)
@@ -133,7 +132,7 @@ def test_a_second_backup_at_the_same_time_is_refused(small_platform: SmallPlatfo
     with work_lock(storage.REMOVAL):
         thread = threading.Thread(target=second)
         thread.start()
-        thread.join(PATIENCE_S)
+        thread.join(20)
     assert refused == ["Another backup is made, or unheld blobs are collected, at this moment. Repeat it later."]
 
 

@@ -32,7 +32,6 @@ from mlhub.wire.launch import (
     SyncMode,
     TrainingSpec,
 )
-from tests.patience import PATIENCE_S
 from tests.runtime.processes import TrainerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,7 +158,7 @@ class Gang:
         os.kill(serving, signal.SIGKILL)
         return serving
 
-    def wait(self, *, seconds: float = PATIENCE_S) -> dict[str, int]:
+    def wait(self, *, seconds: float = 300) -> dict[str, int]:
         """Exit codes by pod."""
         until = time.monotonic() + seconds
         try:
@@ -180,10 +179,10 @@ class Gang:
         found = [json.loads(line) for line in lines if line.endswith("}")]
         return [report for report in found if report["type"] == kind]
 
-    def wait_for_step(self, step: int, *, seconds: float = PATIENCE_S) -> None:
+    def wait_for_step(self, step: int, *, seconds: float = 60) -> None:
         self.wait_for(lambda: any(r["steps_done"] >= step for r in self.reports("progress")), seconds=seconds)
 
-    def wait_for(self, is_so: Callable[[], bool], *, seconds: float = PATIENCE_S) -> None:
+    def wait_for(self, is_so: Callable[[], bool], *, seconds: float = 60) -> None:
         """Fails when worker 0 ends first."""
         until = time.monotonic() + seconds
         while not is_so():

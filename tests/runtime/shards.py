@@ -18,7 +18,6 @@ from mlhub.runtime.ps.leases import BatchLease
 from mlhub.runtime.ps.server.server import Server
 from mlhub.runtime.ps.wire.shared_memory import shared_or_none
 from mlhub.runtime.strategies.catalogue.schema import parse
-from tests.patience import PATIENCE_S
 
 SECRET = b"secret" * 5
 
@@ -107,6 +106,6 @@ class Gang:
         for thread in threads:
             thread.start()
         for thread in [*threads, *self._threads]:
-            thread.join(PATIENCE_S)
+            thread.join(180)
             assert not thread.is_alive(), "it hangs"
         return out

@@ -19,7 +19,6 @@ from mlhub.runtime.strategies.protocol import Barrier, Batch, ControlFlags, Trai
 from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.runtime.strategies.toolkit.process_group import ProcessGroupStrategy
 from mlhub.wire.launch import AttemptId, ModelSpec, PodRole, PodSpec, SyncMode, TrainingSpec
-from tests.patience import PATIENCE_S
 
 
 class Point(nn.Module):
@@ -70,7 +69,7 @@ def together(
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE_S)
+            thread.join(30)
     finally:
         _uninstall_threaded_pg()
         torch._C._distributed_c10d._set_thread_isolation_mode(False)

@@ -20,7 +20,6 @@ from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.actions import set_quota
 from mlhub.tenants.models import Organisation, Quota
-from tests.patience import PATIENCE_S
 
 
 def keep(organisation, content=b"0123456789", owner=None) -> Blob:
@@ -64,7 +63,7 @@ def test_two_uploads_at_once_do_not_pass_the_quota_together():
     organisation = Organisation.objects.create(name="A")
     Quota.objects.create(organisation=organisation, max_storage_bytes=10)
     outcomes = []
-    both = threading.Barrier(2, timeout=PATIENCE_S)
+    both = threading.Barrier(2, timeout=10)
 
     def upload(content):
         both.wait()
@@ -80,7 +79,7 @@ def test_two_uploads_at_once_do_not_pass_the_quota_together():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(20)
     assert sorted(outcomes) == ["kept", "refused"]
     assert actions.used_bytes(organisation) == 8
 

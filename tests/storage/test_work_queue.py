@@ -22,7 +22,6 @@ from mlhub.storage.tasks import sweep_work_queue, work_on_next
 from tests.cast import make_cast
 from tests.datasets import files
 from tests.datasets.test_uploads import upload
-from tests.patience import PATIENCE_S
 
 TASK = "tests.work"
 QUEUE = "sandbox"
@@ -132,12 +131,12 @@ def test_what_a_killed_worker_left_is_done_again_and_what_is_under_way_is_not(tr
     def other_worker():
         with work_queue.next_item():
             began.set()
-            may_end.wait(PATIENCE_S)
+            may_end.wait(30)
         connection.close()
 
     worker = threading.Thread(target=other_worker)
     worker.start()
-    assert began.wait(PATIENCE_S)
+    assert began.wait(30)
     try:
         assert work_queue.requeue_abandoned() == 1
         assert work_queue.requeue_abandoned() == 0
@@ -145,7 +144,7 @@ def test_what_a_killed_worker_left_is_done_again_and_what_is_under_way_is_not(tr
         assert WorkItem.objects.running().get().subject_id == held
     finally:
         may_end.set()
-        worker.join(PATIENCE_S)
+        worker.join(30)
     work_off(2)
     assert done[0] == [left]
 
@@ -156,7 +155,7 @@ def test_two_workers_that_choose_at_once_never_take_the_same_item(transactional_
     barrier = threading.Barrier(4)
 
     def worker():
-        barrier.wait(PATIENCE_S)
+        barrier.wait(30)
         work_off(12)
         connection.close()
 
@@ -164,7 +163,7 @@ def test_two_workers_that_choose_at_once_never_take_the_same_item(transactional_
     for one in workers:
         one.start()
     for one in workers:
-        one.join(PATIENCE_S)
+        one.join(60)
     assert sorted(done[0]) == sorted(subjects)
 
 

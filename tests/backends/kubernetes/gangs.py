@@ -13,10 +13,9 @@ from mlhub.backends.protocol import AttemptStatus, GangPhase
 from mlhub.wire.launch import LaunchSpec
 from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.store import Object
-from tests.patience import PATIENCE_S
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = PATIENCE_S) -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "waited too long"

@@ -29,7 +29,6 @@ from tests.backends.kubernetes.test_sharing import offer_by_driver
 from tests.backends.specs import SANDBOX_RUN, gang
 from tests.deploy.admission import AdmissionPolicies, WriteRequest
 from tests.deploy.test_admission import rendered
-from tests.patience import PATIENCE_S
 
 LABELS = {"organisation": "acme", "project": "signs", "project_id": "018f0000-0000-7000-8000-0000000000bb"}
 HOME = f"mlhub-{LABELS['project_id']}"
@@ -131,7 +130,7 @@ def run_rights_test(server: ApiServer, folder: Path) -> subprocess.CompletedProc
     return subprocess.run(
         [sys.executable, *arguments],
         env={**environment, "MLHUB_API_SERVER": f"http://127.0.0.1:{server.port}"},
-        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
+        capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
 
 

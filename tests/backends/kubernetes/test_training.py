@@ -23,7 +23,6 @@ from mlhub.runtime.data import readers
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DatasetSpec, Input, LaunchSpec, TrainingSpec
 from tests.backends.specs import gang
-from tests.patience import PATIENCE_S
 from tests.runtime.gang import ROOT, free_ports, write_blobs
 from tests.runtime.launcher.test_launcher import Handler, Ingest
 
@@ -116,7 +115,7 @@ def run(pods: list[tuple[Path, dict[str, Any]]], which: str) -> list[int]:
         with (own / f"{which}.log").open("wb") as log:
             argv = [sys.executable, *container["command"][1:]]
             started.append(subprocess.Popen(argv, env=variables, cwd=own / "scratch", stdout=log, stderr=log))
-    return [process.wait(PATIENCE_S) for process in started]
+    return [process.wait(timeout=120) for process in started]
 
 
 def pod_logs(pod: Path) -> str:

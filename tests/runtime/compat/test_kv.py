@@ -108,7 +108,7 @@ def test_a_script_of_several_workers_without_servers_learns_how_to_get_them(tmp_
 def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) -> None:
     found = gang(tmp_path, "print('nothing to do')")
     found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    assert set(found.wait(seconds=60).values()) == {ExitCode.DONE}, found.logs()
 
 
 ENDLESS = """

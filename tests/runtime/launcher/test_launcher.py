@@ -28,7 +28,6 @@ from mlhub.runtime.launcher.ingest_api import (
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
-from tests.patience import PATIENCE_S
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.scripts.test_script import gang as script_gang
 
@@ -131,7 +130,7 @@ class Ship:
             file.write("".join(f"{line}\n" for line in lines))
 
 
-def until(condition: Any, *, seconds: float = PATIENCE_S) -> None:
+def until(condition: Any, *, seconds: float = 15) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"
@@ -142,7 +141,7 @@ def test_lines_arrive_once_and_in_order_though_answers_are_lost(ingest: Ingest, 
     ship = Ship(ingest, tmp_path)
     ingest.drop_answers = 2
     ship.say(*(f"line {i}" for i in range(2500)))
-    assert ship.shipper.drain(timeout_s=PATIENCE_S)
+    assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams["log"] == [f"line {i}" for i in range(2500)]
 
 
@@ -154,7 +153,7 @@ def test_what_was_reported_while_the_api_was_away_arrives_when_it_is_back(ingest
     ship.say("second")
     ship.reports.write_text(json.dumps({"type": "phase"}) + "\n")
     ingest.is_away = False
-    assert ship.shipper.drain(timeout_s=PATIENCE_S)
+    assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams == {"log": ["first", "second"], "reports": [{"type": "phase"}]}
 
 
@@ -162,7 +161,7 @@ def test_a_pod_that_reports_too_fast_waits_and_loses_nothing(ingest: Ingest, tmp
     ingest.refusals = ["0", "1"]
     ship = Ship(ingest, tmp_path)
     ship.say(*(f"line {i}" for i in range(1500)))
-    assert ship.shipper.drain(timeout_s=PATIENCE_S)
+    assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams["log"] == [f"line {i}" for i in range(1500)]
     assert ingest.refusals == []
 
@@ -194,7 +193,7 @@ def test_an_api_that_lost_lines_gets_them_again(ingest: Ingest, tmp_path: Path) 
     until(lambda: len(ingest.streams.get("log", [])) == 3)
     ingest.forget("log", 1)
     ship.say("d")
-    assert ship.shipper.drain(timeout_s=PATIENCE_S)
+    assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams["log"] == ["a", "b", "c", "d"]
 
 
@@ -213,7 +212,7 @@ def test_the_last_line_counts_without_its_end_but_half_a_report_does_not(ingest:
         file.write(b"whole\nhalf \xff\x00")
     with ship.reports.open("w") as file:
         file.write('{"type": "phase"}\n{"type": "met')
-    assert ship.shipper.drain(timeout_s=PATIENCE_S)
+    assert ship.shipper.drain(timeout_s=20)
     assert ingest.streams["log"] == ["whole", "half ��"]
     assert ingest.streams["reports"] == [{"type": "phase"}]
 
@@ -223,10 +222,10 @@ def test_a_pod_trains_and_hands_in_everything_though_the_api_is_away_at_first(in
     ingest.is_away = True
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"))
     pod = _launch(gang, ingest)
-    until(lambda: (gang.work() / "artifacts" / "artifacts.json").exists())
+    until(lambda: (gang.work() / "artifacts" / "artifacts.json").exists(), seconds=60)
     assert pod.poll() is None
     ingest.is_away = False
-    assert pod.wait(PATIENCE_S) == ExitCode.DONE
+    assert pod.wait(30) == ExitCode.DONE
     kinds = [report["type"] for report in ingest.streams["reports"]]
     assert kinds.count("result") == 1
     assert "metrics" in kinds
@@ -243,7 +242,7 @@ with SummaryWriter() as writer:
 @pytest.mark.dist
 def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(script_gang(tmp_path, WRITING), ingest)
-    assert pod.wait(PATIENCE_S) == ExitCode.DONE
+    assert pod.wait(60) == ExitCode.DONE
     found = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
     assert [(report["step"], report["values"]) for report in found] == [(7, {"train/loss": 0.5})]
 
@@ -252,7 +251,7 @@ def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: P
 def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> None:
     ingest.is_fenced = True
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz"))
-    assert _launch(gang, ingest).wait(PATIENCE_S) == ExitCode.REPORT_REFUSED
+    assert _launch(gang, ingest).wait(30) == ExitCode.REPORT_REFUSED
 
 
 @pytest.mark.dist
@@ -263,8 +262,8 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
     pod = _launch(gang, ingest, "server-0")
     gang.wait_for_step(200)
     gang.kill_serving("server-0", guard=_child(pod.pid))
-    assert gang.processes["worker-0"].wait(PATIENCE_S) == ExitCode.DONE, gang.logs()
-    assert pod.wait(PATIENCE_S) == ExitCode.DONE
+    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.logs()
+    assert pod.wait(60) == ExitCode.DONE
     found = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
     assert [r["detail"]["signal"] for r in found] == ["SIGKILL"]
     assert gang.result()["steps"] == 60 * 80
@@ -274,7 +273,7 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
 def test_a_pod_whose_weights_have_no_room_ends_with_that_cause(ingest: Ingest, tmp_path: Path) -> None:
     ingest.problem = {"code": "quota_exceeded", "detail": "A may store 10 bytes and uses 10."}
     pod = _launch(Gang(tmp_path, write_blobs(tmp_path / "blobs.npz")), ingest)
-    assert pod.wait(PATIENCE_S) == ExitCode.STORAGE_QUOTA
+    assert pod.wait(60) == ExitCode.STORAGE_QUOTA
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == Cause.STORAGE_QUOTA
     assert "A may store 10 bytes and uses 10." in report["message"]
@@ -301,11 +300,11 @@ def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
     events.write_text("oom_kill 1\n")
     gang = script_gang(tmp_path, "import time\nprint('begun', flush=True)\ntime.sleep(600)")
     pod = _launch(gang, ingest, events=events)
-    until(lambda: "begun" in ingest.streams.get("log", []))
+    until(lambda: "begun" in ingest.streams.get("log", []), seconds=60)
     if is_counted:
         events.write_text("oom_kill 2\n")
     os.kill(_child(pod.pid), signal.SIGKILL)
-    assert pod.wait(PATIENCE_S) == status
+    assert pod.wait(60) == status
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == cause
 
@@ -314,7 +313,7 @@ def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
 @pytest.mark.parametrize("act", ["os.kill(os.getpid(), 11)", "os.abort()"])
 def test_a_crash_in_native_code_is_reported_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:
     pod = _launch(script_gang(tmp_path, f"import os\ndef native():\n    {act}\nnative()"), ingest)
-    assert pod.wait(PATIENCE_S) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
+    assert pod.wait(60) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == "crashed"
     assert any("in native" in line for line in ingest.streams["log"])

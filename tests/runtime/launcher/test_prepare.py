@@ -20,7 +20,6 @@ from mlhub.wire import environment as names
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import Input, PodSpec
 from tests.backends.specs import gang
-from tests.patience import PATIENCE_S
 
 CONTENT = b"examples" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -131,7 +130,7 @@ def test_the_barrier_opens_once_everyone_is_there() -> None:
     assert passed == []
     threads[2].start()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(timeout=30)
     assert sorted(passed) == sorted(members)
 
 

@@ -28,7 +28,6 @@ from mlhub.runtime.ps.tree import AggregationTree
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
-from tests.patience import PATIENCE_S
 from tests.runtime import gang as processes
 from tests.runtime.shards import SECRET, Gang
 
@@ -195,7 +194,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(20)
     threading.Timer(0.1, clients[3].close, kwargs={"leaves": False}).start()
     ended: list[int] = []
 
@@ -210,10 +209,10 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(20)
     assert sorted(ended) == [0, 1, 2, 4]  # those of the other leaf too
     for thread in tree.threads:
-        thread.join(PATIENCE_S)
+        thread.join(20)
         assert not thread.is_alive()
     assert tree.errors
 

@@ -15,7 +15,6 @@ from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.bounded_delay import BoundedDelayQueue, Outstanding
 from mlhub.runtime.ps.leases import BatchLease, LeasedWork, Leases
 from mlhub.runtime.ps.rules import Push
-from tests.patience import PATIENCE_S
 from tests.runtime.shards import Gang
 
 
@@ -56,7 +55,7 @@ def test_over_sockets_a_worker_goes_on_while_its_exchanges_are_under_way(bound: 
     gate, blocked = threading.Event(), client.exchange
 
     def slow(*arguments, **named):
-        assert gate.wait(PATIENCE_S)
+        assert gate.wait(10)
         return blocked(*arguments, **named)
 
     client.exchange = slow  # the network is slow

@@ -19,7 +19,6 @@ from mlhub.runtime.ps.wire.frames import FrameError
 from mlhub.runtime.ps.wire.handshake import StrangerError
 from mlhub.runtime.ps.wire.messages import ChallengeReply, PushRequest
 from mlhub.runtime.ps.wire.transfer import receive, send
-from tests.patience import PATIENCE_S
 from tests.runtime.shards import SECRET, Gang
 
 SIZES = [10, 2 * CHUNK_ELEMENTS + 17]
@@ -242,7 +241,7 @@ def test_strangers_are_refused() -> None:
     client.close()
 
 
-def until(is_so, seconds: float = PATIENCE_S) -> None:
+def until(is_so, seconds: float = 10.0) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, "it never came true"

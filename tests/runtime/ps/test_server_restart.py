@@ -36,7 +36,6 @@ from mlhub.runtime.ps.server.weights.chunks import cut
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
 from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, was_received
 from mlhub.runtime.strategies.catalogue.schema import parse
-from tests.patience import PATIENCE_S
 from tests.runtime.gang import free_ports
 from tests.runtime.processes import _fork_server
 from tests.runtime.restarting_gang import ReturningGang
@@ -157,7 +156,7 @@ def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: in
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE_S)
+            thread.join(60)
             assert not thread.is_alive(), "it hangs"
     assert sorted((g.step, g.part) for g in done) == [(s, p) for s in range(12) for p in range(parts)]
     assert all(set(own) == {6.0} for own in sums)
@@ -251,9 +250,9 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
             killed.add(int(found[0]))
             os.kill(int(found[0]), signal.SIGKILL)
     for thread in threads:
-        thread.join(PATIENCE_S)
+        thread.join(60)
         assert not thread.is_alive(), "it hangs"
-    guard.join(PATIENCE_S)
+    guard.join(20)
     assert guard.exitcode == 0
     assert killed
     lost = sum(int(path.read_text()) for path in tmp_path.glob("lost-*"))

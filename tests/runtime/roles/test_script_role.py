@@ -44,7 +44,7 @@ def package(folder: Path, files: dict[str, str], *, entry: str, **fields: object
 
 def run(gang: Gang) -> int:
     gang.start()
-    return gang.wait()["worker-0"]
+    return gang.wait(seconds=150)["worker-0"]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

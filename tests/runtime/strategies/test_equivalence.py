@@ -105,7 +105,7 @@ def test_the_death_of_a_worker_ends_the_whole_gang_with_its_cause(tmp_path: Path
         gang.start(mode, n_workers=2, n_servers=n_servers)
         gang.wait_for_step(10)
         gang.processes["worker-1"].kill()
-        codes = gang.wait()
+        codes = gang.wait(seconds=30)
         assert codes["worker-0"] == ExitCode.PEER_LOST, gang.logs()
         assert codes.get("server-0", ExitCode.PEER_LOST) == ExitCode.PEER_LOST
         assert gang.reports("failure")[0]["cause"] == "peer_lost"

@@ -13,7 +13,6 @@ from mlhub.runtime.strategies.catalogue.schema import AUTO, STRATEGIES, parse
 from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
-from tests.patience import PATIENCE_S
 from tests.runtime.gang import Gang, write_blobs
 
 pytestmark = pytest.mark.dist
@@ -96,7 +95,7 @@ def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Pa
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=1)
     gang.wait_for_step(20)
     gang.processes["worker-2"].kill()
-    codes = gang.wait()
+    codes = gang.wait(seconds=60)
     assert codes.pop("worker-2") == -9
     assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == 15 * 80
@@ -109,9 +108,9 @@ def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for_step(20)
     gang.processes["worker-1"].kill()
-    gang.processes["worker-1"].wait(PATIENCE_S)
+    gang.processes["worker-1"].wait(10)
     again = gang.start_again("worker-1")
-    codes = gang.wait()
+    codes = gang.wait(seconds=60)
     assert codes.pop("worker-1") == -9
     assert codes[again] == ExitCode.DONE, gang.logs()
     assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
@@ -128,7 +127,7 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for(lambda: bool(gang.reports("checkpoint")))
     gang.processes[killed].kill()
-    codes = gang.wait()
+    codes = gang.wait(seconds=60)
     assert codes.pop(killed) == -9
     assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.logs()
     gang.training = replace(training, epochs=30)

@@ -10,7 +10,6 @@ from typing import Any
 from mlhub.runtime.compat.tables.client import Line
 from mlhub.runtime.compat.tables.connection import Connection
 from mlhub.runtime.compat.tables.server import TableServer
-from tests.patience import PATIENCE_S
 
 SECRET = b"secret" * 5
 
@@ -55,7 +54,7 @@ class TableGang:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(PATIENCE_S)
+            thread.join(60)
             assert not thread.is_alive(), f"it hangs: {self.errors}"
         assert not self.errors, self.errors
         self.join()
@@ -63,7 +62,7 @@ class TableGang:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(PATIENCE_S)
+            thread.join(60)
             assert not thread.is_alive(), "a server hangs"
 
     def _serve(self, server: TableServer) -> None:

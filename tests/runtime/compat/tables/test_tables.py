@@ -18,7 +18,6 @@ from mlhub.runtime.compat.tables.clocks import Clocks
 from mlhub.runtime.compat.tables.connection import Connection
 from mlhub.runtime.compat.tables.table import Table
 from mlhub.runtime.errors import PeerLostError
-from tests.patience import PATIENCE_S
 from tests.runtime.compat.tables.servers import TableGang
 
 
@@ -155,7 +154,7 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
     for line in (second.asking, second.pushing):
         for connection in line.connections:
             connection.close()
-    reader.join(PATIENCE_S)
+    reader.join(30)
     assert not reader.is_alive()
     assert errors
     assert "Worker 1 is gone" in errors[0]
