@@ -21,6 +21,18 @@ def pytest_configure() -> None:
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In several processes, files that take long come first: at the end they would leave the other processes idle."""
+    if hasattr(config, "workerinput"):
+        ranks = {item.path: 2 for item in items}
+        for item in items:
+            for rank, mark in enumerate(("slow", "dist")):
+                if item.get_closest_marker(mark) is not None:
+                    ranks[item.path] = min(ranks[item.path], rank)
+        items.sort(key=lambda item: ranks[item.path])
+
+
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """DATABASE_URL and REDIS_URL of servers that live as long as the test session; given ones are used when set."""
