@@ -40,7 +40,7 @@ import socket, time, urllib.request
 attacks, bait, prelude = json.loads(sys.argv[1])
 
 def ask(address):
-    return urllib.request.urlopen(address, timeout=10).read().decode()
+    return urllib.request.urlopen(address, timeout=60).read().decode()
 
 def meet_neighbour():  # the pods of a gang connect to each other
     me, (mine, its) = int(os.environ["RANK"]), bait["meeting"][:: 1 if os.environ["RANK"] == "0" else -1]

@@ -123,7 +123,7 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
 ) -> None:
     training = TrainingSpec(epochs=60, batch_size=8, checkpoint_every_s=0.2, strategy={"name": name})
     blobs = write_blobs(tmp_path / "blobs.npz", n=400)
-    gang = Gang(tmp_path, blobs, training=training, start_timeout_s=20)  # so long asp waits for a server, too
+    gang = Gang(tmp_path, blobs, training=training, start_timeout_s=15)  # so long asp waits for a server, too
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for(lambda: bool(gang.reports("checkpoint")))
     gang.processes[killed].kill()
