@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the suite's time goes: `make unit ARGS="-p tests.costs --costs=.mlhub/costs"` prints it per folder and per test.
+"""Where the suite's time goes: `make unit ARGS="-p tests.costs --costs=.mlhub/costs"` prints it by folder and test.
 
 Processor time counts the test process and the processes below it, servers included, but not those that left it. It is
 nearly the same on a loaded machine as on a quiet one; the rest of the wall time is waiting, for a clock or a processor.
