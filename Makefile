@@ -62,7 +62,12 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 
 ##@ Check it
 .PHONY: test lint scan format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz soak
-test: setup frontend browser lint types imports schema-check unit frontend-test e2e  ## Everything that must pass
+# What runs in one thread goes at the same time, and prints when it has ended; then what needs all processors.
+AT_ONCE := frontend browser lint types imports schema-check frontend-test
+test: setup  ## Everything that must pass
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(AT_ONCE)
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory e2e
 	@echo "make test: everything passed"
 
 lint: setup frontend/node_modules/.installed scan  ## ruff, ESLint and the security scans
@@ -101,7 +106,7 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema an
 # started, so there is one more than processors. JOBS=0: in one process.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
-	@python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile $(ARGS)
+	@python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && npm test --silent

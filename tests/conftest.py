@@ -21,13 +21,25 @@ def pytest_configure() -> None:
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without NVIDIA's driver the tests marked `gpu` are no part of the suite; collecting them by name lists them."""
-    if Path("/dev/nvidiactl").exists() or config.option.collectonly:
-        return
-    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    items[:] = [item for item in items if item not in on_gpu]
-    config.hook.pytest_deselected(items=on_gpu)
+    """Leaves out what needs a GPU where there is none, and lets files that take long come first."""
+    if not (Path("/dev/nvidiactl").exists() or config.option.collectonly):
+        on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+        items[:] = [item for item in items if item not in on_gpu]
+        config.hook.pytest_deselected(items=on_gpu)
+    if hasattr(config, "workerinput"):
+        _put_long_files_first(items)
+
+
+def _put_long_files_first(items: list[pytest.Item]) -> None:
+    """At the end they would leave the other processes idle."""
+    ranks = {item.path: 2 for item in items}
+    for item in items:
+        for rank, mark in enumerate(("slow", "dist")):
+            if item.get_closest_marker(mark) is not None:
+                ranks[item.path] = min(ranks[item.path], rank)
+    items.sort(key=lambda item: ranks[item.path])
 
 
 @pytest.fixture(scope="session")

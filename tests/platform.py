@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PASSWORD = "correct horse battery staple"
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = 60, message: str = "waited too long") -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 150, message: str = "waited too long") -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, message

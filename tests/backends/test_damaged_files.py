@@ -17,6 +17,7 @@ from mlhub.wire.exits import Cause, Fault
 from mlhub.wire.launch import PodRole
 from tests.backends.specs import gang, program
 from tests.contract.test_backend import CLUSTER, of, wait
+from tests.fuzz.corruptions import corrupted_bytes
 
 N_CORRUPTIONS = 400
 FILES = ("launch.json", "launched.json", "stop.json", "worker-0/shim.json", "worker-0/exit.json")
@@ -82,7 +83,8 @@ def test_no_corruption_of_a_gang_s_files_keeps_others_from_being_observed(local:
         (folder / "worker-0").mkdir(parents=True)
         for name, text in whole.items():
             (folder / name).write_text(text)
-        (folder / dice.choice(FILES)).write_bytes(_corrupted(dice, whole[dice.choice(FILES)].encode()))
+        damaged, other = dice.choice(FILES), dice.choice(FILES)
+        (folder / damaged).write_bytes(corrupted_bytes(dice, whole[damaged].encode(), whole[other].encode()))
         statuses = {status.attempt_id: status for status in local.observe()}
         assert not statuses[well.attempt_id].phase.is_ended
         assert folder.name in statuses
@@ -95,18 +97,3 @@ def _launched(local: LocalBackend, attempt_id: str) -> str:
     found = read_json(local.home / "pods" / attempt_id / "launch.json")
     assert found is not None
     return json.dumps(found["spec"])
-
-
-def _corrupted(dice: random.Random, content: bytes) -> bytes:
-    """Cut off, with bytes changed, with a value of another kind, or with another file's content."""
-    kind = dice.randrange(4)
-    if kind == 0:
-        return content[: dice.randrange(len(content))]
-    if kind == 1:
-        changed = bytearray(content)
-        for _ in range(dice.randrange(1, 6)):
-            changed[dice.randrange(len(changed))] = dice.randrange(256)
-        return bytes(changed)
-    if kind == 2:
-        return dice.choice([b"null", b"3", b'"x"', b"[]", b"{}", b"true", b"1e999", b"-1", b"[[[[]]]]"])
-    return content

@@ -20,7 +20,7 @@ from mlhub.backends.protocol import GangPhase
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import LaunchSpec, PodRole, PodSpec
 from tests.backends.specs import gang, program
-from tests.contract.test_backend import CLUSTER, ended, of, wait
+from tests.contract.test_backend import CLUSTER, ended, of, wait, wait_for_handlers
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_lost_peer_is_not_the_cause_when_there_is_a_better_one(local: LocalBac
 def test_a_pod_that_ignores_the_request_to_leave_is_killed(local: LocalBackend) -> None:
     spec = gang("stubborn")
     local.launch(spec)
-    time.sleep(0.5)
+    wait_for_handlers(local, spec)
     local.stop(spec.attempt_id, grace_s=0.5)
     status = ended(local, spec)
     assert (status.phase, status.cause) == (GangPhase.STOPPED, Cause.KILLED)
@@ -129,10 +129,10 @@ def test_a_pod_sees_nothing_of_the_platforms_environment(local: LocalBackend, mo
 def test_another_instance_sees_the_same_gangs_and_can_stop_them(local: LocalBackend) -> None:
     spec = gang()
     local.launch(spec)
-    time.sleep(0.3)
+    wait_for_handlers(local, spec)
     other = LocalBackend(local.home, local.cluster)
     assert of(other, spec) == of(local, spec)
-    other.stop(spec.attempt_id, grace_s=5)
+    other.stop(spec.attempt_id, grace_s=60)
     assert ended(local, spec).phase is GangPhase.STOPPED
 
 
@@ -198,7 +198,8 @@ def test_pods_whose_platform_is_gone_leave_by_themselves(tmp_path: Path) -> None
     with lifeline.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         backend.launch(spec)
-        time.sleep(4)
+        wait_for_handlers(backend, spec)
+        time.sleep(2)  # twice the grace: it is not what keeps the pod
         status = of(backend, spec)
         assert status is not None
         assert status.phase is GangPhase.RUNNING

@@ -63,7 +63,7 @@ def kubernetes_backend(folder: Path) -> Iterator[Backend]:
     server.stop()
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 120) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "waited too long"
@@ -73,6 +73,11 @@ def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
 
 def of(backend: Backend, spec: LaunchSpec) -> AttemptStatus | None:
     return next((s for s in backend.observe() if s.attempt_id == spec.attempt_id), None)
+
+
+def wait_for_handlers(backend: LocalBackend, spec: LaunchSpec, *, workers: int = 1) -> None:
+    """Real programs print a line once they have installed their signal handler."""
+    wait(lambda: all(list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=i)) for i in range(workers)))
 
 
 def ended(backend: Backend, spec: LaunchSpec) -> AttemptStatus:
@@ -122,11 +127,11 @@ def test_a_stopped_gang_ends_as_stopped_and_is_shown_until_it_is_dropped(backend
     spec = gang(workers=2)
     backend.launch(spec)
     wait(lambda: (s := of(backend, spec)) and s.phase is GangPhase.RUNNING)
-    if isinstance(backend, LocalBackend):  # real programs, which say so once they have installed their signal handler
-        wait(lambda: all(list(backend.logs(spec.attempt_id, role=PodRole.WORKER, index=i)) for i in range(2)))
+    if isinstance(backend, LocalBackend):
+        wait_for_handlers(backend, spec, workers=2)
     else:
         time.sleep(0.3)
-    backend.stop(spec.attempt_id, grace_s=10)
+    backend.stop(spec.attempt_id, grace_s=60)
     status = ended(backend, spec)
     assert status.phase is GangPhase.STOPPED
     assert {p.exit_code for p in status.pods} == {75}

@@ -93,7 +93,7 @@ def test_a_worker_records_while_it_waits_for_work(file: Path, servers: Any) -> N
             time.sleep(0.1)
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait(60)
 
 
 @pytest.mark.django_db
@@ -114,7 +114,7 @@ def test_a_control_loop_that_waits_for_the_lock_records_each_try(monkeypatch: py
 
     other = threading.Thread(target=hold)
     other.start()
-    assert is_held.wait(10)
+    assert is_held.wait(60)
     waiting = Loop(World(make_cast()).backend)
     n_records = 0
 
@@ -127,5 +127,5 @@ def test_a_control_loop_that_waits_for_the_lock_records_each_try(monkeypatch: py
     monkeypatch.setattr(control_loop, "LOCK_RETRY_S", 0.01)
     waiting.run()
     may_go.set()
-    other.join(10)
+    other.join(60)
     assert n_records == 3

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -34,13 +35,8 @@ from mlhub.tenants.models import Team
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
 
+pytestmark = pytest.mark.slow
 EXAMPLES = int(os.environ.get("REQUESTS_EXAMPLES", "4"))
-SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-SCHEMATHESIS = schemathesis.openapi.from_dict(SCHEMA)
-OPERATIONS = [
-    found.ok() for found in SCHEMATHESIS.get_all_operations()
-    if not found.ok().path.endswith("/stream")  # they never end; tests/metrics/test_stream.py reads them
-]  # fmt: skip
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 TEXTS = [
     "\x00",
@@ -60,6 +56,19 @@ NUMBERS = [2**31, 2**40, 2**63, 2**64, 10**19, -(10**19), 10**400, 1e308, float(
 SCALARS = st.one_of(
     st.sampled_from(TEXTS), st.sampled_from(NUMBERS), st.none(), st.booleans(), st.integers(), st.text(max_size=20)
 )
+
+
+@cache
+def schema() -> dict[str, Any]:
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return found
+
+
+@cache
+def operations() -> list[Any]:
+    """All but the streams, which never end; tests/metrics/test_stream.py reads them."""
+    every = [found.ok() for found in schemathesis.openapi.from_dict(schema()).get_all_operations()]
+    return [operation for operation in every if not operation.path.endswith("/stream")]
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -132,7 +141,7 @@ def live(transactional_db: None, live_server: Any) -> Live:
 def failures_of(live: Live, strategy: Callable[[Any], Any], check: Callable[[Live, Any, Any], None]) -> list[str]:
     """What went wrong, by operation; each operation is tried whatever became of the others."""
     found = []
-    for operation in OPERATIONS:
+    for operation in operations():
         try:
             quickly(strategy(operation), lambda value, op=operation: check(live, op, value))
         except Unsatisfiable:
@@ -188,12 +197,12 @@ def test_hostile_values_in_every_field_are_refused_without_a_fault(live: Live) -
 
 
 def _raw(operation: Any) -> dict[str, Any]:
-    found: dict[str, Any] = SCHEMA["paths"][operation.path][operation.method.lower()]
+    found: dict[str, Any] = schema()["paths"][operation.path][operation.method.lower()]
     return found
 
 
 def _properties(operation: Any) -> list[str]:
     for content in _raw(operation).get("requestBody", {}).get("content", {}).values():
         name = content["schema"].get("$ref", "").rpartition("/")[2]
-        return [*SCHEMA["components"]["schemas"].get(name, {}).get("properties", {})]
+        return [*schema()["components"]["schemas"].get(name, {}).get("properties", {})]
     return []

@@ -23,7 +23,7 @@ def try_elsewhere(name: str) -> bool:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     return got == [True]
 
 

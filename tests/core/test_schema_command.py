@@ -49,7 +49,7 @@ def test_a_process_starts_on_a_newer_schema_after_a_rollback() -> None:
     recorder.record_applied(*NEWEST)
     try:
         assert schema.missing() == ""
-        call_command("schema", "wait", timeout_s=5)
+        call_command("schema", "wait", timeout_s=60)
     finally:
         recorder.record_unapplied(*NEWEST)
 
@@ -66,14 +66,14 @@ def test_a_database_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(connection, "ensure_connection", connect)
     monkeypatch.setattr(schema, "RETRY_S", 0.0)
-    call_command("schema", "wait", timeout_s=30)
+    call_command("schema", "wait", timeout_s=60)
     assert refusals == []
 
 
 @pytest.mark.django_db(transaction=True)
 def test_applying_also_registers_the_built_in_models() -> None:
     Model.objects.filter(project=None).delete()
-    call_command("schema", "apply", timeout_s=30)
+    call_command("schema", "apply", timeout_s=60)
     assert Model.objects.filter(project=None).exists()
     assert schema.missing() == ""
 
@@ -86,20 +86,20 @@ def test_two_processes_do_not_migrate_at_once(monkeypatch: pytest.MonkeyPatch) -
         with work_lock(schema.LOCK) as is_mine:
             assert is_mine
             is_held.set()
-            may_go.wait(30)
+            may_go.wait(120)
         connection.close()
 
     other = threading.Thread(target=hold)
     other.start()
-    assert is_held.wait(10)
+    assert is_held.wait(60)
     called: list[str] = []
     monkeypatch.setattr(schema, "call_command", lambda name, **_: called.append(name))
     with pytest.raises(CommandError, match="Another process applies the migrations"):
         call_command("schema", "apply", timeout_s=0.1)
     assert called == []
     may_go.set()
-    other.join(10)
-    call_command("schema", "apply", timeout_s=10)
+    other.join(60)
+    call_command("schema", "apply", timeout_s=60)
     assert called == ["migrate", "ensure_builtins"]
 
 

@@ -302,7 +302,7 @@ def test_the_bundled_valkey_starts_with_its_password_and_refuses_all_else(tmp_pa
         assert "a-long-password" not in Path(f"/proc/{server.pid}/cmdline").read_text()
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 class _Web(http.server.BaseHTTPRequestHandler):

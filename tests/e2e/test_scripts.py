@@ -43,37 +43,31 @@ finish(step=100, weights="w.safetensors", metrics={
 """
 
 
-def test_a_script_trains_on_server_pods_of_its_own(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    platform = RunningPlatform(tmp_path / "home")
-    try:
-        platform.start()
-        alice = platform.person("alice", organisation="A")
-        project = alice.post("/projects", organisation=alice.organisation["id"], name="p")
-        blobs = write_blobs(tmp_path / "blobs.npz").read_bytes()
-        dataset = alice.upload("/datasets", "blobs.npz", blobs, name="blobs", project=project["id"])
-        package = io.BytesIO()
-        with zipfile.ZipFile(package, "w") as archive:
-            archive.writestr("train.py", SCRIPT)
-        asked = {"name": "kv", "project": project["id"], "kind": "script", "entry": "train.py"}
-        model = alice.upload("/models", "code.zip", package.getvalue(), **asked)
-        alice.wait_ready(f"/datasets/{dataset['id']}")
-        alice.wait_ready(f"/models/{model['id']}")
-        job = alice.post(
-            "/jobs", dataset=dataset["id"], model=model["id"], epochs=1, batch_size=8, min_workers=2, max_workers=2,
-            mode="parameter_server", resources={"n_servers": 2},
-        )  # fmt: skip
-        wait(
-            lambda: alice.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
-            seconds=180,
-            message=platform.logs(),
-        )
-        ended = alice.get(f"/jobs/{job['id']}")
-        assert ended["state"] == "succeeded", ended
-        (attempt,) = ended["attempts"]
-        assert (attempt["mode"], attempt["n_workers"], attempt["n_servers"]) == ("parameter_server", 2, 2)
-        result = ended["result_metrics"]
-        assert result["eval/error"] < 0.1, result
-        assert (result["eval/servers"], result["eval/workers"], result["eval/seen"]) == (2.0, 2.0, 2.0)
-    finally:
-        platform.end()
+def test_a_script_trains_on_server_pods_of_its_own(platform: RunningPlatform, tmp_path: Path) -> None:
+    bob = platform.person("bob", organisation="Scripts")
+    project = bob.post("/projects", organisation=bob.organisation["id"], name="p")
+    blobs = write_blobs(tmp_path / "blobs.npz").read_bytes()
+    dataset = bob.upload("/datasets", "blobs.npz", blobs, name="blobs", project=project["id"])
+    package = io.BytesIO()
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("train.py", SCRIPT)
+    asked = {"name": "kv", "project": project["id"], "kind": "script", "entry": "train.py"}
+    model = bob.upload("/models", "code.zip", package.getvalue(), **asked)
+    bob.wait_ready(f"/datasets/{dataset['id']}")
+    bob.wait_ready(f"/models/{model['id']}")
+    job = bob.post(
+        "/jobs", dataset=dataset["id"], model=model["id"], epochs=1, batch_size=8, min_workers=2, max_workers=2,
+        mode="parameter_server", resources={"n_servers": 2},
+    )  # fmt: skip
+    wait(
+        lambda: bob.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
+        seconds=300,
+        message=platform.logs(),
+    )
+    ended = bob.get(f"/jobs/{job['id']}")
+    assert ended["state"] == "succeeded", ended
+    (attempt,) = ended["attempts"]
+    assert (attempt["mode"], attempt["n_workers"], attempt["n_servers"]) == ("parameter_server", 2, 2)
+    result = ended["result_metrics"]
+    assert result["eval/error"] < 0.1, result
+    assert (result["eval/servers"], result["eval/workers"], result["eval/seen"]) == (2.0, 2.0, 2.0)

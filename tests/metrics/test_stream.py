@@ -34,7 +34,7 @@ class Viewer:
     async def open(self, path: str) -> Any:
         return await self.client.get(path, headers={"Last-Event-ID": self.last_id} if self.last_id else {})
 
-    async def frames(self, path: str, *, until: Callable[[list[Frame]], bool], seconds: float = 15) -> list[Frame]:
+    async def frames(self, path: str, *, until: Callable[[list[Frame]], bool], seconds: float = 120) -> list[Frame]:
         """Events until there is enough, without heartbeats; then the connection is dropped."""
         found: list[Frame] = []
         response = await self.open(path)

@@ -57,13 +57,15 @@ async def last_frame(viewer: Viewer, path: str, change: Callable[[], Any]) -> Fr
     response = await viewer.open(path)
     assert response.status_code == 200, response.content
     stream = response.streaming_content
-    first = await anext(stream)
-    assert first.startswith(b":")
-    await in_another_process(change)
     frames = []
-    async with asyncio.timeout(sse.HEARTBEAT_S / 2):  # by the wake-up: the periodic check would come too late
-        async for chunk in stream:
-            frames.append(chunk)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sse, "HEARTBEAT_S", 600.0)  # so it is by the wake-up: the periodic check would come too late
+        first = await anext(stream)
+        assert first.startswith(b":")
+        await in_another_process(change)
+        async with asyncio.timeout(120):
+            async for chunk in stream:
+                frames.append(chunk)
     event, data = frames[-1].decode().strip().splitlines()
     return event, data, None
 
@@ -133,7 +135,7 @@ def test_what_changes_without_a_wake_up_is_noticed_by_the_periodic_check(
             "staff": lambda: User.objects.filter(pk=user.pk).update(is_staff=False),
         }
         frames: list[bytes] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             async for chunk in response.streaming_content:
                 if not frames:
                     await in_another_process(changes[change])

@@ -84,7 +84,7 @@ def test_what_is_written_while_a_backup_is_made_is_not_in_it(
     def write_meanwhile(self: BackupWriter, name: str, file: Any) -> None:
         writer = threading.Thread(target=_add_a_job, args=(small_platform,))
         writer.start()
-        writer.join(20)
+        writer.join(120)
         add_file(self, name, file)
 
     monkeypatch.setattr(BackupWriter, "add_file", write_meanwhile)
@@ -111,7 +111,7 @@ def test_blobs_are_not_collected_while_a_backup_is_made(
     def collect_meanwhile(self: BackupWriter, name: str, value: object) -> None:
         collector = threading.Thread(target=lambda: (removed.append(tasks.collect_unheld_blobs()), connection.close()))
         collector.start()
-        collector.join(20)
+        collector.join(120)
         add_json(self, name, value)
 
     monkeypatch.setattr(BackupWriter, "add_json", collect_meanwhile)
@@ -132,7 +132,7 @@ def test_a_second_backup_at_the_same_time_is_refused(small_platform: SmallPlatfo
     with work_lock(storage.REMOVAL):
         thread = threading.Thread(target=second)
         thread.start()
-        thread.join(20)
+        thread.join(120)
     assert refused == ["Another backup is made, or unheld blobs are collected, at this moment. Repeat it later."]
 
 

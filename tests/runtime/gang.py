@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mlhub.embedded.ports import free_port
 from mlhub.runtime.data import readers
 from mlhub.wire import environment as names
 from mlhub.wire.launch import (
@@ -32,7 +32,7 @@ from mlhub.wire.launch import (
     SyncMode,
     TrainingSpec,
 )
-from tests.runtime.processes import TrainerProcess
+from tests.runtime.processes import PAUSE_AFTER, PAUSED, TrainerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,11 +66,21 @@ class Gang:
     environment: dict[str, str] = field(default_factory=dict)  # more variables of every pod
     is_forked: bool = True  # from a process that has torch imported; False: by a command, as launchers do
     attempt: int = 0
+    pause_after: int | None = None
     processes: dict[str, TrainerProcess | subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, mode: SyncMode = SyncMode.ALL_REDUCE, *, n_workers: int = 1, n_servers: int = 0) -> None:
+    def start(
+        self,
+        mode: SyncMode = SyncMode.ALL_REDUCE,
+        *,
+        n_workers: int = 1,
+        n_servers: int = 0,
+        pause_after: int | None = None,
+    ) -> None:
+        """pause_after: the step after which every worker waits to be asked to leave, by leave_paused()."""
         self.attempt += 1
         self.processes = {}
+        self.pause_after = pause_after
         spec = self.spec(mode, n_workers=n_workers, n_servers=n_servers)
         for role, n in ((PodRole.SERVER, n_servers), (PodRole.WORKER, n_workers)):
             for index in range(n):
@@ -135,6 +145,7 @@ class Gang:
             host, _, port = spec.master_address.rpartition(":")
             environment |= {names.RANK: str(spec.index), names.WORLD_SIZE: str(spec.n_workers)}
             environment |= {names.LOCAL_RANK: "0", names.MASTER_ADDR: host, names.MASTER_PORT: port}
+            environment |= {} if self.pause_after is None else {PAUSE_AFTER: str(self.pause_after)}
         environment |= self.environment
         start = TrainerProcess if self.is_forked else _start_command
         self.processes[name] = start(environment, work, work / "output.log")
@@ -173,16 +184,22 @@ class Gang:
         for process in self.processes.values():
             process.send_signal(signal.SIGTERM)
 
+    def leave_paused(self) -> None:
+        """Asks all to leave, once every worker waits after the step of start()."""
+        workers = [name for name in self.processes if name.startswith("worker-")]
+        self.wait_for(lambda: all((self.work(name) / PAUSED).exists() for name in workers))
+        self.terminate()
+
     def reports(self, kind: str, name: str = "worker-0") -> list[dict[str, Any]]:
         path = self.work(name) / "reports.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
         found = [json.loads(line) for line in lines if line.endswith("}")]
         return [report for report in found if report["type"] == kind]
 
-    def wait_for_step(self, step: int, *, seconds: float = 60) -> None:
+    def wait_for_step(self, step: int, *, seconds: float = 150) -> None:
         self.wait_for(lambda: any(r["steps_done"] >= step for r in self.reports("progress")), seconds=seconds)
 
-    def wait_for(self, is_so: Callable[[], bool], *, seconds: float = 60) -> None:
+    def wait_for(self, is_so: Callable[[], bool], *, seconds: float = 150) -> None:
         """Fails when worker 0 ends first."""
         until = time.monotonic() + seconds
         while not is_so():
@@ -233,11 +250,8 @@ def _input(name: str, path: Path) -> Input:
 
 
 def free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    try:
-        for probe in sockets:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in sockets]
-    finally:
-        for probe in sockets:
-            probe.close()
+    """Different ones; no connection takes one before the gang does."""
+    found: set[int] = set()
+    while len(found) < n:
+        found.add(free_port())
+    return list(found)

@@ -7,8 +7,10 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
 from mlhub.runtime.launcher.main import MEMORY
 
@@ -20,6 +22,9 @@ PRELOADED = [
     "mlhub.runtime.trainer.loop",
     "mlhub.runtime.strategies.synchronous.all_reduce",
 ]
+
+PAUSE_AFTER = "TESTS_PAUSE_AFTER_STEP"  # a variable: the trainer waits there until it is asked to leave
+PAUSED = "paused"  # the file that says that it waits
 
 _context: ForkServerContext | None = None
 
@@ -71,9 +76,30 @@ def _train(environment: dict[str, str], folder: str, output: str) -> None:
     os.dup2(file, 2)
     from mlhub.runtime.roles.__main__ import main
 
+    if PAUSE_AFTER in environment:
+        _pause_after(int(environment[PAUSE_AFTER]))
     status = main()
     used = os.times()
     Path("processor_s").write_text(str(used.user + used.system + used.children_user + used.children_system))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _pause_after(step: int) -> None:
+    """Has the trainer of this process wait after that step for SIGTERM, so that it leaves there on any machine."""
+    from mlhub.runtime.trainer.training_reporter import TrainingReporter
+
+    report_step, is_asked = TrainingReporter.step, threading.Event()
+
+    def report_and_pause(reporter: TrainingReporter, done: int, **measured: Any) -> None:
+        report_step(reporter, done, **measured)
+        if done < step or is_asked.is_set():
+            return
+        leave = signal.getsignal(signal.SIGTERM)
+        assert callable(leave)
+        signal.signal(signal.SIGTERM, lambda number, frame: (leave(number, frame), is_asked.set()))
+        Path(PAUSED).touch()
+        is_asked.wait()
+
+    TrainingReporter.step = report_and_pause  # type: ignore[method-assign]

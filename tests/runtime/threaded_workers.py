@@ -69,7 +69,7 @@ def together(
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
     finally:
         _uninstall_threaded_pg()
         torch._C._distributed_c10d._set_thread_isolation_mode(False)
@@ -84,7 +84,7 @@ def _worker(strategy: Mapping[str, Any], rank: int, n_workers: int, folder: Path
         attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=SyncMode.ALL_REDUCE, role=PodRole.WORKER,
         index=rank, n_workers=n_workers, n_servers=0, master_address="127.0.0.1:1", server_addresses=(), inputs=(),
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"),
-        training=TrainingSpec(1, 1, strategy=dict(strategy)), checkpoint_uri=folder.as_uri(), start_timeout_s=20,
+        training=TrainingSpec(1, 1, strategy=dict(strategy)), checkpoint_uri=folder.as_uri(), start_timeout_s=120,
         worker_addresses=(),
     )  # fmt: skip
     kind = implementation_of(spec.name)

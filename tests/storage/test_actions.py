@@ -63,7 +63,7 @@ def test_two_uploads_at_once_do_not_pass_the_quota_together():
     organisation = Organisation.objects.create(name="A")
     Quota.objects.create(organisation=organisation, max_storage_bytes=10)
     outcomes = []
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
 
     def upload(content):
         both.wait()
@@ -79,7 +79,7 @@ def test_two_uploads_at_once_do_not_pass_the_quota_together():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert sorted(outcomes) == ["kept", "refused"]
     assert actions.used_bytes(organisation) == 8
 

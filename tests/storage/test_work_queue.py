@@ -131,12 +131,12 @@ def test_what_a_killed_worker_left_is_done_again_and_what_is_under_way_is_not(tr
     def other_worker():
         with work_queue.next_item():
             began.set()
-            may_end.wait(30)
+            may_end.wait(120)
         connection.close()
 
     worker = threading.Thread(target=other_worker)
     worker.start()
-    assert began.wait(30)
+    assert began.wait(120)
     try:
         assert work_queue.requeue_abandoned() == 1
         assert work_queue.requeue_abandoned() == 0
@@ -144,7 +144,7 @@ def test_what_a_killed_worker_left_is_done_again_and_what_is_under_way_is_not(tr
         assert WorkItem.objects.running().get().subject_id == held
     finally:
         may_end.set()
-        worker.join(30)
+        worker.join(120)
     work_off(2)
     assert done[0] == [left]
 
@@ -155,7 +155,7 @@ def test_two_workers_that_choose_at_once_never_take_the_same_item(transactional_
     barrier = threading.Barrier(4)
 
     def worker():
-        barrier.wait(30)
+        barrier.wait(120)
         work_off(12)
         connection.close()
 

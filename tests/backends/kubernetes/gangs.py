@@ -15,7 +15,7 @@ from tests.backends.kubernetes.api_server import ApiServer
 from tests.backends.kubernetes.store import Object
 
 
-def wait(condition: Callable[[], Any], *, seconds: float = 20) -> Any:
+def wait(condition: Callable[[], Any], *, seconds: float = 120) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until, "waited too long"

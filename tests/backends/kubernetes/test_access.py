@@ -168,7 +168,10 @@ def test_no_right_is_granted_that_the_backend_never_uses(server: ApiServer, kube
     hours = [0.0]
     limits: list[int | None] = [4, None]
     options = KubernetesOptions(
-        kubeconfig=server.kubeconfig(tmp_path), request_timeout_s=2.0, unschedulable_after_s=0.0, checkpoint_bytes=2**30
+        kubeconfig=server.kubeconfig(tmp_path),
+        request_timeout_s=60.0,
+        unschedulable_after_s=0.0,
+        checkpoint_bytes=2**30,
     )
     backend = KubernetesBackend(
         KubernetesApi(lambda: connection(options), timeout_s=options.request_timeout_s),

@@ -26,7 +26,7 @@ def api(tmp_path: Path) -> Iterator[tuple[ApiServer, KubernetesApi]]:
     server.store.create("namespaces", "", {"metadata": {"name": "home"}})
     server.store.create("serviceaccounts", "home", {"metadata": {"name": "default"}})
     options = KubernetesOptions(kubeconfig=server.kubeconfig(tmp_path))
-    yield server, KubernetesApi(lambda: connection(options), timeout_s=5.0)
+    yield server, KubernetesApi(lambda: connection(options), timeout_s=60.0)
     server.stop()
 
 

@@ -21,7 +21,7 @@ from tests.backends.kubernetes.store import Object
 def run(server: ApiServer, folder: Path, **options: str) -> tuple[int, str]:
     output = io.StringIO()
     config = server.kubeconfig(folder, token=ADMIN)
-    chosen = KubernetesOptions(kubeconfig=config, request_timeout_s=2.0, **options)  # type: ignore[arg-type]
+    chosen = KubernetesOptions(kubeconfig=config, request_timeout_s=60.0, **options)  # type: ignore[arg-type]
     return check(chosen, CheckReport(output)), output.getvalue()
 
 

@@ -46,7 +46,10 @@ def test_a_request_whose_answer_is_lost_is_done_once(
     assert reach(backend, spec, RUNNING)
 
 
-def test_a_slow_server_is_asked_again(server: ApiServer, backend: KubernetesBackend) -> None:
+def test_a_slow_server_is_asked_again(
+    server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
+) -> None:
+    backend = connect(unschedulable_after_s=0.0, request_timeout_s=2.0)
     server.slow(3.0, times=1, only="POST", path="/services")
     spec = gang()
     backend.launch(spec)
@@ -189,7 +192,7 @@ def test_a_gang_that_survives_lost_workers_goes_on_without_them_and_reports_it(
 
 def test_a_database_that_was_put_back_is_believed(server: ApiServer, tmp_path: Path) -> None:
     options = KubernetesOptions(kubeconfig=server.kubeconfig(tmp_path))
-    mirror = Mirror(KubernetesApi(lambda: connection(options), timeout_s=2.0), paths.NODES, relist_after_s=0.0)
+    mirror = Mirror(KubernetesApi(lambda: connection(options), timeout_s=60.0), paths.NODES, relist_after_s=0.0)
     server.store.create("nodes", "", node("early"))
     before = dict(server.store.objects), server.store.version
     server.store.create("nodes", "", node("late"))

@@ -27,7 +27,7 @@ def limits(**hard: str) -> dict[str, Any]:
 def api(server: ApiServer, tmp_path: Path) -> KubernetesApi:
     server.store.create("namespaces", "", {"metadata": {"name": "mlhub-a"}})
     options = KubernetesOptions(kubeconfig=server.kubeconfig(tmp_path, token=ADMIN))
-    return KubernetesApi(lambda: connection(options), timeout_s=5.0)
+    return KubernetesApi(lambda: connection(options), timeout_s=60.0)
 
 
 def test_apply_makes_an_object_and_a_repeat_changes_nothing(api: KubernetesApi) -> None:
@@ -57,6 +57,6 @@ def test_apply_names_its_manager_and_needs_the_right_to_create(
         api._json("PATCH", QUOTA, query={}, body=limits(), content_type="application/apply-patch+yaml")
     server.rules = [AccessRule("", "resourcequotas", ("patch",), "")]
     options = KubernetesOptions(kubeconfig=server.kubeconfig(tmp_path))
-    limited = KubernetesApi(lambda: connection(options), timeout_s=5.0)
+    limited = KubernetesApi(lambda: connection(options), timeout_s=60.0)
     with pytest.raises(ApiError, match='cannot create resource "resourcequotas"'):
         limited.apply(QUOTA, limits())

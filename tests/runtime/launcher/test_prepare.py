@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mlhub.embedded.ports import free_port
 from mlhub.runtime.launcher import pod_barrier, prepare
 from mlhub.runtime.launcher.pod_barrier import BarrierError, assemble
 from mlhub.wire import environment as names
@@ -23,12 +23,6 @@ from tests.backends.specs import gang
 
 CONTENT = b"examples" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class _Store(BaseHTTPRequestHandler):
@@ -120,7 +114,7 @@ def test_the_barrier_opens_once_everyone_is_there() -> None:
     passed: list[str] = []
 
     def member(name: str) -> None:
-        assemble(name, members, secret=b"s", timeout_s=30)
+        assemble(name, members, secret=b"s", timeout_s=120)
         passed.append(name)
 
     threads = [threading.Thread(target=member, args=(name,)) for name in members]
@@ -130,7 +124,7 @@ def test_the_barrier_opens_once_everyone_is_there() -> None:
     assert passed == []
     threads[2].start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=120)
     assert sorted(passed) == sorted(members)
 
 

@@ -10,7 +10,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -198,7 +197,7 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
             snapshot_writer=snapshot_writer,
             incarnation=incarnation.number, on_return=lambda server: lost_file.write_text(str(server.n_lost)),
         )  # fmt: skip
-        server.serve(start_timeout_s=30)
+        server.serve(start_timeout_s=120)
         return 0
 
     os._exit(ForkSupervisor(live, lambda: has_snapshot(Path(folder))).run())
@@ -214,13 +213,14 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
     (port,) = free_ports(1)
     guard = _fork_server().Process(target=serve, args=(port, str(tmp_path), parse(strategy).to_json(), 2))
     guard.start()
-    n_pushes, ends = 300, [torch.zeros(0)] * 2
+    n_deaths, n_pushes, ends = 2, 300, [torch.zeros(0)] * 2
+    deaths = [threading.Event() for _ in range(n_deaths)]  # each happens while there is something to push
 
     def push(worker: int) -> None:
         weights, gradient = torch.zeros(N), torch.ones(N)
         client = Client(
-            [f"127.0.0.1:{port}"], weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=30,
-            returns_within_s=30,
+            [f"127.0.0.1:{port}"], weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=120,
+            returns_within_s=120,
         )  # fmt: skip
         if worker == 0:
             parameter = nn.Parameter(torch.zeros(N))
@@ -228,7 +228,11 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
             about = {"n_shards": 1, "n_workers": 2, "resume_from": None, "strategy": parse(strategy).to_json()}
             client.start(plan_shards([("w", parameter)], optimizer, **about))  # type: ignore[arg-type]
         client.pull()
-        for _ in range(n_pushes):
+        for death in deaths:
+            for _ in range(n_pushes // (n_deaths + 1)):
+                client.exchange()
+            assert death.wait(120), "no server was killed"
+        for _ in range(n_pushes // (n_deaths + 1)):
             client.exchange()
         client.coordination.idle()
         client.coordination.total([0.0])
@@ -241,20 +245,21 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
     for thread in threads:
         thread.start()
     killed: set[int] = set()
-    while len(killed) < 2 and threads[0].is_alive():
+    while len(killed) < n_deaths:
+        assert all(thread.is_alive() for thread in threads), "a worker ended early"
         time.sleep(0.2)
-        found: list[str] = []
-        with suppress(FileNotFoundError):  # it is over
-            found = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text().split()
-        if found and has_snapshot(tmp_path) and int(found[0]) not in killed:
-            killed.add(int(found[0]))
+        found = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text().split()
+        has_returned = len([*tmp_path.glob("lost-*")]) == len(killed)  # to every worker, and counted what it lost
+        if found and has_returned and has_snapshot(tmp_path) and int(found[0]) not in killed:
             os.kill(int(found[0]), signal.SIGKILL)
+            deaths[len(killed)].set()
+            killed.add(int(found[0]))
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
         assert not thread.is_alive(), "it hangs"
-    guard.join(20)
+    guard.join(120)
     assert guard.exitcode == 0
-    assert killed
+    assert len([*tmp_path.glob("lost-*")]) == n_deaths
     lost = sum(int(path.read_text()) for path in tmp_path.glob("lost-*"))
     group = strategy.get("group", 2) if strategy["name"] == "softsync" else 1
     assert torch.equal(ends[0], ends[1])

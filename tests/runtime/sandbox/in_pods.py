@@ -41,7 +41,7 @@ attacks, bait, prelude = json.loads(sys.argv[1])
 
 def ask(path):
     try:
-        return urllib.request.urlopen(os.environ["MLHUB_API_URL"] + path, timeout=10).read().decode()
+        return urllib.request.urlopen(os.environ["MLHUB_API_URL"] + path, timeout=60).read().decode()
     except urllib.error.HTTPError as error:
         return error.code
 

@@ -64,10 +64,10 @@ def test_shards_of_an_elementwise_optimiser_change_no_bit(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Gang:
-    """2,400 steps in one go."""
+    """200 steps in one go."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     data = write_blobs(folder / "blobs.npz", n=400)
-    gang = Gang(folder, data, training=TrainingSpec(epochs=60, batch_size=8))
+    gang = Gang(folder, data, training=TrainingSpec(epochs=5, batch_size=8))
     gang.start()
     assert gang.wait() == {"worker-0": ExitCode.DONE}, gang.logs()
     return gang
@@ -84,16 +84,15 @@ def test_a_preempted_training_resumes_in_another_shape_as_if_nothing_had_happene
     tmp_path: Path, uninterrupted: Gang, before: tuple[SyncMode, int, int], after: tuple[SyncMode, int, int]
 ) -> None:
     cut = Gang(tmp_path / "cut", uninterrupted.dataset, training=uninterrupted.training)
-    cut.start(before[0], n_workers=before[1], n_servers=before[2])
-    cut.wait_for_step(100)
-    cut.terminate()
+    cut.start(before[0], n_workers=before[1], n_servers=before[2], pause_after=100)
+    cut.leave_paused()
     assert set(cut.wait().values()) == {ExitCode.PREEMPTED}, cut.logs()
     (saved,) = cut.reports("checkpoint")
     cut.start(after[0], n_workers=after[1], n_servers=after[2])
     assert set(cut.wait().values()) == {ExitCode.DONE}, cut.logs()
     resumed = next(r for r in cut.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved["step"] > 0
-    assert cut.result()["steps"] == uninterrupted.result()["steps"] == 60 * 40
+    assert cut.result()["steps"] == uninterrupted.result()["steps"] == 5 * 40
     for name, value in uninterrupted.weights().items():
         np.testing.assert_allclose(cut.weights()[name], value, rtol=0, atol=2e-3, err_msg=name)
 
@@ -105,7 +104,7 @@ def test_the_death_of_a_worker_ends_the_whole_gang_with_its_cause(tmp_path: Path
         gang.start(mode, n_workers=2, n_servers=n_servers)
         gang.wait_for_step(10)
         gang.processes["worker-1"].kill()
-        codes = gang.wait(seconds=30)
+        codes = gang.wait(seconds=150)
         assert codes["worker-0"] == ExitCode.PEER_LOST, gang.logs()
         assert codes.get("server-0", ExitCode.PEER_LOST) == ExitCode.PEER_LOST
         assert gang.reports("failure")[0]["cause"] == "peer_lost"
@@ -115,12 +114,12 @@ def test_checkpoints_are_written_during_training_and_only_the_newest_are_kept(tm
     training = TrainingSpec(epochs=400, batch_size=8, checkpoint_every_s=0.3)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=200), training=training)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
-    gang.wait_for_step(1500)
+    gang.wait_for(lambda: len(gang.reports("checkpoint")) >= 2)
     gang.terminate()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     written = gang.reports("checkpoint")
     kept = [p for p in (tmp_path / "checkpoints").iterdir() if (p / "manifest.json").exists()]
-    assert len(written) >= 2
+    assert len(written) >= 3
     assert len(kept) == 2
     assert max(kept).name == written[-1]["name"]
 

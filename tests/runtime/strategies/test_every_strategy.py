@@ -95,7 +95,7 @@ def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Pa
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=1)
     gang.wait_for_step(20)
     gang.processes["worker-2"].kill()
-    codes = gang.wait(seconds=60)
+    codes = gang.wait(seconds=150)
     assert codes.pop("worker-2") == -9
     assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["steps"] == 15 * 80
@@ -108,9 +108,9 @@ def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for_step(20)
     gang.processes["worker-1"].kill()
-    gang.processes["worker-1"].wait(10)
+    gang.processes["worker-1"].wait(120)
     again = gang.start_again("worker-1")
-    codes = gang.wait(seconds=60)
+    codes = gang.wait(seconds=150)
     assert codes.pop("worker-1") == -9
     assert codes[again] == ExitCode.DONE, gang.logs()
     assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
@@ -123,11 +123,11 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
 ) -> None:
     training = TrainingSpec(epochs=60, batch_size=8, checkpoint_every_s=0.2, strategy={"name": name})
     blobs = write_blobs(tmp_path / "blobs.npz", n=400)
-    gang = Gang(tmp_path, blobs, training=training, start_timeout_s=8)  # so long asp waits for a server, too
+    gang = Gang(tmp_path, blobs, training=training, start_timeout_s=15)  # so long asp waits for a server, too
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for(lambda: bool(gang.reports("checkpoint")))
     gang.processes[killed].kill()
-    codes = gang.wait(seconds=60)
+    codes = gang.wait(seconds=150)
     assert codes.pop(killed) == -9
     assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.logs()
     gang.training = replace(training, epochs=30)
@@ -149,29 +149,27 @@ def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data:
 
 
 def test_an_optimiser_without_state_resumes_too(tmp_path: Path) -> None:
-    training = replace(without_momentum({"name": "bsp"}), epochs=30)
+    training = replace(without_momentum({"name": "bsp"}), epochs=2)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
-    gang.wait_for_step(10)
-    gang.terminate()
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1, pause_after=10)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
 
 
 def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=40, batch_size=8, strategy={"name": "asp"})
+    training = TrainingSpec(epochs=4, batch_size=8, strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
-    gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2)
-    gang.wait_for_step(20)
-    gang.terminate()
+    gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=2, pause_after=20)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=1)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")
     assert resumed["detail"]["step"] == saved["step"] > 0
-    assert gang.result()["steps"] == 40 * 40
+    assert gang.result()["steps"] == 4 * 40
 
 
 @pytest.mark.parametrize(

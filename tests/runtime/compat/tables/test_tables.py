@@ -154,7 +154,7 @@ def test_in_lockstep_a_worker_that_vanishes_is_named_and_under_asp_the_others_go
     for line in (second.asking, second.pushing):
         for connection in line.connections:
             connection.close()
-    reader.join(30)
+    reader.join(120)
     assert not reader.is_alive()
     assert errors
     assert "Worker 1 is gone" in errors[0]

@@ -54,7 +54,7 @@ def train(strategy: dict[str, Any], *, n_steps: int, tmp_path: Path, optimizer: 
         attempt_id=AttemptId("a"), job_id="job", attempt_number=1, mode=SyncMode.PARAMETER_SERVER, role=PodRole.WORKER,
         index=0, n_workers=1, n_servers=1, master_address="127.0.0.1:1", server_addresses=(address,), inputs=(),
         dataset=None, model=ModelSpec(kind="builtin", entry="mlp"), training=TrainingSpec(1, 1, strategy=strategy),
-        checkpoint_uri=tmp_path.as_uri(), start_timeout_s=20, worker_addresses=(),
+        checkpoint_uri=tmp_path.as_uri(), start_timeout_s=120, worker_addresses=(),
     )  # fmt: skip
     worker = implementation_of(spec.name)(Pod(pod_spec, tmp_path, "", "", SECRET, tmp_path), spec)
     model, points = Point(), targets(n_steps)

@@ -98,12 +98,11 @@ def test_a_centre_bears_as_many_workers_as_validation_says_and_no_more(alpha: fl
 
 @pytest.mark.dist
 def test_another_number_of_workers_goes_on_from_the_centre(tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=30, batch_size=8, hyperparameters={"optimizer": "sgd", "learning_rate": 0.05})
+    training = TrainingSpec(epochs=10, batch_size=8, hyperparameters={"optimizer": "sgd", "learning_rate": 0.05})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400))
     gang.training = replace(training, strategy={"name": "synchronous-easgd", "tau": 4})
-    gang.start(n_workers=2)
-    gang.wait_for_step(20)
-    gang.terminate()
+    gang.start(n_workers=2, pause_after=20)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None

@@ -149,14 +149,13 @@ def test_a_model_of_fewer_layers_than_stages_is_refused_with_the_remedy(tmp_path
 def test_a_divided_training_is_resumed_by_another_number_of_workers(
     name: str, before: int, after: int, tmp_path: Path
 ) -> None:
-    training = replace(TRAINING, epochs=12, batch_size=8, hyperparameters={"optimizer": "adam", "n_layers": 3})
+    training = replace(TRAINING, epochs=2, batch_size=8, hyperparameters={"optimizer": "adam", "n_layers": 3})
     data = write_blobs(tmp_path / "blobs.npz", n=400)
     alone = Gang(tmp_path / "alone", data, training=training)
     alone.start()
     gang = Gang(tmp_path / "gang", data, training=replace(training, strategy={"name": name}))
-    gang.start(n_workers=before)
-    gang.wait_for_step(20)
-    gang.terminate()
+    gang.start(n_workers=before, pause_after=20)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(n_workers=after)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()

@@ -16,7 +16,7 @@ from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
-TRAINING = TrainingSpec(epochs=12, batch_size=8, hyperparameters={"optimizer": "adam"})
+TRAINING = TrainingSpec(epochs=4, batch_size=8, hyperparameters={"optimizer": "adam"})
 
 
 def test_a_committee_says_the_mean_or_votes() -> None:
@@ -36,9 +36,8 @@ def test_each_member_is_what_one_process_trains_from_its_seed_also_after_a_resum
     for gang in alone:
         gang.start()
     gang = Gang(tmp_path / "both", data, training=replace(TRAINING, seed=5, strategy={"name": "ensemble"}))
-    gang.start(n_workers=2)
-    gang.wait_for_step(30)
-    gang.terminate()
+    gang.start(n_workers=2, pause_after=30)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(n_workers=3)
     assert ExitCode.USER_CODE in gang.wait().values()

@@ -47,13 +47,12 @@ def test_a_worker_of_all_reduce_sends_what_a_ring_sends(tmp_path: Path, data: Pa
 
 def test_each_worker_holds_its_part_of_the_state_and_any_number_of_workers_goes_on_from_it(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=400)
-    training = TrainingSpec(epochs=12, batch_size=8, hyperparameters={"optimizer": "adam"})
+    training = TrainingSpec(epochs=2, batch_size=8, hyperparameters={"optimizer": "adam"})
     alone = Gang(tmp_path / "alone", data, training=training)
     alone.start()
     gang = Gang(tmp_path / "sharded", data, training=replace(training, strategy={"name": "sharded"}))
-    gang.start(n_workers=3)
-    gang.wait_for_step(30)
-    gang.terminate()
+    gang.start(n_workers=3, pause_after=30)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     (saved,) = gang.reports("checkpoint")
     files = sorted((tmp_path / "sharded" / "checkpoints" / saved["name"]).glob("optimizer-*-of-3.safetensors"))

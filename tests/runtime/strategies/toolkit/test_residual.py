@@ -72,13 +72,14 @@ def alone(tmp_path_factory: pytest.TempPathFactory, code: Path) -> Gang:
 
 def made(folder: Path, data: Path, code: Path, strategy: dict[str, object]) -> Gang:
     gang = Gang(folder, data, model=ModelSpec(kind="package", entry="linear_model", package="code"), package=code)
-    gang.training = TrainingSpec(epochs=12, batch_size=8, hyperparameters=PLAIN, strategy=strategy)
+    gang.training = TrainingSpec(epochs=2, batch_size=8, hyperparameters=PLAIN, strategy=strategy)
     return gang
 
 
-def start(gang: Gang, n_workers: int = 2) -> None:
+def start(gang: Gang, n_workers: int = 2, *, pause_after: int | None = None) -> None:
     mode = parse(gang.training.strategy).mode or SyncMode.ALL_REDUCE
-    gang.start(mode, n_workers=n_workers, n_servers=int(mode is SyncMode.PARAMETER_SERVER))
+    n_servers = int(mode is SyncMode.PARAMETER_SERVER)
+    gang.start(mode, n_workers=n_workers, n_servers=n_servers, pause_after=pause_after)
 
 
 TOP_K = {"compression": "top_k", "density": 0.1}
@@ -102,9 +103,8 @@ def test_a_residual_from_before_the_change_arrives_after_it(
     before: dict[str, object], after: dict[str, object], n_workers: int, tmp_path: Path, alone: Gang, code: Path
 ) -> None:
     gang = made(tmp_path, alone.dataset, code, before)
-    start(gang)
-    gang.wait_for_step(20)
-    gang.terminate()
+    start(gang, pause_after=20)
+    gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     saved = latest(tmp_path / "checkpoints")
     assert saved is not None

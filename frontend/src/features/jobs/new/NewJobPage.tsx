@@ -131,7 +131,7 @@ function NewJobForm() {
           <Alert color="yellow">You may look at {project.organisation.name}, but not start jobs there.</Alert>
         )}
         <div>
-          <Button variant="subtle" size="xs" px={0} onClick={advanced.toggle} aria-expanded={isOpen}>
+          <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={isOpen}>
             {isOpen ? "Hide advanced settings" : "Advanced settings"}
           </Button>
           <Collapse expanded={isOpen} keepMounted={false}>

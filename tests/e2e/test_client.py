@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,14 @@ from safetensors.numpy import load_file
 from mlhub.client import Estimator, Refused, TrainedModel
 from mlhub.demo.client import Person
 from mlhub.demo.client import RequestRefused as Problem
-from tests.platform import ROOT, RunningPlatform, running, wait
+from tests.platform import ROOT, RunningPlatform, wait
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
-    with running(tmp_path_factory.mktemp("client")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def alice(platform: RunningPlatform) -> Person:
-    person = platform.person("alice", organisation="A")
+def charlie(platform: RunningPlatform) -> Person:
+    person = platform.person("charlie", organisation="Flowers")
     person.post("/projects", organisation=person.organisation["id"], name="flowers")
     return person
 
@@ -51,7 +44,7 @@ def flowers(n: int, *, seed: int = 0) -> pa.Table:
 def finished(platform: RunningPlatform, person: Person, job: dict[str, Any]) -> dict[str, Any]:
     wait(
         lambda: person.get(f"/jobs/{job['id']}")["state"] in ("succeeded", "failed"),
-        seconds=90,
+        seconds=180,
         message=platform.logs(),
     )
     found: dict[str, Any] = person.get(f"/jobs/{job['id']}")
@@ -60,8 +53,8 @@ def finished(platform: RunningPlatform, person: Person, job: dict[str, Any]) -> 
 
 
 @pytest.fixture(scope="module")
-def token(alice: Person) -> str:
-    return str(alice.post("/tokens", name="client", scopes=["read", "write"])["token"])
+def token(charlie: Person) -> str:
+    return str(charlie.post("/tokens", name="client", scopes=["read", "write"])["token"])
 
 
 @pytest.fixture(scope="module")
@@ -94,33 +87,33 @@ def test_fit_predict_evaluate_save_and_load_end_to_end(model: TrainedModel, toke
 
 
 def test_a_killed_worker_loses_no_row_and_an_evaluation_repeats_what_training_reported(
-    platform: RunningPlatform, alice: Person, model: TrainedModel
+    platform: RunningPlatform, charlie: Person, model: TrainedModel
 ) -> None:
-    trained = alice.get(f"/jobs/{model.job}")
+    trained = charlie.get(f"/jobs/{model.job}")
     version = trained["dataset_version"]["id"]
     ask = {"model_of": model.job, "dataset_version": version}
-    three = alice.post("/jobs", kind="predict", **ask, batch_size=8, min_workers=3, max_workers=3)
-    wait(lambda: alice.get(f"/jobs/{three['id']}")["state"] == "running", seconds=90, message=platform.logs())
-    attempt = alice.get(f"/jobs/{three['id']}")["current_attempt"]["id"]
+    three = charlie.post("/jobs", kind="predict", **ask, batch_size=8, min_workers=3, max_workers=3)
+    wait(lambda: charlie.get(f"/jobs/{three['id']}")["state"] == "running", seconds=180, message=platform.logs())
+    attempt = charlie.get(f"/jobs/{three['id']}")["current_attempt"]["id"]
     os.kill(platform.pods()[f"{attempt}/worker-2"], signal.SIGKILL)
-    says_again = alice.post("/jobs", kind="evaluate", **ask, examples="held_out")
-    three = finished(platform, alice, three)
+    says_again = charlie.post("/jobs", kind="evaluate", **ask, examples="held_out")
+    three = finished(platform, charlie, three)
     # the headers of a download are no part of the client's interface
-    answer = alice._http.get(f"/jobs/{three['id']}/result")
+    answer = charlie._http.get(f"/jobs/{three['id']}/result")
     assert answer.headers["content-disposition"].endswith('.parquet"')
     found = pq.read_table(io.BytesIO(answer.content))
     assert found["row"].to_pylist() == list(range(400))
     truth = flowers(400)["species"].to_pylist()
     assert np.mean([a == b for a, b in zip(found["prediction"].to_pylist(), truth, strict=True)]) > 0.9
     assert len(three["attempts"]) == 1  # the others took over
-    metrics = finished(platform, alice, says_again)["result_metrics"]
+    metrics = finished(platform, charlie, says_again)["result_metrics"]
     assert metrics == pytest.approx(trained["result_metrics"], rel=1e-5)
     with pytest.raises(Problem, match="did not train"):
-        alice.post("/jobs", kind="predict", model_of=three["id"], dataset_version=version)
+        charlie.post("/jobs", kind="predict", model_of=three["id"], dataset_version=version)
 
 
 def test_the_command_line_uploads_trains_follows_and_pulls(
-    platform: RunningPlatform, alice: Person, token: str, tmp_path: Path
+    platform: RunningPlatform, charlie: Person, token: str, tmp_path: Path
 ) -> None:
     csv.write_csv(flowers(200), tmp_path / "garden.csv")
     (tmp_path / "net.py").write_text(
@@ -140,7 +133,7 @@ def test_the_command_line_uploads_trains_follows_and_pulls(
     done = mlhub(*asked)
     assert done.returncode == 0, done.stderr + platform.logs()
     assert "garden succeeded: " in done.stderr
-    assert alice.get(f"/jobs/{done.stdout.split()[0]}")["state"] == "succeeded"
+    assert charlie.get(f"/jobs/{done.stdout.split()[0]}")["state"] == "succeeded"
     again = mlhub(*asked, "--detach")
     assert again.stderr.count("has not changed") == 2
     assert mlhub("cancel", again.stdout.strip()).returncode == 0
