@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MLHUB_SECRET_KEY", "a-key-that-only-the-tests-of-mlhub-use")  # of processes that tests start
+
+# A machine that is busy draws slowly: that is no fault of the code.
+settings.register_profile("mlhub", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mlhub")
 
 
 def pytest_configure() -> None:

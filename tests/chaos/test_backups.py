@@ -12,7 +12,7 @@ import pytest
 from tests.chaos.training import Training
 from tests.platform import ROOT, RunningPlatform, is_alive, wait
 
-pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def embedded(platform: RunningPlatform, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import pytest
 from tests.chaos.training import Training
 from tests.platform import RunningPlatform, is_alive, wait
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def test_killing_web_worker_and_control_loses_no_job_no_point_and_no_pod(

@@ -158,7 +158,7 @@ class Platform(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1200)
 def test_no_order_of_events_loses_a_job_or_gives_a_slot_twice() -> None:
     run_state_machine_as_test(
         Platform,

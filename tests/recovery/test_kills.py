@@ -17,7 +17,7 @@ from mlhub.recovery.databases import Database
 from mlhub.recovery.restores import verify_backup
 from tests.recovery.conftest import SmallPlatform, ask
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 RESTORING = "mlhub.recovery.restores"
 
 
