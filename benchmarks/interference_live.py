@@ -21,7 +21,7 @@ from benchmarks.testbed_platform import PlatformOnNodes, SubmittedJob, platform_
 from benchmarks.virtual_nodes import VirtualCluster
 from mlhub.demo.client import Person
 
-N_ALONE, LIMIT_S, PARTED_WITHIN_S = 100, 240.0, 120.0
+N_ALONE, LIMIT_S, PARTED_WITHIN_S = 100, 400.0, 120.0
 
 
 class PinnedNodes(VirtualCluster):

@@ -78,7 +78,7 @@ def interference_as_seen_by(user: User) -> list[dict[str, Any]]:
     """Which jobs slow which, the strongest first: rows in which the caller may see jobs of the slowed family."""
     found = learned_slowdowns()
     labels = family_labels({f for one in found for f in (one.family, one.other_family)}, user=user)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "job": labels[one.family],
             "other": labels.get(one.other_family, ""),

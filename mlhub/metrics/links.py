@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone
 
@@ -63,7 +64,7 @@ def _observe(kind: LinkKind, name: str, rate_bps: float, *, expected_bps: float,
 
 def _judge(row: LinkEstimate, *, expected_bps: float, declared_bps: float, now: datetime) -> None:
     """Publishes that a link was found to be slow, or is so no more."""
-    facts = {"link": row.kind, "name": row.name, "measured_bps": row.bps, "declared_bps": declared_bps}
+    facts: dict[str, Any] = {"link": row.kind, "name": row.name, "measured_bps": row.bps, "declared_bps": declared_bps}
     if row.slow_since is None and row.n_reports >= LEAST_REPORTS and row.bps < SLOW * expected_bps:
         row.slow_since = now
         append("link.slow", organisation=None, subject_kind="cluster", subject_id=None, **facts)
