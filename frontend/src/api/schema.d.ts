@@ -704,6 +704,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description What the live policy would make of a job: size, place, start, finish, cost, and two alternatives. Nothing is
+         *     stored; 422 as for the submission itself.
+         */
+        post: operations["jobs_preview_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/memberships/{id}": {
         parameters: {
             query?: never;
@@ -2066,6 +2086,12 @@ export interface components {
          * @enum {string}
          */
         FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
+        /**
+         * @description * `earliest` - earliest
+         *     * `cheapest` - cheapest
+         * @enum {string}
+         */
+        GoalEnum: "earliest" | "cheapest";
         /** @description A GPU as its driver showed it when the node was observed last. */
         Gpu: {
             /** @description The GPU's name by its driver. */
@@ -2681,6 +2707,30 @@ export interface components {
             id: string;
             /** @description The job's name. */
             name: string;
+        };
+        JobPreview: {
+            /** @description The policy that decided. */
+            policy: string;
+            /**
+             * Format: date-time
+             * @description When it was predicted.
+             */
+            as_of: string;
+            /**
+             * Format: double
+             * @description How long the policy took for all decisions, in milliseconds.
+             */
+            decide_ms: number;
+            /** @description What the job's speed rests on: measured, tried_out or guessed. */
+            basis: string;
+            /** @description What would become of the job as it would be submitted. */
+            plan: components["schemas"]["PlannedRun"];
+            /** @description What it would mean for the organisation's quota. */
+            quota: components["schemas"]["QuotaEffect"];
+            /** @description Other jobs of the organisation that would finish later. */
+            n_delayed: number;
+            /** @description Other sizes that finish earlier or cost less; at most one of each goal. */
+            alternatives: components["schemas"]["PlanAlternative"][];
         };
         /**
          * @description * `queued` - queued
@@ -3765,6 +3815,77 @@ export interface components {
             /** @description Parameter servers on the node. */
             n_servers: number;
         };
+        PlanAlternative: {
+            /**
+             * @description earliest: it finishes first; cheapest: it takes fewest GPU-hours.
+             *
+             *     * `earliest` - earliest
+             *     * `cheapest` - cheapest
+             */
+            goal: components["schemas"]["GoalEnum"];
+            /** @description What would become of the job at exactly that size. */
+            run: components["schemas"]["PlannedRun"];
+            /**
+             * Format: double
+             * @description Seconds by which it would finish later; negative: earlier.
+             */
+            finish_delta_s: number;
+            /**
+             * Format: double
+             * @description GPU-hours that it would take more; negative: fewer.
+             */
+            gpu_hours_delta: number;
+        };
+        /** @description What would become of the job. n_workers: while it waits, the size that it would start with at least. */
+        PlannedRun: {
+            /**
+             * @description What would be decided.
+             *
+             *     * `launch` - launch
+             *     * `resize` - resize
+             *     * `preempt` - preempt
+             *     * `keep` - keep
+             *     * `wait` - wait
+             */
+            decision: components["schemas"]["DecisionKind"];
+            /** @description How workers exchange gradients; empty while it waits. */
+            mode: string;
+            /** @description The number of workers; while it waits, the least to start with. */
+            n_workers: number;
+            /** @description The number of parameter servers. */
+            n_servers: number;
+            /**
+             * Format: date-time
+             * @description When it is predicted to start; null when unknown.
+             */
+            start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is predicted to finish (median); null when unknown.
+             */
+            finish_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is predicted to have finished with a probability of 90 %; null when unknown.
+             */
+            finish_p90_at: string | null;
+            /** @description Why, in words and numbers. */
+            explanations: components["schemas"]["Explanation"][];
+            /** @description The type of its GPUs; empty while it waits. */
+            gpu_type: string;
+            /** @description Its nodes; empty while it waits. */
+            nodes: string[];
+            /**
+             * Format: date-time
+             * @description When it is predicted to have started with a probability of 90 %; null when unknown.
+             */
+            start_p90_at: string | null;
+            /**
+             * Format: double
+             * @description GPU-hours from its start to its finish; null when unknown.
+             */
+            gpu_hours: number | null;
+        };
         /**
          * @description * `worker` - worker
          *     * `server` - server
@@ -4254,6 +4375,16 @@ export interface components {
             readonly version: number;
             /** @description What of the limits is in use. */
             readonly used: components["schemas"]["QuotaUsed"];
+        };
+        QuotaEffect: {
+            /** @description GPUs that the organisation uses now. */
+            used_gpus: number;
+            /** @description GPUs that it would use with the job. */
+            used_gpus_with_job: number;
+            /** @description The most that it may use; null: no limit. */
+            max_gpus: number | null;
+            /** @description GPUs guaranteed to it; null: none. */
+            guarantee: number | null;
         };
         /** @description The limits alone; with what is used: GET /organisations/{id}/quota. */
         QuotaLimits: {
@@ -7340,6 +7471,41 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_preview_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["JobSubmitRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPreview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -34,7 +34,6 @@ from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from uuid import UUID
 
     from rest_framework.request import Request
 
@@ -204,12 +203,13 @@ def _shown(job: Job) -> dict[str, Any]:
 def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion:
     """A name is looked for in the project of the request first. The request's project is by default the dataset's."""
     project = _project_of(user, body) if "project" in body else None
+    near = None if project is None else project.pk
     versions = DatasetVersion.objects.select_related("dataset__project__organisation")
     found: DatasetVersion | None
     if (version_id := body.pop("dataset_version", None)) is not None:
         found = versions.get_visible(user, version_id, field="dataset_version")
     else:
-        dataset = Dataset.objects.get_named(user, body.pop("dataset"), field="dataset", project=project and project.pk)
+        dataset = Dataset.objects.get_named(user, body.pop("dataset"), field="dataset", project=near)
         newest = versions.filter(dataset=dataset).order_by("-number")
         found = newest.filter(state=VersionState.READY).first() or newest.first()
     if found is None:
@@ -248,8 +248,8 @@ def project_of(user: User, body: dict[str, Any], dataset_version: DatasetVersion
 
 def _project_of(user: User, body: dict[str, Any]) -> Project:
     """As project_of; it stays in the body, so that it is read once."""
-    project: Project | UUID | str = body["project"]
-    if not isinstance(project, Project):
+    if not isinstance(body["project"], Project):
         projects = Project.objects.select_related("organisation")
-        body["project"] = project = projects.get_named(user, project, field="project", project=None)
-    return project
+        body["project"] = projects.get_named(user, body["project"], field="project", project=None)
+    found: Project = body["project"]
+    return found

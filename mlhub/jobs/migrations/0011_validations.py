@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('datasets', '0003_format_choices'),
-        ('jobs', '0009_predicted_start_p90'),
+        ('jobs', '0010_predicted_start_p90'),
         ('registry', '0002_initial'),
         ('tenants', '0004_invitations_and_priorities'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

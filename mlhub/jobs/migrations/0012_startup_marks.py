@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0009_validations'),
+        ('jobs', '0011_validations'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0004_gpu_memory'),
+        ('clusters', '0005_node_gpus'),
     ]
 
     operations = [
