@@ -17,7 +17,7 @@ import redis
 from tests.chaos.training import Training
 from tests.platform import RunningPlatform, is_alive, running, wait
 
-pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1200)]
 STOPPED_S = 8.0
 
 
