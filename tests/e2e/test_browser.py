@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 
 from tests.platform import PASSWORD, RunningPlatform
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
 PATIENCE_MS = 60_000  # of a busy machine
 ARGUMENTS = [

@@ -19,7 +19,7 @@ from mlhub.demo.client import Person
 from mlhub.demo.client import RequestRefused as Problem
 from tests.platform import RunningPlatform, wait
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

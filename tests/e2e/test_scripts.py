@@ -12,7 +12,7 @@ import pytest
 from tests.platform import RunningPlatform, wait
 from tests.runtime.gang import write_blobs
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 SCRIPT = """
 import json, os
