@@ -44,7 +44,7 @@ def test_a_backup_made_during_training_is_restored_over_newer_work_and_loses_non
     assert restored.returncode == 0, restored.stderr
     platform.start()
     wait(lambda: not any(is_alive(pid) for pid in pods.values()), message=platform.logs())
-    training.person = platform.person("alice", organisation="A")
+    training.sign_in()
     assert [job["id"] for job in training.person.get("/jobs")["results"]] == [training.id]
     wait(lambda: len(training.job()["attempts"]) == 2 and training.job()["state"] == "running", message=platform.logs())
     training.moves_on()

@@ -14,13 +14,17 @@ from tests.runtime.gang import write_blobs
 
 AWAY = (httpx.HTTPError, OSError, RequestRefused)  # 503 while the database comes back
 
+OWNERS = {"A": "alice", "B": "charlie"}
+
 
 class Training:
-    """epochs: of the job; the default lasts longer than any test."""
+    """epochs: of the job; the default lasts longer than any test. organisation: one that has no other training."""
 
-    def __init__(self, platform: RunningPlatform, folder: Path, *, epochs: int = 50_000) -> None:
-        self.platform = platform
-        self.person: Person = platform.person("alice", organisation="A")
+    def __init__(
+        self, platform: RunningPlatform, folder: Path, *, epochs: int = 50_000, organisation: str = "A"
+    ) -> None:
+        self.platform, self.organisation = platform, organisation
+        self.sign_in()
         content = write_blobs(folder / "blobs.npz", n=2000).read_bytes()
         project = self.person.post("/projects", organisation=self.person.organisation["id"], name="p")
         dataset = self.person.upload("/datasets", "blobs.npz", content, name="blobs", project=project["id"])
@@ -28,7 +32,11 @@ class Training:
         mlp = next(m for m in self.person.get("/models", limit=200)["results"] if m["name"] == "mlp")
         self.body = {"dataset": dataset["id"], "model": mlp["id"], "epochs": epochs, "batch_size": 64}
         self.id = self.person.post("/jobs", **self.body, min_workers=2, max_workers=2)["id"]
-        wait(lambda: self.steps() > 200, seconds=120, message=platform.logs())
+        wait(lambda: self.steps() > 200, seconds=150, message=platform.logs())
+
+    def sign_in(self) -> None:
+        """Again after each start of the platform, whose address may be another."""
+        self.person: Person = self.platform.person(OWNERS[self.organisation], organisation=self.organisation)
 
     def job(self) -> dict[str, Any]:
         found: dict[str, Any] = self.person.get(f"/jobs/{self.id}")
@@ -60,5 +68,5 @@ class Training:
                 return False
             return True
 
-        wait(first, seconds=90, message=self.platform.logs())
-        wait(lambda: more(seen[0]), seconds=90, message=self.platform.logs())
+        wait(first, seconds=150, message=self.platform.logs())
+        wait(lambda: more(seen[0]), seconds=150, message=self.platform.logs())

@@ -151,7 +151,7 @@ def failures_of(live: Live, strategy: Callable[[Any], Any], check: Callable[[Liv
     return found
 
 
-@pytest.mark.timeout(0 if EXAMPLES > 20 else 180)
+@pytest.mark.timeout(0 if EXAMPLES > 20 else 600)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_generated_requests_are_answered_as_the_schema_says(live: Live, mode: GenerationMode) -> None:
     def strategy(operation: Any) -> Any:
@@ -165,7 +165,7 @@ def test_generated_requests_are_answered_as_the_schema_says(live: Live, mode: Ge
     assert not failures, "\n\n".join(failures)
 
 
-@pytest.mark.timeout(0 if EXAMPLES > 20 else 180)
+@pytest.mark.timeout(0 if EXAMPLES > 20 else 600)
 def test_hostile_values_in_every_field_are_refused_without_a_fault(live: Live) -> None:
     def strategy(operation: Any) -> Any:
         body = _properties(operation)
