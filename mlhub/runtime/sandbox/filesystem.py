@@ -7,8 +7,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from mlhub.runtime.sandbox import kernel, network
+from mlhub.runtime.sandbox import kernel
 from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
+from mlhub.runtime.sandbox.gang_network import network
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin")
 OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf", "mime.types")

@@ -28,8 +28,9 @@ if __name__ == "__main__":
         _package.__path__ = [str(Path(__file__).resolve().parents[_folder])]
         sys.modules[_name] = _package
 
-from mlhub.runtime.sandbox import filesystem, kernel, landlock, network
+from mlhub.runtime.sandbox import filesystem, kernel, landlock
 from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, Confinement
+from mlhub.runtime.sandbox.gang_network import network
 from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
 from mlhub.wire.exits import ExitCode
 

@@ -11,7 +11,7 @@ from queue import Queue
 
 import pytest
 
-from mlhub.runtime.sandbox import relay
+from mlhub.runtime.sandbox.gang_network import relay
 
 PATHS = "/api/v1/ingest/attempts/7/"
 REPORT = b"POST /api/v1/ingest/attempts/7/reports HTTP/1.1\r\nHost: mlhub\r\n"

@@ -18,7 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlhub.runtime.sandbox import kernel, relay
+from mlhub.runtime.sandbox import kernel
+from mlhub.runtime.sandbox.gang_network import relay
 
 MEMBERS = "network.members"
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from mlhub.runtime.sandbox.ingest_requests import IngestRequest, RequestRefusedError, read_request
+from mlhub.runtime.sandbox.gang_network.ingest_requests import IngestRequest, RequestRefusedError, read_request
 
 Target = tuple[int, Any]  # an address family, and an address of it
 # Relays come from this address of the host's loopback. People and proxies of the machine come from 127.0.0.1, whose

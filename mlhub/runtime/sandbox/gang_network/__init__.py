@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network of a gang on one machine, and the relay that is its only way out. Standard library only."""
