@@ -51,7 +51,7 @@ def _measure(platform: PlatformOnNodes) -> bool:
     first = platform.submit(_job("first", width=8))
     alone = _wait(lambda: _enough(person, first), "the first job does not train")
     print(f"first alone: {1e3 * alone['step_s']:.1f} ms a step ({alone['n_steps']} steps)", flush=True)
-    second = platform.submit(_job("second", width=6))
+    second = platform.submit(_job("second", width=16))
     _wait(lambda: _node(person, second) and _speed(person, second)["samples"], "the second job does not train")
     began = time.monotonic()
     print(f"nodes: first {_node(person, first)}, second {_node(person, second)}", flush=True)
