@@ -98,7 +98,7 @@ def test_the_values_of_the_chart_that_the_guide_names_exist() -> None:
     named = set(re.findall(rf"`((?:{groups})\.[A-Za-z_]+)", text_of("docs/guides/kubernetes.md")))
     assert len(named) > 8
     # the chart passes every option of the backend on, and every process takes the keys of `pods`
-    passed = {"store_cidr", "store_namespace", *values.get("pods", {})}
+    passed = {"store_cidr", "store_namespace", "sandbox_cpus", *values.get("pods", {})}
     missing = {path for path in named if not value_of(values, path)}
     assert {path for path in missing if path.partition(".")[2] not in passed} == set()
 
