@@ -7,10 +7,11 @@ import math
 from dataclasses import fields
 from typing import Any
 
-from mlhub.backends.protocol import NodeStatus
+from mlhub.backends.protocol import GpuStatus, NodeStatus
 from scheduler.api.snapshot import JobSnapshot, Profile, SpeedObservation
 
 MAX_NODE_NAME = 100
+MAX_MESSAGE = 300
 MAX_GPUS_PER_NODE = 4096
 # of a JobSnapshot: the least that each number may be; None is checked where the type of the field allows it
 LEAST_OF_JOB = {
@@ -77,6 +78,14 @@ def sound_node(node: NodeStatus) -> NodeStatus:
     for name in ("nic_bps", "rack_uplink_bps"):
         if not is_number(getattr(node, name), least=0) or not getattr(node, name):
             raise ValueError(f"its {name} is {getattr(node, name)!r}; it must be a number above 0")
+    for gpu in node.gpus:
+        if not isinstance(gpu, GpuStatus) or type(gpu.index) is not int or not 0 <= gpu.index < node.n_slots:
+            raise ValueError(f"its GPU {gpu!r} is none of its {node.n_slots} slots"[:MAX_MESSAGE])
+        if not all(isinstance(text, str) and "\0" not in text for text in (gpu.uuid, gpu.name, gpu.problem)):
+            raise ValueError(f"its GPU {gpu.index} is described by what is no text")
+        given = (gpu.memory_bytes, gpu.used_bytes, gpu.utilisation, gpu.temperature_c)
+        if not all(value is None or is_number(value, least=-1000) for value in given):
+            raise ValueError(f"the numbers of its GPU {gpu.index} are {given!r}"[:MAX_MESSAGE])
     return node
 
 

@@ -78,12 +78,12 @@ def test_the_generated_client_submits_a_job_and_reads_a_problem(generated: Modul
     submit = importlib.import_module(f"{PACKAGE}.api.jobs.jobs_create")
     models = importlib.import_module(f"{PACKAGE}.models")
     dataset = ready_dataset(cast.project_a, cast.bob)
-    body = models.JobSubmitRequest(dataset=dataset.dataset_id, model=builtin().model_id, epochs=3)
+    body = models.JobSubmitRequest(dataset=str(dataset.dataset_id), model=str(builtin().model_id), epochs=3)
     job = submit.sync(client=client, body=body)
     assert isinstance(job, models.Job)
     assert (job.state, job.epochs, job.created_by.username) == ("queued", 3, "bob")
     listed = importlib.import_module(f"{PACKAGE}.api.jobs.jobs_list").sync(client=client, limit=10)
     assert [row.id for row in listed.results] == [job.id]
-    refused = submit.sync(client=client, body=models.JobSubmitRequest(dataset=dataset.dataset_id, epochs=3))
+    refused = submit.sync(client=client, body=models.JobSubmitRequest(dataset=str(dataset.dataset_id), epochs=3))
     assert isinstance(refused, models.Problem)
     assert [error.field for error in refused.errors] == ["model"]

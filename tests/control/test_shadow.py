@@ -26,7 +26,7 @@ def world() -> World:
 
 
 def test_what_the_shadow_would_have_done_is_stored_with_the_round_and_not_done(world: World) -> None:
-    world.settle(policy="fifo", shadow_policy="mlhub")
+    world.settle(policy="srsf", shadow_policy="mlhub")
     alone = world.job(min_workers=1, max_workers=4)
     record = world.round()
     assert record is not None

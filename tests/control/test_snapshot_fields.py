@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from mlhub.backends.protocol import GpuStatus
 from mlhub.clusters.models import Node
 from mlhub.control.snapshots import take_snapshot
 from mlhub.core.ids import new_id
@@ -108,8 +109,10 @@ def test_every_field_differs_from_its_default_or_is_named_with_a_reason(world: W
     pair(second, family_of(other), family_of(one), 1.25)
     with_memory(world, 80 * GIB)
     shared, closed = world.backend.nodes
+    broken = GpuStatus(0, "GPU-1", "H200", 80 * GIB, 60 * GIB, problem="An ended process holds memory.")
     world.backend.nodes = [
-        replace(shared, max_jobs_per_gpu=2, shares_within_project=True), replace(closed, is_schedulable=False)
+        replace(shared, max_jobs_per_gpu=2, shares_within_project=True),
+        replace(closed, is_schedulable=False, gpus=(broken,)),
     ]  # fmt: skip
     gone = str(new_id())
     found = take_snapshot(world.backend.inventory(), now=world.now, round_number=5, remembered=[gone])

@@ -29,6 +29,8 @@ def test_dataset_model_and_project_are_named(cast: Cast) -> None:
     assert made.status_code == 201, made.json()
     assert made.json()["dataset_version"]["id"] == str(dataset.id)
     assert submit(cast, dataset="blobs").json()["project"]["name"] == "vision"
+    by_id = {"dataset": str(dataset.dataset_id), "model": str(builtin().model_id), "project": str(cast.project_a.id)}
+    assert submit(cast, **by_id).json()["dataset_version"]["id"] == str(dataset.id)
 
 
 def test_of_several_of_one_name_the_one_in_the_project_is_meant(cast: Cast) -> None:

@@ -58,16 +58,17 @@ class NameOrIdField(serializers.CharField):
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=100, **options)
 
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, UUID):
-            return data
-        if not isinstance(data, str):
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str | UUID):
             self.fail("invalid")
-        text = super().to_internal_value(data)
+        return str(super().to_internal_value(str(data)))
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        found = super().run_validation(data)  # the validators are of text
         try:
-            return UUID(text)
+            return UUID(found) if isinstance(found, str) else found
         except ValueError:
-            return text
+            return found
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -38,11 +38,21 @@ def old_key(job):
         shape += json.dumps({**job.strategy, "name": name}, sort_keys=True)
     return hashlib.sha256(f"{code}|{job.dataset_version_id}|{shape}".encode()).hexdigest()[:40]
 
+READ = [
+    "attempt__job__model_version__code_version",
+    *(
+        f"attempt__job__{name}"
+        for name in ("dataset_version", "kind", "hyperparameters", "strategy", "prediction", "resources", "limits")
+    ),
+]
+
 
 def refile(key):
     def run(apps, schema_editor):
         SpeedSample = apps.get_model("metrics", "SpeedSample")
-        for sample in SpeedSample.objects.select_related("attempt__job__model_version").iterator():
+        # no other columns: on the way back, later migrations of jobs may be undone already
+        samples = SpeedSample.objects.select_related("attempt__job__model_version").only("family", *READ)
+        for sample in samples.iterator():
             sample.family = key(sample.attempt.job)
             sample.save(update_fields=["family"])
 
