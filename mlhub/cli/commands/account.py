@@ -22,9 +22,7 @@ def login(
     context: typer.Context,
     url: Annotated[str, typer.Argument(help="Address of the platform.")] = "",
     username: Annotated[str, typer.Option(help="Asked for when left out.")] = "",
-    token: Annotated[
-        str, typer.Option(help="Keep this API token instead of making one by username and password.")
-    ] = "",
+    token: Annotated[str | None, typer.Option(help="Keep this API token instead of making one.")] = None,
 ) -> None:
     """Sign in: makes an API token (90 days) and keeps it in a file that only you may read."""
     session = session_of(context)
