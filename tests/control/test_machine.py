@@ -47,11 +47,11 @@ class Platform(RuleBasedStateMachine):
         """Left alone with gangs that succeed, every job comes to its end."""
         self.backend.is_away = self.backend.is_stubborn = self.backend.starts_slowly = False
         self.backend.nodes = [node(f"n{i}", n_slots=N_SLOTS) for i in range(N_NODES)]
-        for of in Job.objects.filter(state=JobState.PAUSED):
-            actions.resume_job(of, actor=of.created_by)
         for _ in range(60):
             if not Job.objects.exclude(state__in=ENDED).exists():
                 break
+            for of in Job.objects.filter(state=JobState.PAUSED):  # some are still being stopped at first
+                actions.resume_job(of, actor=of.created_by)
             self.let_gangs_start()
             self.round(after_s=200.0)
             for status in self.backend.observe():

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,8 @@ def _pause_after(step: int) -> None:
 
     def report_and_pause(reporter: TrainingReporter, done: int, **measured: Any) -> None:
         report_step(reporter, done, **measured)
+        if is_asked.is_set():
+            time.sleep(0.1)  # workers agree on leaving now and then, at the latest when one of them is done
         if done < step or is_asked.is_set():
             return
         leave = signal.getsignal(signal.SIGTERM)

@@ -182,17 +182,18 @@ class KubernetesApi:
         content_type: str | None = None,
     ) -> bytes:
         """Repeats what may succeed later. Every request here may be repeated: names are given, patches are absolute."""
-        for n_try in range(N_TRIES):
+        last_try = N_TRIES - 1
+        for n_try in range(last_try + 1):
             pause_s = min(LONGEST_PAUSE_S, 0.1 * 4**n_try) * random.uniform(0.7, 1.3)
             try:
                 with self._writing if verb in WRITES else contextlib.nullcontext():
                     answer = self._open(verb, path, query=query, body=body, content_type=content_type)
                     content: bytes = answer.data
             except BackendUnavailableError:
-                if n_try == N_TRIES - 1:
+                if n_try == last_try:
                     raise
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                if n_try == N_TRIES - 1:
+                if n_try == last_try:
                     raise BackendUnavailableError(f"{verb} {path}: the answer broke off: {error}") from error
             else:
                 if answer.status < 300:
@@ -200,7 +201,7 @@ class KubernetesApi:
                 refusal = error_of(answer.status, content)
                 if isinstance(refusal, ApiError):
                     raise refusal
-                if n_try == N_TRIES - 1:
+                if n_try == last_try:
                     raise BackendUnavailableError(f"{verb} {path}: {refusal}")
                 pause_s = _asked_pause_s(answer.headers.get("Retry-After")) or pause_s
             time.sleep(pause_s)

@@ -38,7 +38,7 @@ def test_a_job_on_hold_waits_for_that_reason(policy: str) -> None:
     case = case.waiting(job("b", gpus=1, hold="backoff", hold_until_s=1007.0))
     plan = case.decide(policy)
     assert reason(plan.of("a")) == "preflight"
-    assert plan.of("b").explanations[0].sentence.endswith("the next one starts in 7 s.")
+    assert plan.of("b").explanations[0].sentence.endswith("another one may start in 7 s.")
 
 
 @every_policy
