@@ -121,8 +121,8 @@ def test_the_command_line_uploads_trains_follows_and_pulls(
         "    return nn.Linear(hyperparameters['input_shape'][0], hyperparameters['n_classes'])\n"
     )
     environment = {
-        **os.environ, "MLHUB_URL": platform.url, "MLHUB_TOKEN": token, "XDG_CONFIG_HOME": str(tmp_path),
-        "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT),
+        **os.environ, "MLHUB_URL": platform.url, "MLHUB_TOKEN": token, "XDG_CONFIG_HOME": str(tmp_path / ".home"),
+        "XDG_CACHE_HOME": str(tmp_path / ".home"), "PYTHONPATH": str(ROOT),
     }  # fmt: skip
 
     def mlhub(*argv: str) -> subprocess.CompletedProcess[str]:
