@@ -4,29 +4,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from mlhub.backends.fake import FakeBackend
-from mlhub.backends.protocol import NodeStatus
-from mlhub.control.loop import Loop
-from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import PairSample
 from mlhub.tenants.models import Quota
-from scheduler import policy_named
-from scheduler.api.snapshot import JobSnapshot, Mode, PairObservation, PairResource, TenantSnapshot
-from scheduler.simulator.engine import simulate
-from scheduler.simulator.environments.counting import CountingEnvironment
+from scheduler.api.snapshot import JobSnapshot, PairObservation, PairResource, TenantSnapshot
 from scheduler.simulator.traces.clusters import Cluster, uniform_cluster
 from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.cast import Cast, make_cast
-from tests.jobs.builders import PROFILE, job
-from tests.parity.test_loop_and_simulator import BEGAN, PERIOD_S, Story, _train, events_of
+from tests.jobs.builders import job
+from tests.parity.live_loop import (
+    BEGAN,
+    PERIOD_S,
+    DeclaredEnvironment,
+    declared_profile,
+    environment_of,
+    lived,
+    simulated,
+)
 
 GIB = 2**30
 UPLINK_BPS = 1e9  # narrow: a tenth of what the NICs give
@@ -67,49 +66,29 @@ def day() -> Trace:
     )
 
 
-class RichEnvironment(CountingEnvironment):
-    """What the live platform declares of such jobs, too."""
+class RichEnvironment(DeclaredEnvironment):
+    """Adds the resources that a job asks for and the pair that was measured."""
 
     pairs = (PairObservation("heavy", "light", 0.5, 0.4, PairResource.NODE),)
 
     def _snapshot(self, job: TraceJob) -> JobSnapshot:
         return replace(
             super()._snapshot(job),
-            mode=Mode.ALL_REDUCE,
             gpu_types=tuple(job.extra["gpu_types"]),
             cpus_per_worker=1.0,
             memory_per_worker_bytes=GIB,
-            parameters_bytes=int(PROFILE["parameters_bytes"]),
-            start_s=15.0,  # as long as no start was measured
-            checkpoint_s=2.0,
         )
-
-
-def simulated(policy: str) -> Story:
-    story: Story = []
-    trace = day()
-    tenants = [TenantSnapshot(name, max_gpus=most) for name, most in MAX_GPUS.items()]
-    simulate(
-        RichEnvironment(trace, rich_cluster(), stop_s=PERIOD_S, tenants=tenants),
-        policy=policy_named(policy, {}),
-        period_s=PERIOD_S,
-        on_round=lambda snapshot, plan: story.extend(events_of(snapshot.now_s, plan, {j.id: j.id for j in trace.jobs})),
-    )
-    return story
 
 
 def submitted(wanted: TraceJob, cast: Cast) -> Job:
     project, user = (cast.project_a, cast.bob) if wanted.tenant == "a" else (cast.project_b, cast.charlie)
-    n_steps = int(wanted.duration_s)
-    found = job(
-        project, user, name=wanted.id, batch_size=1000, steps_total=n_steps, mode="all_reduce",
+    return job(
+        project, user, name=wanted.id, batch_size=1000, steps_total=int(wanted.duration_s), mode="all_reduce",
         min_workers=wanted.n_gpus, max_workers=wanted.n_gpus, priority=wanted.priority,
         hyperparameters={"kind": wanted.model},
-        profile=PROFILE | {"example_s": 0.0, "step_overhead_s": 1.0, "steps_total": n_steps},
+        profile=declared_profile(wanted),
         resources={**ASKED, **({"gpu_types": list(wanted.extra["gpu_types"])} if wanted.extra["gpu_types"] else {})},
     )  # fmt: skip
-    Job.objects.filter(pk=found.pk).update(submitted_at=BEGAN + timedelta(seconds=wanted.submitted_at_s))
-    return found
 
 
 def teach_pairs(cast: Cast) -> None:
@@ -133,41 +112,14 @@ def teach_pairs(cast: Cast) -> None:
             )  # fmt: skip
 
 
-def lived(policy: str, cast: Cast) -> Story:
-    SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": policy, "parameters": {}})
-    for organisation, tenant in ((cast.a, "a"), (cast.b, "b")):
-        Quota.objects.update_or_create(organisation=organisation, defaults={"max_gpus": MAX_GPUS[tenant]})
-    teach_pairs(cast)
-    nodes = [
-        NodeStatus(n.name, n.rack, n.gpu_type, n.n_gpus, n.cpus, n.memory_bytes, n.nic_bps, UPLINK_BPS)
-        for n in rich_cluster().nodes
-    ]
-    backend, clock = FakeBackend(nodes, now=BEGAN), [BEGAN]
-    loop = Loop(backend, now=lambda: clock[0])
-    story: Story = []
-    names: dict[str, str] = {}
-    todo = sorted(day().jobs, key=lambda j: (j.submitted_at_s, j.id))
-    trained_until: dict[str, float] = {}
-    for tick in range(0, 4000, PERIOD_S):
-        clock[0] = backend.now = BEGAN + timedelta(seconds=tick)
-        while todo and todo[0].submitted_at_s <= tick:
-            of = submitted(todo.pop(0), cast)
-            names[str(of.id)] = of.name
-        _train(backend, tick, trained_until)
-        record = loop.round()
-        assert record is not None
-        assert not record.error
-        assert loop.plan is not None
-        story += events_of(tick, loop.plan, names)
-        Attempt.objects.filter(created_at__gt=clock[0]).update(created_at=clock[0])
-        if not todo and not Job.objects.exclude(state=JobState.SUCCEEDED).exists():
-            return story
-    raise AssertionError("the jobs never ended")
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "mlhub"])
 def test_a_rich_day_is_decided_alike_by_the_loop_and_by_the_simulator(policy: str) -> None:
-    expected: Any = simulated(policy)
+    cast, cluster = make_cast(), rich_cluster()
+    tenants = tuple(TenantSnapshot(name, max_gpus=most) for name, most in MAX_GPUS.items())
+    expected = simulated(environment_of(day(), cluster, kind=RichEnvironment, tenants=tenants), policy)
     assert {what for _, what, _, _ in expected} == ({"starts"} if policy == "fifo" else {"starts", "leaves"})
-    assert lived(policy, make_cast()) == expected
+    for organisation, tenant in ((cast.a, "a"), (cast.b, "b")):
+        Quota.objects.update_or_create(organisation=organisation, defaults={"max_gpus": MAX_GPUS[tenant]})
+    teach_pairs(cast)
+    assert lived(day(), cluster, policy, lambda wanted: submitted(wanted, cast)) == expected
