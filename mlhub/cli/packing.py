@@ -17,7 +17,7 @@ from mlhub.cli.failures import CommandError
 LEFT_OUT = {"__pycache__", "node_modules", "venv", "env"}  # and everything hidden, such as .git and .venv
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own first moment: the time of a file is no content
 PYTHON = {".py", ".txt", ".toml", ".yaml", ".yml", ".json"}  # what travels with a single script
-MAX_BESIDE_SCRIPT_BYTES = 4 * 2**20
+MAX_SCRIPT_FOLDER_BYTES = 4 * 2**20
 PIECE = 2**20
 
 
@@ -98,15 +98,15 @@ def code(path: Path, entry: str) -> Code:
 def _script_files(path: Path) -> list[tuple[Path, str]]:
     if not path.is_file():
         raise CommandError(f"There is no file or folder {path}.")
-    beside = [
+    neighbours = [
         (file, name) for file, name in _files(path.parent) if file.suffix in PYTHON and file.resolve() != path.resolve()
     ]
-    if sum(file.stat().st_size for file, _ in beside) > MAX_BESIDE_SCRIPT_BYTES:
+    if sum(file.stat().st_size for file, _ in neighbours) > MAX_SCRIPT_FOLDER_BYTES:
         raise CommandError(
-            f"{path.resolve().parent} has more than {MAX_BESIDE_SCRIPT_BYTES // 2**20} MiB of code and text.",
+            f"{path.resolve().parent} has more than {MAX_SCRIPT_FOLDER_BYTES // 2**20} MiB of code and text.",
             remedy="Move the script with what it imports into a folder, and name that folder and --entry.",
         )
-    return [(path, path.name), *beside]
+    return [(path, path.name), *neighbours]
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, str]]:

@@ -32,7 +32,7 @@ class Session:
 
     @cached_property
     def api(self) -> Api:
-        """Raises CommandError when nobody is signed in."""
+        """Raises CommandError without a stored sign-in."""
         found = credentials.find(self.url, self.token)
         if not found.token:
             raise CommandError(

@@ -147,7 +147,7 @@ def _other_sizes(planned: PlannedRun, snapshot: ClusterSnapshot) -> list[int]:
 
 
 def alternatives(planned: PlannedRun, runs: Sequence[PlannedRun]) -> list[Alternative]:
-    """Of these runs, the one that ends first and the one that takes the fewest GPU-hours, where they beat the plan."""
+    """Of these runs, the one that ends first and the one with the fewest GPU-hours, where better than the plan."""
     known = [run for run in runs if run.finish_at is not None and run.gpu_hours is not None]
     if planned.finish_at is None or planned.start_at is None or planned.gpu_hours is None or not known:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No process serves without a key of its own installation: whoever knows the key can sign in as anybody."""
+"""No process serves without a key of its own installation: a person who knows the key can sign in as anybody."""
 
 from __future__ import annotations
 

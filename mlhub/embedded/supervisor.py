@@ -138,11 +138,11 @@ class Supervisor:
         self._wait_until_ready()
         self._report(f"platform is up: [bold]{self.url}[/]")
 
-    def watch(self, companion: subprocess.Popen[bytes] | None = None) -> int:
-        """Looks after the processes until a signal asks to stop (0), or until the companion ends (its status)."""
+    def watch(self, foreground: subprocess.Popen[bytes] | None = None) -> int:
+        """Looks after the processes until a signal asks to stop (0) or the foreground process ends (its status)."""
         while not self._stop_asked:
-            if companion is not None and companion.poll() is not None:
-                return companion.returncode
+            if foreground is not None and foreground.poll() is not None:
+                return foreground.returncode
             for child in self.children:
                 if news := child.look_after():
                     self._report(news)
@@ -152,9 +152,9 @@ class Supervisor:
                     self._report(f"{type(server).__name__} ended; starting it again (see {server.log})")
                     self._start_again(server)
             time.sleep(0.2)
-        if companion is not None and companion.poll() is None:
-            companion.terminate()
-            companion.wait()
+        if foreground is not None and foreground.poll() is None:
+            foreground.terminate()
+            foreground.wait()
         return 0
 
     def _start_again(self, server: Postgres | Valkey) -> None:

@@ -246,7 +246,7 @@ class Submission(models.Model):
 
 
 class DeletedJob(models.Model):
-    """A job that a person deleted: tells its checkpoints from those of jobs that a restored database does not know."""
+    """A deleted job: distinguishes its checkpoints from those of jobs that a restored database does not know."""
 
     id = models.UUIDField(primary_key=True)  # the job's
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")

@@ -104,7 +104,7 @@ class SpeedSample(models.Model):
     measured = models.JSONField(default=dict)  # the newest values, by the names of wire/measurements.py
     is_shared = models.BooleanField(default=False)  # never alone so far: other gangs used its nodes or links, too
     n_colocated_steps = models.PositiveBigIntegerField(default=0)  # on GPUs that another job held, too; not in n_steps
-    companions = models.CharField(max_length=500, blank=True, default="")  # of the newest report
+    colocated_with = models.CharField(max_length=500, blank=True, default="")  # of the newest report
     noise_curve = models.JSONField(default=list)  # [[step, noise scale], ...], ascending, at most MAX_NOISE_POINTS
 
 

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.companions import Companions
+from mlhub.metrics.colocation import Colocation
 from mlhub.metrics.models import PairSample, SharedResource, SpeedSample
 
 LEAST_STEPS = 10  # behind a mean that others are compared with
@@ -15,26 +15,26 @@ MEMORY_REPORTS = 200  # later reports count as much as earlier ones until here; 
 LAYOUT = ("mode", "n_workers", "n_servers", "n_nodes", "gpu_type", "batch_size")
 
 
-def learn_pair(attempt: Attempt, sample: SpeedSample, companions: Companions, *, step_s: float, n_steps: int) -> None:
-    """Takes one report into the attempt's pair with its only companion; or, alone, into what pairs are compared with.
+def learn_pair(attempt: Attempt, sample: SpeedSample, colocation: Colocation, *, step_s: float, n_steps: int) -> None:
+    """Takes one report into the pair with the only co-located attempt; or, alone, into what pairs are compared with.
 
     sample: the attempt's own means. step_s: the gang's, mean of n_steps steps.
     """
-    if companions.resource is not None and companions.family:
-        _add(attempt, sample, companions, step_s=step_s, n_steps=n_steps)
-    elif companions.resource is None and sample.n_steps >= LEAST_STEPS:
+    if colocation.resource is not None and colocation.family:
+        _add(attempt, sample, colocation, step_s=step_s, n_steps=n_steps)
+    elif colocation.resource is None and sample.n_steps >= LEAST_STEPS:
         rows = PairSample.objects.filter(attempt=attempt)
         rows.update(alone_s=sample.step_s, slowdown=F("step_s") / sample.step_s)
 
 
-def _add(attempt: Attempt, sample: SpeedSample, companions: Companions, *, step_s: float, n_steps: int) -> None:
-    resource = SharedResource(companions.resource or "")
-    row = PairSample.objects.filter(attempt=attempt, other_family=companions.family, resource=resource).first()
+def _add(attempt: Attempt, sample: SpeedSample, colocation: Colocation, *, step_s: float, n_steps: int) -> None:
+    resource = SharedResource(colocation.resource or "")
+    row = PairSample.objects.filter(attempt=attempt, other_family=colocation.family, resource=resource).first()
     if row is None:
         row = PairSample(
             attempt=attempt,
             family=sample.family,
-            other_family=companions.family,
+            other_family=colocation.family,
             resource=resource,
             gpu_type=sample.gpu_type,
             step_s=step_s,
@@ -52,7 +52,7 @@ def _add(attempt: Attempt, sample: SpeedSample, companions: Companions, *, step_
 
 
 def _alone_s(sample: SpeedSample, resource: SharedResource) -> float | None:
-    """The attempt's own step without the companion, else the newest one of its family on the same layout."""
+    """The attempt's own step alone, else the newest one of its family on the same layout."""
 
     def is_baseline(one: SpeedSample) -> bool:
         return one.n_steps >= LEAST_STEPS and (resource is SharedResource.GPU or not one.is_shared)

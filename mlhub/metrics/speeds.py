@@ -10,7 +10,7 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.companions import companions_of
+from mlhub.metrics.colocation import colocation_of
 from mlhub.metrics.links import observe_links
 from mlhub.metrics.models import SharedResource, SpeedSample, Staleness
 from mlhub.metrics.pairs import learn_pair
@@ -58,8 +58,8 @@ def learn(attempt: Attempt, report: ProgressReport) -> set[str]:
 def _learn_times(attempt: Attempt, report: ProgressReport, measured: dict[str, float]) -> None:
     n_new = report.steps_done - attempt.last_step
     sample = SpeedSample.objects.filter(attempt=attempt).first()
-    companions = companions_of(attempt)
-    on_shared_gpus = companions.resource is SharedResource.GPU
+    colocation = colocation_of(attempt)
+    on_shared_gpus = colocation.resource is SharedResource.GPU
     if on_shared_gpus:  # whose counters show what all of its jobs do
         measured = {name: value for name, value in measured.items() if name not in OF_THE_GPU}
     if sample is None:
@@ -67,20 +67,20 @@ def _learn_times(attempt: Attempt, report: ProgressReport, measured: dict[str, f
             attempt=attempt,
             n_steps=0,
             updated_at=timezone.now(),
-            companions=companions.key,
+            colocated_with=colocation.key,
             **_shape(attempt, report, measured),
         )
         Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=report.step_s)
         return
-    is_mixed, sample.companions = sample.companions != companions.key, companions.key
+    is_mixed, sample.colocated_with = sample.colocated_with != colocation.key, colocation.key
     _keep_measured(sample, measured, step=report.steps_done)
     if not is_mixed:
         if on_shared_gpus:
             sample.n_colocated_steps += n_new
         else:
-            _add(sample, report, n_new, is_shared=companions.resource is not None)
+            _add(sample, report, n_new, is_shared=colocation.resource is not None)
         observe_links(attempt, report)
-        learn_pair(attempt, sample, companions, step_s=report.step_s, n_steps=n_new)
+        learn_pair(attempt, sample, colocation, step_s=report.step_s, n_steps=n_new)
     sample.updated_at = timezone.now()
     sample.save()
     step_s = report.step_s if on_shared_gpus else sample.step_s

@@ -90,7 +90,7 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer to belong to an organisation, to whoever has an account of this name; there may be none.
+    """An offer to belong to an organisation, to the person who has an account of this name; there may be none.
 
     answer: "" while it waits; accepted or declined by the invited, withdrawn by an admin.
     """

@@ -31,7 +31,7 @@ def _started(user: User, **_: Any) -> None:
 
 
 def _ended(user: User | None, **_: Any) -> None:
-    if user is not None:  # else nobody was signed in
+    if user is not None:  # else there was no session of a user
         _record("session.ended", user)
 
 

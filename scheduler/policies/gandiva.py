@@ -63,7 +63,7 @@ class _Case:
         self.reserved = self._reserved()
 
     def stay(self, job: JobSnapshot) -> None:
-        """Beside its partner if that gains; those whose slice is over go last, and only if there is room."""
+        """Packed with its partner if that gains; those whose slice is over go last, and only if there is room."""
         host = next((one for one in self.single.values() if one.allocation == job.allocation), None)
         if host is not None and self._gains(host, job):
             self._colocate(host, job)

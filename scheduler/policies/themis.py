@@ -31,7 +31,7 @@ class Themis:
        bids is largest, and each winner leaves a part of it, by which it lowered the others' product, as the price of
        telling the truth (partial allocation, sec. 4.2);
     3. what is left goes to the others, holders first, so that nothing idles and few move (sec. 5).
-    Knows the lengths of jobs. Deviations: the split is greedy, by gain a GPU, not solved as an integer program; nobody
+    Knows the lengths of jobs. Deviations: the split is greedy, by gain a GPU, not solved as an integer program; no job
     pays below its least size, so that gangs stay whole; the equal share is taken from the mean number of jobs
     over the job's life, and a gang larger than it takes turns on it.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that are lost and come back, and nodes that are slow for a while: told by a file, or drawn by a
+"""Nodes that are lost and come back, and nodes that are slow for a while: read from a file, or drawn by a
 seed.
 """
 

@@ -44,7 +44,7 @@ def test_hidden_files_and_environments_stay_at_home(tmp_path: Path) -> None:
     assert names(packing.code(folder, "").files) == {"train.py", "lib/util.py"}
 
 
-def test_a_script_brings_the_code_beside_it_and_no_data(tmp_path: Path) -> None:
+def test_a_script_brings_the_code_of_its_folder_and_no_data(tmp_path: Path) -> None:
     folder = tree(tmp_path, train_py="import util", util_py="", data_csv="1,2")
     found = packing.code(folder / "train.py", "")
     assert (names(found.files), found.kind, found.entry) == ({"train.py", "util.py"}, "script", "train.py")

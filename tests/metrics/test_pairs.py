@@ -13,7 +13,7 @@ from mlhub.control.learned_pairs import learned_pairs, learned_slowdowns
 from mlhub.jobs import attempts
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job
-from mlhub.metrics.companions import companions_of
+from mlhub.metrics.colocation import colocation_of
 from mlhub.metrics.models import PairSample, SharedResource, SpeedSample
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
@@ -138,7 +138,7 @@ def test_the_tightest_resource_that_two_gangs_share_counts(
 ) -> None:
     first = opened(job(cast.project_a, cast.bob, name="a"), *mine)
     second = opened(job(cast.project_a, cast.bob, name="b"), *theirs)
-    assert companions_of(first).resource == resource
-    assert companions_of(first).attempts == ((second.id,) if resource else ())
+    assert colocation_of(first).resource == resource
+    assert colocation_of(first).attempts == ((second.id,) if resource else ())
     end(second)
-    assert companions_of(first).resource is None
+    assert colocation_of(first).resource is None

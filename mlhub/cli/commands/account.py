@@ -38,7 +38,7 @@ def login(
 
 def logout(context: typer.Context) -> None:
     """Forget the kept token (it stays valid until it expires, or is revoked on the page API tokens)."""
-    session_of(context).output.note("Signed out." if credentials.forget() else "Nobody was signed in.")
+    session_of(context).output.note("Signed out." if credentials.forget() else "You were not signed in.")
 
 
 def whoami(context: typer.Context) -> None:

@@ -48,9 +48,9 @@ class Watchdog(threading.Thread):
 
     def look(self, now: float) -> None:
         """now: on the clock of time.monotonic()."""
-        beat = heartbeat.read(self._heartbeat_file) if self._heartbeat_file is not None else None
+        last = heartbeat.read(self._heartbeat_file) if self._heartbeat_file is not None else None
         if self._heartbeat_file is not None:
-            moved_at = beat.at if beat is not None else self._moved_at
+            moved_at = last.at if last is not None else self._moved_at
         else:
             moved_at = now if self._has_reported() else self._moved_at
         if moved_at > self._moved_at:
@@ -61,7 +61,7 @@ class Watchdog(threading.Thread):
         is_reported = self._reported_at is not None and now - self._reported_at < REPEAT_S
         if now - self._moved_at >= self._still_s and not is_reported:
             self._reported_at = now
-            step, doing = (0, "compute" if self._reports else "start") if beat is None else (beat.step, beat.activity)
+            step, doing = (0, "compute" if self._reports else "start") if last is None else (last.step, last.activity)
             self._report("stalled", step=step, doing=doing, still_s=round(now - self._moved_at, 1))
 
     def _has_reported(self) -> bool:

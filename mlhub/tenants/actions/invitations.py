@@ -19,7 +19,7 @@ LIFETIME = timedelta(days=14)
 
 
 def invite(organisation: Organisation, *, username: str, role: Role, actor: User) -> Invitation:
-    """Invites whoever has an account of this name, or will have one. An earlier invitation of the name is replaced.
+    """Invites the person who has or will have an account of this name. An earlier invitation of the name is replaced.
 
     Raises NotAllowedError, and ConflictError for one who is a member, which the actor can see anyway.
     """

@@ -169,7 +169,9 @@ def _merged(
     gathered: dict[tuple[_Key, _Key], tuple[JobTraits, JobTraits, list[tuple[float, float]]]] = {}
     for pair in measured:
         if not (pair.norm_a > 0 and pair.norm_b > 0):
-            raise ValueError(f"{pair.a.name} beside {pair.b.name}: speeds must be above 0; leave unmeasured pairs out")
+            raise ValueError(
+                f"{pair.a.name} co-located with {pair.b.name}: speeds must be above 0; leave unmeasured pairs out"
+            )
         swapped = _key(pair.a) > _key(pair.b)
         first, second = (pair.b, pair.a) if swapped else (pair.a, pair.b)
         speeds = (pair.norm_b, pair.norm_a) if swapped else (pair.norm_a, pair.norm_b)

@@ -168,9 +168,9 @@ def _number(cell: str) -> float | None:
 def _restating(features: Mapping[str, Floats], norms: Floats, jobs: NDArray[np.str_]) -> list[str]:
     """Features that give away the result: the norm, its loss or inverse, alone or relative to another feature.
 
-    Of two features whose ratio is the norm, the one that changes with the partner gives it away: speed beside, not
-    speed alone. So does one that goes up and down with the norm from partner to partner of the same job.
-    Only rows in which the norm is unusual count. All arrays have shape (2, rows).
+    Of two features whose ratio is the norm, the one that changes with the partner gives it away: the speed when
+    co-located, not the speed alone. So does one that goes up and down with the norm from partner to partner of the
+    same job. Only rows in which the norm is unusual count. All arrays have shape (2, rows).
     """
     telling = np.abs(norms - np.median(norms)) > 0.02
     if telling.sum() < 5:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPU sharing for the default policy: which jobs are co-located, by what each GPU would do for the queue otherwise.
 
-A job's progress is worth the more the less is left of it. A group is worth the sum over its members of speed beside
+A job's progress is worth the more the less is left of it. A group is worth the sum over its members of the speed with
 the others times that, and costs its GPUs at a price. Where nodes take two jobs a GPU, pairs are those that gain most
 at the least price at which all jobs that are worth it have GPUs. Where they take more, the price is that of the best
 jobs that get none, and groups are joined two by two, by a matching of maximum weight. Where nothing waits it is 0, and

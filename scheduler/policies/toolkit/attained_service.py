@@ -29,7 +29,7 @@ class AttainedService:
     roomiest: placed on the emptiest nodes first, as if preempted jobs had left already (as there).
     compatible: as in the published simulator instead. Then (1) jobs are demoted at the events that this rule predicts:
     t + floor((limit - seconds served) / GPUs), which for n GPUs is later than the limit is reached; (2) inside a queue
-    those that wait move behind those that run after every event; (3) nobody is promoted.
+    those that wait move behind those that run after every event; (3) no job is promoted.
     whole_seconds: in (1), at limit / GPUs seconds of service, rounded up, instead (as in the simulator of Muri).
     """
 

@@ -39,7 +39,9 @@ _Member = tuple[str, GangAllocation]
 
 @dataclass(frozen=True)
 class _Spot:
-    """A gang at a place. shape: what tells its measurements from others'. alone_s: of its bytes, alone on its links."""
+    """A gang at a place. shape: what distinguishes its measurements from others'. alone_s: of its bytes,
+    alone on its links.
+    """
 
     member: _Member
     layout: Layout

@@ -25,7 +25,7 @@ PLACE_NOISE = 0.03  # spread of a job's step time from place to place
 PREFLIGHT_NOISE = 0.05  # spread of what is measured before a job first runs, against the truth
 START_S = (8.0, 40.0)  # load code, data and checkpoint; by family
 STOP_S = 3.0
-OWN_STEP_S = 1.0  # of jobs whose trace tells no iteration time
+OWN_STEP_S = 1.0  # of jobs whose trace has no iteration time
 
 
 @dataclass(frozen=True)

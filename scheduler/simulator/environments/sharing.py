@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured sharing environment: who shares a GPU has the speed that was measured of that pair, which nobody is
-shown.
+"""The measured sharing environment: jobs on one GPU have the speed that was measured of that pair, which
+policies do not see.
 
 Speeds alone, by type and number of GPUs and on one server or several, and of pairs are those of Gavel's tables
 (gavel_tables.py). Jobs keep their size. A start and a stop cost what the platform takes them to cost.

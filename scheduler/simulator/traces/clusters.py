@@ -149,7 +149,7 @@ def _nodes_of(node: Any, rack_name: str, name: str) -> list[NodeSnapshot]:
     if unknown:
         raise BadInput(name, None, f"{where} has the unknown field {unknown[0]!r}; known: {', '.join(sorted(known))}")
     if node.get("rack", rack_name) != rack_name:
-        raise BadInput(name, None, f"{where} links to rack {node['rack']!r} but lies in {rack_name!r}")
+        raise BadInput(name, None, f"{where} links to rack {node['rack']!r} but is in {rack_name!r}")
     count = _count(node.get("count", 1), "count", name, where)
     one = NodeSnapshot(
         name=node_name,

@@ -171,8 +171,8 @@ def test_a_starting_guest_does_not_cost_its_running_host_the_gpus() -> None:
 
 
 def test_jobs_of_different_circles_do_not_share() -> None:
-    for circle, is_beside in (("p", True), ("q", False)):
+    for circle, is_colocated in (("p", True), ("q", False)):
         first, second = profiled("a", shares_within="p"), profiled("b", shares_within=circle)
         case = cluster(gpus=1, max_jobs_per_gpu=2).running(first).waiting(second)
         plan = decided(case, a=(), b=("a",))
-        assert (kinds(plan)["b"] == "Launch") is is_beside
+        assert (kinds(plan)["b"] == "Launch") is is_colocated

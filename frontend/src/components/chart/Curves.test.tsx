@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charts: fed with every curve's columns, told of new points without being made anew, and marked where resumed.
+// The charts: fed with every curve's columns, given new points without being made anew, and marked where resumed.
 import { MantineProvider } from "@mantine/core";
 import { render, screen } from "@testing-library/react";
 import type uPlot from "uplot";

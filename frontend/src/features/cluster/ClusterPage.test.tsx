@@ -146,7 +146,7 @@ describe("The cluster's page", () => {
     expect(second).toHaveTextContent("Ended");
   });
 
-  it("tells administrators what a machine's sandbox lacks, and what that allows", async () => {
+  it("shows administrators what a machine's sandbox lacks, and what that allows", async () => {
     const protection = { is_separating: true, consequence: "" };
     const report = {
       host: "worker-1",
@@ -179,7 +179,7 @@ describe("The cluster's page", () => {
     expect(screen.getByText("Up to 3 jobs share a GPU, time-sliced.")).toBeVisible();
   });
 
-  it("lets administrators drain a node and open it again, and nobody else", async () => {
+  it("lets administrators drain a node and open it again, and no one else", async () => {
     server.use(answers("/api/v1/cluster", cluster()));
     const first = renderPage("/cluster");
     await screen.findByRole("article", { name: "Node node-a" });

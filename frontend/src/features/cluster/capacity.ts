@@ -34,7 +34,7 @@ export function capacityOf({ racks }: Pick<Cluster, "racks">): Capacity {
 export interface NodeJobs {
   /** Those that the reader may see, each once. */
   named: { id: string; name: string }[];
-  /** How many GPUs or servers jobs of other organisations hold: nothing tells those jobs apart. */
+  /** How many GPUs or servers jobs of other organisations hold: those jobs cannot be distinguished. */
   nOthers: number;
 }
 

@@ -135,8 +135,8 @@ describe("Uploading a dataset", () => {
     await user.click(within(dialog).getByRole("button", { name: "Upload" }));
 
     expect(await within(dialog).findByText("Too long. Give at most 8192.")).toBeVisible();
-    const told = appended.mock.calls.filter(([name]) => name !== "file" && name !== "project");
-    const sent = Object.fromEntries(told) as Record<string, unknown>;
+    const fields = appended.mock.calls.filter(([name]) => name !== "file" && name !== "project");
+    const sent = Object.fromEntries(fields) as Record<string, unknown>;
     appended.mockRestore();
     expect(sent).toEqual({
       name: "tale",

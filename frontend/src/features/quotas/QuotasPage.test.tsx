@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changing quotas: only staff may, and nobody overwrites what someone else has just set.
+// Changing quotas: only staff may, and no one overwrites what someone else has just set.
 import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
@@ -134,9 +134,9 @@ describe("The tree of quotas", () => {
     await user.type(within(form).getByLabelText("Guarantee"), "1");
     await user.click(within(form).getByRole("button", { name: "What would happen?" }));
 
-    const told = await within(form).findByRole("status");
-    expect(told).toHaveTextContent("1 running job gives GPUs back.");
-    expect(told).toHaveTextContent(sentence);
+    const shown = await within(form).findByRole("status");
+    expect(shown).toHaveTextContent("1 running job gives GPUs back.");
+    expect(shown).toHaveTextContent(sentence);
     await user.click(within(form).getByRole("button", { name: "Save" }));
     expect(await screen.findByText("The quota of Vision is saved.")).toBeVisible();
     expect(received).toEqual([{ quotas: [{ guarantee: 1, project: VISION.id }] }, { guarantee: 1, version: 7 }]);

@@ -109,7 +109,7 @@ def _enter(pid: int, started: int, *, is_root: bool) -> bool:
 
 
 def _start_time(pid: int) -> int | None:
-    """In clock ticks since the machine started; tells a process from a later one with the same number."""
+    """In clock ticks since the machine started; distinguishes a process from a later one with the same number."""
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return None

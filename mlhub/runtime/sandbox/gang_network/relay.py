@@ -21,7 +21,7 @@ Target = tuple[int, Any]  # an address family, and an address of it
 # X-Forwarded-For may be trusted and which is shown /metrics.
 SOURCE = "127.0.0.2"
 MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_S, HEAD_S = 256, 2**16, 10.0, 30.0
-RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: the peer is told at once that there is no connection
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # SO_LINGER: the peer learns at once that there is no connection
 
 
 def serve(channel: socket.socket, targets: Sequence[Target], *, paths: str) -> None:

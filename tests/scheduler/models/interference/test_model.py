@@ -160,7 +160,7 @@ def test_pairs_that_all_run_alike_are_learned_too() -> None:
 
 
 def test_an_unmeasured_pair_is_refused_with_its_names() -> None:
-    with pytest.raises(ValueError, match="A3C beside LM: speeds must be above 0; leave unmeasured pairs out"):
+    with pytest.raises(ValueError, match="A3C co-located with LM: speeds must be above 0; leave unmeasured pairs out"):
         Interference([MeasuredPair(JobTraits("A3C"), JobTraits("LM"), 0.0, 0.0)])
 
 

@@ -73,7 +73,7 @@ export function LogView({ lines, isCut, isLive }: LogViewProps) {
 
 const NEAR_PX = 40;
 
-/** Whoever scrolls up wants to read: the log stops following. */
+/** A person who scrolls up wants to read: the log stops following. */
 function isAtEnd(box: HTMLElement): boolean {
   return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
 }
