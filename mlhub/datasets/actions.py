@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.core.references import refuses_while_used
 from mlhub.datasets.formats import guess
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.events.actions import append
@@ -93,16 +95,8 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
         for version_id in version_ids:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
         work_queue.withdraw(version_ids)
-        try:
+        with _refuses_while_used(dataset.name):
             Dataset.objects.filter(pk=dataset.pk).delete()
-        except models.ProtectedError as error:
-            n = len(error.protected_objects)
-            raise ConflictError(
-                f"{n} {'job uses' if n == 1 else 'jobs use'} {dataset.name}.",
-                code="in_use",
-                remedy="Delete those jobs first; jobs that run are cancelled before.",
-                n_jobs=n,
-            ) from error
         _record("dataset.deleted", dataset, actor, name=dataset.name)
 
 
@@ -118,17 +112,14 @@ def delete_version(version: DatasetVersion, *, actor: User) -> None:
             )
         storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
         work_queue.withdraw([version.pk])
-        try:
+        with _refuses_while_used(f"version {version.number} of {dataset.name}"):
             DatasetVersion.objects.filter(pk=version.pk).delete()
-        except models.ProtectedError as error:
-            n = len(error.protected_objects)
-            raise ConflictError(
-                f"{n} {'job uses' if n == 1 else 'jobs use'} version {version.number} of {dataset.name}.",
-                code="in_use",
-                remedy="Delete those jobs first; jobs that run are cancelled before.",
-                n_jobs=n,
-            ) from error
         _record("dataset.version_deleted", dataset, actor, name=dataset.name, number=version.number)
+
+
+def _refuses_while_used(what: str) -> AbstractContextManager[None]:
+    remedy = "Delete those jobs first; jobs that run are cancelled before."
+    return refuses_while_used(what, by_one="job", by_several="jobs", remedy=remedy, fact="n_jobs")
 
 
 def begin_inspection(version: DatasetVersion) -> bool:

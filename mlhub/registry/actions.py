@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.conf import settings
 from django.db import IntegrityError, models, transaction
 
 from mlhub.core.errors import ConflictError, NotAllowedError
+from mlhub.core.references import refuses_while_used
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.events.actions import append
 from mlhub.registry.builtins import BUILTINS
@@ -91,17 +93,9 @@ def delete_model(model: Model, *, actor: User) -> None:
         for version_id in version_ids:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
         work_queue.withdraw(version_ids)
-        try:
+        with _refuses_while_used(model.name):
             model.versions.filter(source="training").delete()
             Model.objects.filter(pk=model.pk).delete()
-        except models.ProtectedError as error:
-            n = len(error.protected_objects)
-            raise ConflictError(
-                f"{n} {'job or trained model uses' if n == 1 else 'jobs or trained models use'} {model.name}.",
-                code="in_use",
-                remedy="Delete those jobs and trained models first; jobs that run are cancelled before.",
-                n_users=n,
-            ) from error
         _record("model.deleted", model, actor, name=model.name)
 
 
@@ -119,18 +113,16 @@ def delete_version(version: ModelVersion, *, actor: User) -> None:
             )
         storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
         work_queue.withdraw([version.pk])
-        try:
+        with _refuses_while_used(f"version {version.number} of {model.name}"):
             ModelVersion.objects.filter(pk=version.pk).delete()
-        except models.ProtectedError as error:
-            n = len(error.protected_objects)
-            raise ConflictError(
-                f"{n} {'job or trained model uses' if n == 1 else 'jobs or trained models use'} version "
-                f"{version.number} of {model.name}.",
-                code="in_use",
-                remedy="Delete those jobs and trained models first; jobs that run are cancelled before.",
-                n_users=n,
-            ) from error
         _record("model.version_deleted", model, actor, name=model.name, number=version.number)
+
+
+def _refuses_while_used(what: str) -> AbstractContextManager[None]:
+    remedy = "Delete those jobs and trained models first; jobs that run are cancelled before."
+    return refuses_while_used(
+        what, by_one="job or trained model", by_several="jobs or trained models", remedy=remedy, fact="n_users"
+    )
 
 
 def begin_validation(version: ModelVersion) -> bool:
