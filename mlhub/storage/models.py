@@ -55,6 +55,7 @@ class WorkItem(models.Model):
     queued_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True)  # after a failure of the platform
     problem = models.TextField(blank=True, default="", db_default="")  # that failure, in words
+    n_failures = models.PositiveSmallIntegerField(default=0, db_default=0)  # of the platform, so far
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 

@@ -37,8 +37,10 @@ WORK = "mlhub.storage.tasks.work_on_next"
 INTERACTIVE_ITEMS = 10  # of a user at a time; what comes on top of them is bulk
 INTERACTIVE_STREAK = 20  # interactive items begun since the last bulk one: then it is bulk's turn
 LARGE_BYTES = 64 * 2**20  # files from this size on are bulk
-RETRY_AFTER = timedelta(seconds=30)
+RETRY_AFTER = timedelta(seconds=30)  # after the platform failed; twice as long each time
+MAX_RETRY_AFTER = timedelta(minutes=10)
 MAX_PROBLEM = 2_000
+MAX_COUNTED_FAILURES = 1000
 KEPT_FOR = timedelta(hours=1)  # ended items, which say who was served when
 CHOICE = """
 WITH served AS (
@@ -104,7 +106,8 @@ def withdraw(subject_ids: Sequence[UUID]) -> int:
 def next_item() -> Iterator[WorkItem | None]:
     """The item whose turn it is, under way until the block ends; None when nothing waits.
 
-    An exception in the block puts the item back for RETRY_AFTER, and goes on.
+    An exception in the block puts the item back for RETRY_AFTER, twice as long each further time up to MAX_RETRY_AFTER,
+    and goes on.
     """
     with ExitStack() as held:
         with transaction.atomic():
@@ -118,11 +121,21 @@ def next_item() -> Iterator[WorkItem | None]:
             yield item
         except Exception as error:
             if item is not None:
-                again = {"started_at": None, "not_before": timezone.now() + RETRY_AFTER}
-                WorkItem.objects.filter(pk=item.pk).update(**again, problem=str(error)[:MAX_PROBLEM])
+                _put_back(item, error)
             raise
         if item is not None:
             WorkItem.objects.filter(pk=item.pk).update(ended_at=timezone.now())
+
+
+def _put_back(item: WorkItem, error: Exception) -> None:
+    # min: of an item that failed for weeks the power would be too large for a timedelta
+    waits = min(MAX_RETRY_AFTER, RETRY_AFTER * 2 ** min(item.n_failures, 10))
+    WorkItem.objects.filter(pk=item.pk).update(
+        started_at=None,
+        not_before=timezone.now() + waits,
+        problem=str(error)[:MAX_PROBLEM],
+        n_failures=min(item.n_failures + 1, MAX_COUNTED_FAILURES),
+    )
 
 
 def requeue_abandoned() -> int:

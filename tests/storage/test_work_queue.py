@@ -122,6 +122,20 @@ def test_work_that_fails_by_the_platform_s_fault_goes_back_and_lets_others_pass(
     assert found == [good, bad]
 
 
+def test_each_further_failure_of_the_platform_doubles_the_wait_up_to_ten_minutes(cast, monkeypatch):
+    [subject] = add(cast.a, cast.bob)
+    now = timezone.now()
+    monkeypatch.setattr("mlhub.storage.work_queue.timezone.now", lambda: now)
+    waits = []
+    for _ in range(7):
+        with pytest.raises(OSError, match="disk"), work_queue.next_item():
+            raise OSError("the disk is full")
+        until = WorkItem.objects.get(subject_id=subject).not_before
+        waits.append((until - now).total_seconds())
+        now = until
+    assert waits == [30, 60, 120, 240, 480, 600, 600]
+
+
 def test_what_a_killed_worker_left_is_done_again_and_what_is_under_way_is_not(transactional_db, settings, done):
     cast = make_cast()
     left, held = add(cast.a, cast.bob, 2)
