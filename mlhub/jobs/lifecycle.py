@@ -59,6 +59,7 @@ def advance(
             raise IllegalTransitionError(_story(job, trigger))
         if after in ENDED:
             changes.setdefault("finished_at", now)
+        if after in ENDED or after is JobState.PAUSED:  # no round decides on it any more
             changes |= dict.fromkeys(PREDICTIONS)
             changes["explanations"] = []
         moved = Job.objects.filter(pk=job_id, state=before, version=job.version).update(

@@ -139,6 +139,17 @@ def test_a_paused_job_saves_leaves_and_goes_on_where_it_was(world: World) -> Non
     assert first.is_fenced
 
 
+def test_a_paused_job_has_no_explanation_and_no_prediction_of_a_round_before(world: World) -> None:
+    running = world.job()
+    world.rounds(2)
+    running.refresh_from_db()
+    assert (running.explanations == [], running.predicted_finish_at is None) == (False, False)
+    actions.pause_job(running, actor=world.cast.bob)
+    world.rounds(3)
+    running.refresh_from_db()
+    assert (running.state, running.explanations, running.predicted_finish_at) == ("paused", [], None)
+
+
 def test_a_gang_lost_while_its_user_wants_a_pause_leaves_a_paused_job(world: World) -> None:
     running = world.job()
     world.rounds(2)
