@@ -22,6 +22,7 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.metrics.api.urls")),
     path("", include("mlhub.events.api.urls")),
     path("", include("mlhub.control.api.urls")),
+    path("", include("mlhub.usage.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     path("docs", documentation, name="docs"),
 ]

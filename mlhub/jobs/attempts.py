@@ -21,6 +21,7 @@ from mlhub.jobs.causes import failure, judge_failure
 from mlhub.jobs.credentials import token_of
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Allocation, Artifact, Attempt, Job
+from mlhub.jobs.signals import attempt_closed
 from mlhub.jobs.states import Intent, Trigger
 from mlhub.registry.actions import register_trained
 from mlhub.tenants.authentication import hash_token
@@ -214,6 +215,7 @@ def _close(attempt: Attempt, *, outcome: str, now: datetime, cause: Cause | None
         changes |= {"cause": cause, "message": message[:4000]}
     Attempt.objects.filter(pk=attempt.pk).update(**changes)
     Allocation.objects.filter(attempt=attempt, released_at=None).update(released_at=now)
+    attempt_closed.send(sender=Attempt, attempt_id=attempt.pk)
     return Job.objects.select_related("project__organisation", "model_version__model", "dataset_version__dataset").get(
         pk=attempt.job_id
     )

@@ -16,6 +16,7 @@ from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by dj
 from mlhub.core.logs import logging_settings
 from mlhub.core.rate_limits import limits as rate_limits
 from mlhub.settings.secret_values import secret_value, signing_keys
+from mlhub.usage.prices import read_prices
 
 env = environ.Env()
 MLHUB_HOME = Path(env("MLHUB_HOME", default=str(_installation.default_home()))).resolve()
@@ -64,6 +65,7 @@ INSTALLED_APPS = [
     "mlhub.control",
     "mlhub.recovery",
     "mlhub.retention",
+    "mlhub.usage",
 ]
 
 MIDDLEWARE = [
@@ -227,6 +229,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
     "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
+    "check-usage": {"task": "mlhub.usage.tasks.check_ledger", "schedule": 60.0},
     "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
@@ -255,6 +258,12 @@ CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_
 GPUS = env.str("MLHUB_GPUS", default="auto")
 if GPUS not in ("auto", "none"):
     raise ImproperlyConfigured(f"MLHUB_GPUS is {GPUS!r}; known: auto, none.")
+# what a GPU-hour costs, by GPU type ("A100=2.5,*=1"), and in which currency; "" = no cost is shown
+try:
+    GPU_PRICES = read_prices(env.str("MLHUB_GPU_PRICES", default=""))
+except ValueError as error:
+    raise ImproperlyConfigured(str(error)) from error
+CURRENCY = env.str("MLHUB_CURRENCY", default="")
 JOBS_PER_GPU = env.int("MLHUB_JOBS_PER_GPU", default=1)
 if JOBS_PER_GPU < 1:
     raise ImproperlyConfigured(f"MLHUB_JOBS_PER_GPU is {JOBS_PER_GPU}; give 1 (no GPU is shared) or more.")

@@ -1240,6 +1240,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them. */
+        get: operations["usage_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The same as a CSV file. */
+        get: operations["usage_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/what-if": {
         parameters: {
             query?: never;
@@ -1387,6 +1421,18 @@ export interface components {
         BasisEnum: "family" | "few" | "others" | "prior";
         /** @enum {unknown} */
         BlankEnum: "";
+        /**
+         * @description * `organisation` - organisation
+         *     * `team` - team
+         *     * `project` - project
+         *     * `user` - user
+         *     * `gpu_type` - gpu_type
+         *     * `job` - job
+         *     * `outcome` - outcome
+         *     * `day` - day
+         * @enum {string}
+         */
+        ByEnum: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
@@ -5531,6 +5577,70 @@ export interface components {
          * @enum {string}
          */
         UnitEnum: "bytes" | "examples" | "share" | "seconds" | "count";
+        UsageReport: {
+            /**
+             * @description What GPU-hours are grouped by.
+             *
+             *     * `organisation` - organisation
+             *     * `team` - team
+             *     * `project` - project
+             *     * `user` - user
+             *     * `gpu_type` - gpu_type
+             *     * `job` - job
+             *     * `outcome` - outcome
+             *     * `day` - day
+             */
+            by: components["schemas"]["ByEnum"];
+            /**
+             * Format: date-time
+             * @description The beginning of the time reported.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description The end of the time reported.
+             */
+            until: string;
+            /** @description Of the cost: MLHUB_CURRENCY. */
+            currency: string;
+            /** @description The groups: most GPU-hours first, days in their order. */
+            rows: components["schemas"]["UsageRow"][];
+            /** @description All of them together. */
+            total: components["schemas"]["UsageRow"];
+        };
+        UsageRow: {
+            /** @description The group's id, or the value itself; empty where there is none. */
+            key: string;
+            /** @description The group's name, as it was at last. */
+            name: string;
+            /**
+             * Format: double
+             * @description GPU-hours held. Attempts that share a GPU divide its time.
+             */
+            gpu_hours: number;
+            /**
+             * Format: double
+             * @description Of them, neither start-up nor lost.
+             */
+            useful_gpu_hours: number;
+            /**
+             * Format: double
+             * @description Of them, before an attempt's first step.
+             */
+            startup_gpu_hours: number;
+            /**
+             * Format: double
+             * @description Of them, after the last checkpoint of attempts that were preempted or failed.
+             */
+            lost_gpu_hours: number;
+            /**
+             * Format: double
+             * @description By the prices of MLHUB_GPU_PRICES; null without a price.
+             */
+            cost: number | null;
+            /** @description The number of jobs. */
+            n_jobs: number;
+        };
         UserBrief: {
             /**
              * Format: uuid
@@ -9054,6 +9164,105 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    usage_retrieve: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What GPU-hours are grouped by; days are those of UTC.
+                 *
+                 *     * `organisation` - organisation
+                 *     * `team` - team
+                 *     * `project` - project
+                 *     * `user` - user
+                 *     * `gpu_type` - gpu_type
+                 *     * `job` - job
+                 *     * `outcome` - outcome
+                 *     * `day` - day
+                 */
+                by?: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
+                /** @description Only the use of this organisation. */
+                organisation?: string;
+                /** @description Only the use of this project. */
+                project?: string;
+                /** @description The beginning of the time reported; 30 days before its end, if left out. */
+                since?: string;
+                /** @description The end of the time reported; now, if left out. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    usage_export_retrieve: {
+        parameters: {
+            query?: {
+                /**
+                 * @description What GPU-hours are grouped by; days are those of UTC.
+                 *
+                 *     * `organisation` - organisation
+                 *     * `team` - team
+                 *     * `project` - project
+                 *     * `user` - user
+                 *     * `gpu_type` - gpu_type
+                 *     * `job` - job
+                 *     * `outcome` - outcome
+                 *     * `day` - day
+                 */
+                by?: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
+                /** @description Only the use of this organisation. */
+                organisation?: string;
+                /** @description Only the use of this project. */
+                project?: string;
+                /** @description The beginning of the time reported; 30 days before its end, if left out. */
+                since?: string;
+                /** @description The end of the time reported; now, if left out. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

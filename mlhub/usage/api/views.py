@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU-hours used, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.core.api.views import AnyAccept, read_query
+from mlhub.tenants.models import Organisation
+from mlhub.usage import ledger
+from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
+from mlhub.usage.models import UsageEntry
+from mlhub.usage.reports import Dimension, UsageReport, report
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
+
+
+class UsageView(APIView):
+    @extend_schema(parameters=[UsageQuerySerializer], responses=UsageReportSerializer)
+    def get(self, request: Request) -> Response:
+        """GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them."""
+        query = read_query(UsageQuerySerializer, request)
+        found = _report(request, query)
+        shown = {"currency": settings.CURRENCY, "rows": found.rows, "total": found.total}
+        return Response(UsageReportSerializer({**query, **shown}).data)
+
+
+class UsageExportView(APIView):
+    content_negotiation_class = AnyAccept
+
+    @extend_schema(parameters=[UsageQuerySerializer], responses={(200, "text/csv"): OpenApiTypes.STR})
+    def get(self, request: Request) -> HttpResponse:
+        """The same as a CSV file."""
+        query = read_query(UsageQuerySerializer, request)
+        rows = UsageRowSerializer(_report(request, query).rows, many=True).data
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\r\n")
+        names = [query["by"], *(name for name in UsageRowSerializer().fields if name != "name")]
+        writer.writerow([*names, "currency"])
+        for row in rows:
+            cells = [_cell(row["name"]), *(_cell(row[name]) for name in names[1:])]
+            writer.writerow([*cells, settings.CURRENCY])
+        name = f"usage-by-{query['by']}-{query['since']:%Y%m%d}-{query['until']:%Y%m%d}.csv"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _report(request: Request, query: dict[str, Any]) -> UsageReport:
+    """Raises NotFoundError for an organisation that the caller does not see."""
+    since, until = query["since"], query["until"]
+    stored = UsageEntry.objects.visible_to(request.user).overlapping(since, until)
+    organisations = Organisation.objects.visible_to(request.user)
+    if wanted := query.get("organisation"):
+        organisations = organisations.filter(
+            pk=organisations.get_visible(request.user, wanted, field="organisation").pk
+        )
+        stored = stored.filter(organisation_id=wanted)
+    if project := query.get("project"):
+        stored = stored.filter(project_id=project)
+    visible = set(organisations.values_list("id", flat=True))
+    running = [
+        entry
+        for entry in ledger.running_entries(now=timezone.now())
+        if entry.organisation_id in visible and project in (None, entry.project_id)
+    ]
+    entries = [*stored.order_by("ended_at", "id"), *running]
+    return report(entries, by=Dimension(query["by"]), since=since, until=until, prices=settings.GPU_PRICES)
+
+
+def _cell(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU-seconds: the integral of GPUs held over time, where several attempts may hold one GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class Holding:
+    """GPUs of one node, held from began_at to ended_at."""
+
+    slots: frozenset[int]
+    began_at: datetime
+    ended_at: datetime
+
+
+def gpu_seconds(own: Holding, others: Iterable[Holding], *, since: datetime, until: datetime) -> float:
+    """Returns the GPU-seconds of `own` between since and until.
+
+    While n others hold one of its GPUs, that GPU counts 1 / (n + 1). others: holdings of the same node.
+    """
+    since, until = max(since, own.began_at), min(until, own.ended_at)
+    if since >= until:
+        return 0.0
+    sharing = [
+        other for other in others if other.slots & own.slots and other.began_at < until and other.ended_at > since
+    ]
+    marks = {since, until}
+    for other in sharing:
+        marks |= {at for at in (other.began_at, other.ended_at) if since < at < until}
+    times = sorted(marks)
+    return sum(_gpus_at(own, sharing, begin) * ((end - begin) / timedelta(seconds=1)) for begin, end in pairwise(times))
+
+
+def _gpus_at(own: Holding, sharing: Sequence[Holding], at: datetime) -> float:
+    there = [other.slots for other in sharing if other.began_at <= at < other.ended_at]
+    return sum(1.0 / (1 + sum(slot in slots for slots in there)) for slot in own.slots)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Celery's part of usage: the ledger is compared with the attempts every minute."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import structlog
+from celery import shared_task
+from django.utils import timezone
+
+from mlhub.core.locks import work_lock
+from mlhub.usage import ledger
+
+logger = structlog.stdlib.get_logger(__name__)
+CHECKED_FOR = timedelta(hours=1)  # after an attempt's end
+
+
+@shared_task
+def check_ledger() -> int:
+    """Appends what is missing, as after an upgrade, and logs what disagrees; returns how many entries disagree."""
+    with work_lock("usage") as is_mine:
+        if not is_mine:
+            return 0
+        if n := ledger.append_missing():
+            logger.info("usage.appended", entries=n)
+        found = ledger.mismatches(since=timezone.now() - CHECKED_FOR)
+        if found:
+            logger.error("usage.mismatch", n=len(found), allocations=found[:20])
+        return len(found)

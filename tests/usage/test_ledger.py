@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger: each attempt is entered once, for good, with what of its time was lost."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from mlhub.jobs import deletion
+from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
+from mlhub.usage import ledger
+from mlhub.usage.models import UsageEntry
+from mlhub.usage.tasks import check_ledger
+from mlhub.wire.exits import Cause
+from tests.cast import make_cast
+from tests.control.worlds import World, state
+from tests.jobs.builders import live_attempt
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return World(make_cast())
+
+
+def running(world: World, **fields: object) -> tuple[Job, Attempt, datetime]:
+    """A job that runs since now; its attempt's first step came 20 s after its launch."""
+    found = world.job(**fields)
+    world.rounds(2)
+    attempt = live_attempt(found)
+    began = world.now
+    Attempt.objects.filter(pk=attempt.pk).update(created_at=began, training_at=began + timedelta(seconds=20))
+    return found, attempt, began
+
+
+def entries(of: Attempt) -> list[tuple[float, float, float, str]]:
+    rows = UsageEntry.objects.filter(attempt_id=of.pk).order_by("node")
+    return [(e.gpu_s, e.startup_gpu_s, e.lost_gpu_s, e.outcome) for e in rows]
+
+
+def test_an_attempt_that_succeeds_is_entered_with_its_start_up(world: World) -> None:
+    job, attempt, _ = running(world, min_workers=2, max_workers=2)
+    assert entries(attempt) == []
+    assert [(e.gpu_s, e.job) for e in ledger.running_entries(now=world.now + timedelta(seconds=5))] == [(10.0, "job")]
+    world.backend.finish(str(attempt.id))
+    world.round(after_s=100)
+    assert state(job) == "succeeded"
+    assert entries(attempt) == [(200.0, 40.0, 0.0, "succeeded")]
+    assert ledger.running_entries(now=world.now) == []
+
+
+def test_what_came_after_the_last_checkpoint_of_a_failed_attempt_is_lost(world: World) -> None:
+    _, attempt, began = running(world, min_workers=1, max_workers=1)
+    Checkpoint.objects.create(
+        attempt=attempt, step=5, name="step-5", size_bytes=1, write_s=0, stall_s=0, at=began + timedelta(seconds=70)
+    )
+    world.backend.fail(str(attempt.id), Cause.NODE_LOST)
+    world.round(after_s=100)
+    assert entries(attempt) == [(100.0, 20.0, 30.0, "failed")]
+
+
+def test_an_attempt_that_failed_before_its_first_step_lost_nothing_but_its_start_up(world: World) -> None:
+    _, attempt, _ = running(world, min_workers=1, max_workers=1)
+    Attempt.objects.filter(pk=attempt.pk).update(training_at=None)
+    world.backend.fail(str(attempt.id), Cause.NODE_LOST)
+    world.round(after_s=50)
+    assert entries(attempt) == [(50.0, 50.0, 0.0, "failed")]
+
+
+def test_the_bill_outlives_the_job(world: World) -> None:
+    job, attempt, _ = running(world, min_workers=1, max_workers=1)
+    world.backend.finish(str(attempt.id))
+    world.round(after_s=100)
+    job.refresh_from_db()
+    deletion.delete_job(job, actor=world.cast.bob)
+    assert not Allocation.objects.exists()
+    assert entries(attempt) == [(100.0, 20.0, 0.0, "succeeded")]
+
+
+def test_entries_are_neither_changed_nor_deleted(world: World) -> None:
+    _, attempt, _ = running(world, min_workers=1, max_workers=1)
+    world.backend.finish(str(attempt.id))
+    world.round(after_s=100)
+    for change in (lambda rows: rows.update(gpu_s=0), lambda rows: rows.delete()):
+        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+            change(UsageEntry.objects.all())
+    ledger.enter_closed_attempt(attempt_id=attempt.pk)
+    assert len(entries(attempt)) == 1
+
+
+def test_the_check_appends_what_is_missing_and_names_what_disagrees(world: World) -> None:
+    _, attempt, began = running(world, min_workers=1, max_workers=1)
+    Allocation.objects.filter(attempt=attempt).update(released_at=began + timedelta(seconds=30))  # before the ledger
+    assert check_ledger() == 0
+    assert [gpu_s for gpu_s, *_ in entries(attempt)] == [30.0]
+    moved = timezone.now() + timedelta(seconds=40)
+    Allocation.objects.filter(attempt=attempt).update(released_at=moved)
+    assert check_ledger() == 1
+    assert ledger.mismatches() == [Allocation.objects.get(attempt=attempt).pk]
+    assert ledger.mismatches(since=moved + timedelta(seconds=1)) == []
