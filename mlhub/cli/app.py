@@ -47,7 +47,7 @@ for panel, commands in {
         run, jobs.ps, jobs.show, jobs.why, jobs.logs, jobs.metrics, jobs.wait, jobs.cancel, jobs.pause, jobs.resume,
         jobs.clone, jobs.result,
     ),
-    LOOK: (cluster.top, cluster.queue, cluster.quota),
+    LOOK: (cluster.top, cluster.queue, cluster.quota, cluster.usage),
     PLATFORM: (
         platform.up, platform.demo, platform.down, platform.status, platform.doctor, platform.env, platform.backup,
         platform.restore,

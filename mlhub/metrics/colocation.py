@@ -18,7 +18,7 @@ Places = Mapping[UUID, Mapping[str, frozenset[int]]]  # by attempt and node, the
 
 
 @dataclass(frozen=True)
-class Colocation:
+class ColocatedAttempts:
     """The attempts that share the tightest shared resource; resource None: the attempt is alone.
 
     family: of the only co-located attempt, once it has reported a step; "" where there are several, or it has not.
@@ -34,7 +34,7 @@ class Colocation:
         return " ".join([self.resource or "", *map(str, self.attempts)])[:500]
 
 
-def colocation_of(attempt: Attempt) -> Colocation:
+def colocation_of(attempt: Attempt) -> ColocatedAttempts:
     """Returns the attempts that hold the same GPUs; else those that send over the same NIC, are on the same node, or
     send over the uplink of the same rack, the first of these that there are."""
     own = {a.node: frozenset(a.slots) for a in attempt.allocations.all() if a.released_at is None}
@@ -47,8 +47,8 @@ def colocation_of(attempt: Attempt) -> Colocation:
         _add_links(by_resource, own, set(near))
     for resource in SharedResource:
         if found := tuple(sorted(by_resource[resource])):
-            return Colocation(resource, found, _family_of(found[0]) if len(found) == 1 else "")
-    return Colocation()
+            return ColocatedAttempts(resource, found, _family_of(found[0]) if len(found) == 1 else "")
+    return ColocatedAttempts()
 
 
 def _add_links(by_resource: dict[SharedResource, set[UUID]], own: Mapping[str, object], near: set[UUID]) -> None:

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.colocation import Colocation
+from mlhub.metrics.colocation import ColocatedAttempts
 from mlhub.metrics.models import PairSample, SharedResource, SpeedSample
 
 LEAST_STEPS = 10  # behind a mean that others are compared with
@@ -15,7 +15,9 @@ MEMORY_REPORTS = 200  # later reports count as much as earlier ones until here; 
 LAYOUT = ("mode", "n_workers", "n_servers", "n_nodes", "gpu_type", "batch_size")
 
 
-def learn_pair(attempt: Attempt, sample: SpeedSample, colocation: Colocation, *, step_s: float, n_steps: int) -> None:
+def learn_pair(
+    attempt: Attempt, sample: SpeedSample, colocation: ColocatedAttempts, *, step_s: float, n_steps: int
+) -> None:
     """Takes one report into the pair with the only co-located attempt; or, alone, into what pairs are compared with.
 
     sample: the attempt's own means. step_s: the gang's, mean of n_steps steps.
@@ -27,7 +29,7 @@ def learn_pair(attempt: Attempt, sample: SpeedSample, colocation: Colocation, *,
         rows.update(alone_s=sample.step_s, slowdown=F("step_s") / sample.step_s)
 
 
-def _add(attempt: Attempt, sample: SpeedSample, colocation: Colocation, *, step_s: float, n_steps: int) -> None:
+def _add(attempt: Attempt, sample: SpeedSample, colocation: ColocatedAttempts, *, step_s: float, n_steps: int) -> None:
     resource = SharedResource(colocation.resource or "")
     row = PairSample.objects.filter(attempt=attempt, other_family=colocation.family, resource=resource).first()
     if row is None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Holding:
+class GpuHolding:
     """GPUs of one node, held from began_at to ended_at."""
 
     slots: frozenset[int]
@@ -18,7 +18,7 @@ class Holding:
     ended_at: datetime
 
 
-def gpu_seconds(own: Holding, others: Iterable[Holding], *, since: datetime, until: datetime) -> float:
+def gpu_seconds(own: GpuHolding, others: Iterable[GpuHolding], *, since: datetime, until: datetime) -> float:
     """Returns the GPU-seconds of `own` between since and until.
 
     While n others hold one of its GPUs, that GPU counts 1 / (n + 1). others: holdings of the same node.
@@ -36,6 +36,6 @@ def gpu_seconds(own: Holding, others: Iterable[Holding], *, since: datetime, unt
     return sum(_gpus_at(own, sharing, begin) * ((end - begin) / timedelta(seconds=1)) for begin, end in pairwise(times))
 
 
-def _gpus_at(own: Holding, sharing: Sequence[Holding], at: datetime) -> float:
+def _gpus_at(own: GpuHolding, sharing: Sequence[GpuHolding], at: datetime) -> float:
     there = [other.slots for other in sharing if other.began_at <= at < other.ended_at]
     return sum(1.0 / (1 + sum(slot in slots for slots in there)) for slot in own.slots)

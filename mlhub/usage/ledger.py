@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint
-from mlhub.usage.integral import Holding, gpu_seconds
+from mlhub.usage.integral import GpuHolding, gpu_seconds
 from mlhub.usage.models import UsageEntry
 
 LOSING = ("preempted", "failed")  # outcomes after which training goes on from the last checkpoint, or not at all
@@ -44,7 +44,7 @@ def entry_of(allocation: Allocation, *, now: datetime) -> UsageEntry:
     attempt, job = allocation.attempt, allocation.attempt.job
     project, team = job.project, job.project.team
     ended_at = allocation.released_at or now
-    own = Holding(frozenset(allocation.slots), min(attempt.created_at, ended_at), ended_at)
+    own = GpuHolding(frozenset(allocation.slots), min(attempt.created_at, ended_at), ended_at)
     others = list(_others(allocation, own))
     training_at = attempt.training_at or ended_at
     return UsageEntry(
@@ -108,16 +108,16 @@ def _kept_until(attempt: Attempt, training_at: datetime, ended_at: datetime) -> 
     return min(ended_at, max(training_at, newest or training_at))
 
 
-def _others(allocation: Allocation, own: Holding) -> Iterable[Holding]:
+def _others(allocation: Allocation, own: GpuHolding) -> Iterable[GpuHolding]:
     """Who held GPUs of the same node at that time: live attempts, and those in the ledger."""
     live = Allocation.objects.filter(node=allocation.node, released_at=None).exclude(pk=allocation.pk)
     for slots, began_at in live.filter(attempt__created_at__lt=own.ended_at).values_list(
         "slots", "attempt__created_at"
     ):
-        yield Holding(frozenset(slots), began_at, own.ended_at)
+        yield GpuHolding(frozenset(slots), began_at, own.ended_at)
     ended = UsageEntry.objects.filter(node=allocation.node).overlapping(own.began_at, own.ended_at)
     for slots, began_at, ended_at in ended.values_list("slots", "began_at", "ended_at"):
-        yield Holding(frozenset(slots), began_at, ended_at)
+        yield GpuHolding(frozenset(slots), began_at, ended_at)
 
 
 def _allocations() -> QuerySet[Allocation]:

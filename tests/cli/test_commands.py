@@ -178,6 +178,8 @@ def test_lists_show_what_one_may_see(bob: Cast, capsys: pytest.CaptureFixture[st
     assert main(["-o", "yaml", "dataset", "ls"]) == CommandStatus.OK
     assert [row["id"] for row in yaml.safe_load(capsys.readouterr().out)] == [str(mine.dataset_id)]
     assert main(["quota"]) == CommandStatus.OK
+    assert main(["usage", "--by", "gpu_type", "--since", "2026-11-01T00:00:00Z"]) == CommandStatus.OK
+    assert main(["usage", "--since", "yesterday"]) == CommandStatus.REFUSED
     assert "A" in capsys.readouterr().out
     assert main(["project", "ls"]) == CommandStatus.OK
     assert "vision" in capsys.readouterr().out

@@ -30,6 +30,7 @@ const PLACES: Place[] = [
   { to: "/queue", label: "Queue", icon: "queue" },
   { to: "/cluster", label: "Cluster", icon: "cluster" },
   { to: "/quotas", label: "Quotas", icon: "quota" },
+  { to: "/usage", label: "Usage", icon: "usage" },
   { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
   { to: "/members", label: "Members", icon: "user" },
   { to: "/audit", label: "Audit", icon: "file", isForAdmins: true },

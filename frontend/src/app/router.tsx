@@ -22,6 +22,7 @@ const pages: RouteObject[] = [
   { path: "scheduler", lazy: pageChunk(async () => (await import("@/features/scheduler/SchedulerPage")).SchedulerPage) },
   { path: "cluster", lazy: pageChunk(async () => (await import("@/features/cluster/ClusterPage")).ClusterPage) },
   { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
+  { path: "usage", lazy: pageChunk(async () => (await import("@/features/usage/UsagePage")).UsagePage) },
   { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
   { path: "audit", lazy: pageChunk(async () => (await import("@/features/audit/AuditPage")).AuditPage) },
   { path: "tokens", lazy: pageChunk(async () => (await import("@/features/tokens/TokensPage")).TokensPage) },

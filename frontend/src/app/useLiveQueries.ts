@@ -9,7 +9,7 @@ import { useStream } from "@/api/stream";
 function touchedBy(kind: string, id: string): QueryKey[] {
   switch (kind) {
     case "job":
-      return [["jobs"], ["job", id], ["why", id], ["cluster"], ["quota"], ["queue"]];
+      return [["jobs"], ["job", id], ["why", id], ["cluster"], ["quota"], ["queue"], ["usage"]];
     case "scheduler":
       return [["scheduler"]];
     case "dataset":

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub top, queue, quota, node: the cluster, who waits for it, and who may use how much of it."""
+"""mlhub top, queue, quota, usage, node: the cluster, who waits for it, and who may use and has used how much of it."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,17 @@ from mlhub.cli.session import Session, session_of
 node = typer.Typer(help="Nodes; administrators cordon and drain them.", no_args_is_help=True)
 ReasonOption = Annotated[str, typer.Option(help="Why, for those who see it.")]
 NodeName = Annotated[str, typer.Argument(help="Name of the node.")]
+
+
+class UsageGroup(StrEnum):
+    ORGANISATION = "organisation"
+    TEAM = "team"
+    PROJECT = "project"
+    USER = "user"
+    GPU_TYPE = "gpu_type"
+    JOB = "job"
+    OUTCOME = "outcome"
+    DAY = "day"
 
 
 def _jobs_of(row: dict[str, Any]) -> str:
@@ -98,6 +110,28 @@ def quota(context: typer.Context) -> None:
         ),
     }
     session.output.rows(rows, columns)
+
+
+def usage(
+    context: typer.Context,
+    by: Annotated[UsageGroup, typer.Option(help="What GPU-hours are grouped by.")] = UsageGroup.PROJECT,
+    since: Annotated[str | None, typer.Option(help="Its beginning, such as 2026-11-01T00:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(help="Its end. [now]")] = None,
+) -> None:
+    """GPU-hours of your organisations: held, useful, lost, and what they cost."""
+    session = session_of(context)
+    query = {name: value for name, value in {"since": since, "until": until}.items() if value is not None}
+    found = session.api.get("/usage", by=by.value, **query)
+    columns: dict[str, Any] = {
+        by.value.upper().replace("_", " "): lambda row: row["name"],
+        "GPU-HOURS": lambda row: f"{row['gpu_hours']:.2f}",
+        "USEFUL": lambda row: f"{row['useful_gpu_hours']:.2f}",
+        "START-UP": lambda row: f"{row['startup_gpu_hours']:.2f}",
+        "LOST": lambda row: f"{row['lost_gpu_hours']:.2f}",
+        "JOBS": lambda row: row["n_jobs"],
+        "COST": lambda row: "" if row["cost"] is None else f"{row['cost']:.2f} {found['currency']}".strip(),
+    }
+    session.output.rows(found["rows"], columns)
 
 
 def _of(used: Any, limit: Any) -> str:

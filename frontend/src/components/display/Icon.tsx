@@ -9,6 +9,7 @@ const PATHS = {
   queue: "M4 6h10M4 12h10M4 18h6M18 5v13m0 0l-3-3m3 3l3-3",
   scheduler: "M12 3v3m0 12v3M3 12h3m12 0h3M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8z",
   quota: "M12 21a9 9 0 1 1 9-9M12 12l5-5M21 15v6M18 18h6",
+  usage: "M4 21h16M6 21v-7m6 7V4m6 17v-11",
   token: "M15 7a4 4 0 1 1-3.6 5.7L9 15H7v2H5v2H2v-3l6.3-6.3A4 4 0 0 1 15 7z",
   alert: "M12 9v4m0 4h.01M10.3 4l-8 14a2 2 0 0 0 1.7 3h16a2 2 0 0 0 1.7-3l-8-14a2 2 0 0 0-3.4 0z",
   upload: "M12 16V4m0 0L7 9m5-5l5 5M4 20h16",

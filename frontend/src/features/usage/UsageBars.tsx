@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU-hours as stacked bars, one a day: useful, start-up, lost. The table of days says the same in numbers.
+import { Group, Stack, Text } from "@mantine/core";
+
+import type { UsageRow } from "@/api/types";
+import { gpuHours } from "@/features/usage/quantities";
+import { count } from "@/lib/quantities";
+
+import classes from "./usage.module.css";
+
+export const PARTS = [
+  { kind: "useful", label: "useful", of: (row: UsageRow) => row.useful_gpu_hours },
+  { kind: "startup", label: "start-up", of: (row: UsageRow) => row.startup_gpu_hours },
+  { kind: "lost", label: "lost", of: (row: UsageRow) => row.lost_gpu_hours },
+] as const;
+
+export function UsageBars({ days }: { days: readonly UsageRow[] }) {
+  const most = Math.max(...days.map((row) => row.gpu_hours), 0);
+  return (
+    <Stack gap={4}>
+      <Group gap="md">
+        {PARTS.map(({ kind, label }) => (
+          <Group key={kind} gap={6}>
+            <span className={classes.mark} data-kind={kind} aria-hidden />
+            <Text size="xs">{label}</Text>
+          </Group>
+        ))}
+        <Text size="xs" c="dimmed" ml="auto">
+          most a day: {gpuHours(most)}
+        </Text>
+      </Group>
+      <div className={classes.days} role="img" aria-label={`GPU-hours of ${count(days.length, "day")}, at most ${gpuHours(most)} a day`}>
+        {days.map((row) => (
+          <div key={row.key} className={classes.day} title={`${row.name}: ${gpuHours(row.gpu_hours)}`}>
+            {PARTS.map(({ kind, of }) => (
+              <div key={kind} data-kind={kind} style={{ height: `${most === 0 ? 0 : (of(row) / most) * 100}%` }} />
+            ))}
+          </div>
+        ))}
+      </div>
+      <Group justify="space-between">
+        <Text size="xs" c="dimmed">
+          {days[0]?.name}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {days.at(-1)?.name} (UTC)
+        </Text>
+      </Group>
+    </Stack>
+  );
+}

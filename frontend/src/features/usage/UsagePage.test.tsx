@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Usage: what is asked for, what a row says, the file, and an organisation that used nothing.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { UsageReport, UsageRow } from "@/api/types";
+import { renderPage } from "@/testing/render";
+import { server } from "@/testing/server";
+
+function row(over: Partial<UsageRow>): UsageRow {
+  return {
+    key: "k",
+    name: "vision",
+    gpu_hours: 10,
+    useful_gpu_hours: 8,
+    startup_gpu_hours: 1.5,
+    lost_gpu_hours: 0.5,
+    cost: null,
+    n_jobs: 3,
+    ...over,
+  };
+}
+
+function shown(path = "/usage", over: Partial<UsageReport> = {}) {
+  const asked: URLSearchParams[] = [];
+  server.use(
+    http.get("/api/v1/usage", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      asked.push(query);
+      const rows = query.get("by") === "day" ? [row({ key: "2026-11-01", name: "2026-11-01" })] : [row({})];
+      const report = { by: query.get("by"), since: "", until: "", currency: "EUR", rows, total: row({ name: "Total" }), ...over };
+      return HttpResponse.json(report);
+    }),
+  );
+  return { asked, ...renderPage(path) };
+}
+
+it("shows GPU-hours by group with what became of them, and by day as a picture", async () => {
+  shown();
+  const table = await screen.findByRole("table", { name: "GPU-hours: Project" });
+  for (const text of ["vision", "10", "8 (80 %)", "1.5 (15 %)", "0.5 (5 %)", "3"]) {
+    expect(within(table).getByRole("cell", { name: text })).toBeVisible();
+  }
+  expect(screen.getByRole("img", { name: /GPU-hours of 1 day,/ })).toBeVisible();
+  expect(screen.getByRole("heading", { name: "10 GPU-hours" })).toBeVisible();
+});
+
+it("asks for whole days, for the group and the organisation in the address, and offers the same as CSV", async () => {
+  const { asked, user, router } = shown("/usage?since=2026-11-01&until=2026-11-03&by=nonsense");
+  await screen.findByRole("table", { name: "GPU-hours: Project" });
+  expect(asked.map((query) => query.get("by")).sort()).toEqual(["day", "project"]);
+  expect([asked[0]?.get("since"), asked[0]?.get("until")]).toEqual(["2026-11-01T00:00:00Z", "2026-11-04T00:00:00.000Z"]);
+  await user.selectOptions(screen.getByLabelText("Group by"), "gpu_type");
+  await screen.findByRole("table", { name: "GPU-hours: GPU type" });
+  expect(router.state.location.search).toContain("by=gpu_type");
+  expect(screen.getByRole("link", { name: "CSV" }).getAttribute("href")).toContain("/api/v1/usage/export?by=gpu_type&since=2026-11-01");
+});
+
+it("shows the cost where there are prices", async () => {
+  shown("/usage", { total: row({ cost: 25 }), rows: [row({ cost: 25 })] });
+  expect((await screen.findAllByText("25.00 EUR")).length).toBeGreaterThan(0);
+});
+
+it("says what to do where nothing was used", async () => {
+  shown("/usage", { rows: [], total: row({ gpu_hours: 0, useful_gpu_hours: 0, startup_gpu_hours: 0, lost_gpu_hours: 0 }) });
+  expect(await screen.findByText(/No job held a GPU in this time/)).toBeVisible();
+});

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU-hours: who held how many, when, what became of them and what they cost; as bars, a table and a CSV file.
+import { Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import { useOrganisations } from "@/api/session";
+import type { UsageDimension, UsageReport, UsageRow } from "@/api/types";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { DownloadButton } from "@/components/form/DownloadButton";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { useFilters } from "@/components/table/useFilters";
+import { gpuHours, hourDigits, money, part } from "@/features/usage/quantities";
+import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
+import { UsageBars } from "@/features/usage/UsageBars";
+import { count } from "@/lib/quantities";
+
+const NAMES = ["organisation", "by", "since", "until"] as const;
+const USUAL_DAYS = 29;
+
+const DIMENSIONS: Record<UsageDimension, string> = {
+  project: "Project",
+  user: "Person",
+  team: "Team",
+  organisation: "Organisation",
+  gpu_type: "GPU type",
+  job: "Job",
+  outcome: "Outcome of the attempt",
+  day: "Day",
+};
+
+function isDimension(text: string | undefined): text is UsageDimension {
+  return text !== undefined && text in DIMENSIONS;
+}
+
+export function UsagePage() {
+  const { filters, filter } = useFilters(NAMES);
+  const by = isDimension(filters.by) ? filters.by : "project";
+  const window: UsageWindow = {
+    ...(filters.organisation && { organisation: filters.organisation }),
+    since: day(filters.since) ?? daysAgo(USUAL_DAYS),
+    until: day(filters.until) ?? daysAgo(0),
+  };
+  const days = useQuery(usageQuery(window, "day"));
+  const groups = useQuery(usageQuery(window, by));
+  const file = `/api/v1/usage/export?${new URLSearchParams(usageParams(window, by)).toString()}`;
+  return (
+    <Page
+      title="Usage"
+      subtitle="GPU-hours held by jobs, running ones included. Jobs that share a GPU divide its time. Entries are never changed."
+      actions={<DownloadButton href={file}>CSV</DownloadButton>}
+    >
+      <Filters window={window} by={by} organisation={filters.organisation} onChange={filter} />
+      <QueryResult of={days} label="Loading usage">
+        {(report) => <Days report={report} />}
+      </QueryResult>
+      <QueryResult of={groups} label="Loading usage">
+        {(report) => <Groups report={report} by={by} />}
+      </QueryResult>
+    </Page>
+  );
+}
+
+function Days({ report: { total, rows, currency } }: { report: UsageReport }) {
+  return (
+    <SectionCard title={gpuHours(total.gpu_hours)} aside={total.cost !== null && <Text size="sm">{money(total.cost, currency)}</Text>}>
+      <Text size="sm" mb="sm">
+        {count(total.n_jobs, "job")}. Useful {part(total.useful_gpu_hours, total.gpu_hours)}, start-up before the first step{" "}
+        {part(total.startup_gpu_hours, total.gpu_hours)}, lost after the last checkpoint of preempted or failed attempts{" "}
+        {part(total.lost_gpu_hours, total.gpu_hours)}.
+      </Text>
+      <UsageBars days={rows} />
+    </SectionCard>
+  );
+}
+
+function Groups({ report, by }: { report: UsageReport; by: UsageDimension }) {
+  if (report.rows.length === 0) {
+    return <EmptyState title="No GPU-hours" text="No job held a GPU in this time. Choose other days, or submit a job." />;
+  }
+  return (
+    <ScrollTable
+      label={`GPU-hours: ${DIMENSIONS[by]}`}
+      head={[DIMENSIONS[by], "GPU-hours", "Useful", "Start-up", "Lost", "Jobs", "Cost"]}
+    >
+      {report.rows.map((row) => (
+        <Row key={row.key} row={row} currency={report.currency} />
+      ))}
+    </ScrollTable>
+  );
+}
+
+function Row({ row, currency }: { row: UsageRow; currency: string }) {
+  return (
+    <Table.Tr style={{ fontVariantNumeric: "tabular-nums" }}>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{row.name}</Table.Td>
+      <Table.Td>{hourDigits(row.gpu_hours)}</Table.Td>
+      <Table.Td>{part(row.useful_gpu_hours, row.gpu_hours)}</Table.Td>
+      <Table.Td>{part(row.startup_gpu_hours, row.gpu_hours)}</Table.Td>
+      <Table.Td>{part(row.lost_gpu_hours, row.gpu_hours)}</Table.Td>
+      <Table.Td>{row.n_jobs}</Table.Td>
+      <Table.Td>{money(row.cost, currency)}</Table.Td>
+    </Table.Tr>
+  );
+}
+
+interface FiltersProps {
+  window: UsageWindow;
+  by: UsageDimension;
+  organisation: string | undefined;
+  onChange: (name: (typeof NAMES)[number], value: string) => void;
+}
+
+function Filters({ window, by, organisation, onChange }: FiltersProps) {
+  const organisations = useOrganisations();
+  return (
+    <Group gap="sm" align="end">
+      <NativeSelect
+        size="xs"
+        label="Organisation"
+        value={organisation ?? ""}
+        onChange={(event) => onChange("organisation", event.currentTarget.value)}
+        data={[{ value: "", label: "All" }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+      />
+      <NativeSelect
+        size="xs"
+        label="Group by"
+        value={by}
+        onChange={(event) => onChange("by", event.currentTarget.value)}
+        data={Object.entries(DIMENSIONS).map(([value, label]) => ({ value, label }))}
+      />
+      {(["since", "until"] as const).map((name) => (
+        <TextInput
+          key={name}
+          size="xs"
+          type="date"
+          label={name === "since" ? "From day" : "To day"}
+          value={window[name]}
+          onChange={(event) => onChange(name, event.currentTarget.value)}
+        />
+      ))}
+    </Group>
+  );
+}
