@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports: GPU-hours between two times, by organisation, project, person, GPU type, job, outcome or day.
 
-An entry that lies partly outside of a window, or in several days, counts in proportion to its time there.
+The database adds up: 100,000 entries cost the web process no more than their groups. An entry that lies partly outside
+of a window, or in several days, counts in proportion to its time there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from itertools import pairwise
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from psycopg2 import sql
 
 from mlhub.usage.models import UsageEntry
 from mlhub.usage.prices import price_of
 
-HOUR_S = 3600.0
 DAY = timedelta(days=1)
 
 
@@ -40,25 +45,16 @@ class UsageRow:
     startup_gpu_hours: float = 0.0
     lost_gpu_hours: float = 0.0
     cost: float | None = None
-    jobs: set[str] = field(default_factory=set)
-
-    @property
-    def n_jobs(self) -> int:
-        return len(self.jobs)
+    n_jobs: int = 0
 
     @property
     def useful_gpu_hours(self) -> float:
         """What is neither start-up nor lost."""
         return max(0.0, self.gpu_hours - self.startup_gpu_hours - self.lost_gpu_hours)
 
-    def add(self, entry: UsageEntry, share: float, price: float | None) -> None:
-        gpu_hours = entry.gpu_s * share / HOUR_S
-        self.gpu_hours += gpu_hours
-        self.startup_gpu_hours += entry.startup_gpu_s * share / HOUR_S
-        self.lost_gpu_hours += entry.lost_gpu_s * share / HOUR_S
+    def charge(self, gpu_hours: float, price: float | None) -> None:
         if price is not None:
             self.cost = (self.cost or 0.0) + gpu_hours * price
-        self.jobs.add(str(entry.job_id))
 
 
 @dataclass(frozen=True)
@@ -67,65 +63,126 @@ class UsageReport:
     total: UsageRow
 
 
+@dataclass(frozen=True)
+class Window:
+    since: datetime
+    until: datetime
+
+    def days(self) -> list[str]:
+        """The days of UTC that it touches."""
+        first = self.since.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        n = -(-(self.until - first) // DAY)
+        return [(first + i * DAY).date().isoformat() for i in range(n)]
+
+
+# key and name of each group; those of what has no id or no value are ""
+GROUPS = {
+    Dimension.ORGANISATION: ("organisation_id::text", "organisation"),
+    Dimension.TEAM: ("coalesce(team_id::text, '')", "coalesce(nullif(team, ''), 'none')"),
+    Dimension.PROJECT: ("project_id::text", "project"),
+    Dimension.USER: ("user_id::text", '"user"'),
+    Dimension.GPU_TYPE: ("gpu_type", "coalesce(nullif(gpu_type, ''), 'unknown')"),
+    Dimension.JOB: ("job_id::text", "job"),
+    Dimension.OUTCOME: ("outcome", "coalesce(nullif(outcome, ''), 'running')"),
+    Dimension.DAY: ("to_char(day, 'YYYY-MM-DD')", "to_char(day, 'YYYY-MM-DD')"),
+}
+COLUMNS = {
+    "organisation_id": "uuid", "organisation": "text", "team_id": "uuid", "team": "text", "project_id": "uuid",
+    "project": "text", "user_id": "uuid", "user": "text", "gpu_type": "text", "job_id": "uuid", "job": "text",
+    "outcome": "text", "began_at": "timestamptz", "ended_at": "timestamptz", "gpu_s": "float8",
+    "startup_gpu_s": "float8", "lost_gpu_s": "float8",
+}  # fmt: skip
+# each entry as a whole, or once a day; share: of its time, that within the window and the day
+WHOLE = sql.SQL("SELECT e.*, %(since)s::timestamptz AS begins, %(until)s::timestamptz AS ends FROM entry e")
+DAILY = sql.SQL(
+    """
+    SELECT e.*, day, greatest(day AT TIME ZONE 'UTC', %(since)s) AS begins,
+           least((day + interval '1 day') AT TIME ZONE 'UTC', %(until)s) AS ends
+    FROM entry e, generate_series(
+        date_trunc('day', greatest(began_at, %(since)s) AT TIME ZONE 'UTC'),
+        least(ended_at, %(until)s) AT TIME ZONE 'UTC', interval '1 day'
+    ) AS day
+    """
+)
+REPORT = sql.SQL(
+    """
+    WITH entry AS (
+        SELECT {columns} FROM usage_usageentry
+        WHERE began_at < %(until)s AND ended_at > %(since)s
+          AND (%(organisations)s::uuid[] IS NULL OR organisation_id = ANY(%(organisations)s::uuid[]))
+          AND (%(project)s::uuid IS NULL OR project_id = %(project)s::uuid)
+        UNION ALL SELECT {columns} FROM jsonb_to_recordset(%(running)s::jsonb) AS running({types})
+    ), part AS ({parts}), counted AS (
+        SELECT *, {key} AS key, {name} AS name,
+               extract(epoch FROM least(ended_at, ends) - greatest(began_at, begins))
+               / extract(epoch FROM ended_at - began_at) / 3600 AS hours
+        FROM part WHERE ended_at > began_at AND least(ended_at, ends) > greatest(began_at, begins)
+    )
+    SELECT key, gpu_type, (array_agg(name ORDER BY ended_at DESC))[1], count(DISTINCT job_id),
+           coalesce(sum(gpu_s * hours), 0), coalesce(sum(startup_gpu_s * hours), 0),
+           coalesce(sum(lost_gpu_s * hours), 0)
+    FROM counted GROUP BY GROUPING SETS ((key, gpu_type), (key), ())
+    """
+)
+
+
 def report(
-    entries: Iterable[UsageEntry],
     *,
     by: Dimension,
-    since: datetime,
-    until: datetime,
+    window: Window,
+    organisations: Sequence[UUID] | None,
+    project: UUID | None,
+    running: Iterable[UsageEntry],
     prices: Mapping[str, float],
 ) -> UsageReport:
     """Returns the groups, most GPU-hours first; days in their order, without gaps. Days are those of UTC.
 
-    entries: in the order of their ends, so that the name that an object had at last is its row's.
+    organisations: only their entries; None = all. running: entries that are not stored yet, of what is asked for.
     """
     rows: dict[str, UsageRow] = {}
     if by is Dimension.DAY:
-        rows = {day: UsageRow(day, day) for day in _days(since, until)}
+        rows = {day: UsageRow(day, day) for day in window.days()}
     total = UsageRow("", "Total")
-    for entry in entries:
-        price = price_of(entry.gpu_type, prices)
-        for key, name, share in _parts(entry, by, since, until):
-            row = rows.setdefault(key, UsageRow(key, name))
-            row.name = name
-            row.add(entry, share, price)
-            total.add(entry, share, price)
+    hours_by_type: list[tuple[str, str, float]] = []
+    for key, gpu_type, name, n_jobs, *hours in _sums(by, window, organisations, project, running):
+        if gpu_type is not None:
+            hours_by_type.append((key, gpu_type, hours[0]))
+            continue
+        row = total if key is None else rows.setdefault(key, UsageRow(key, name))
+        row.gpu_hours, row.startup_gpu_hours, row.lost_gpu_hours = hours
+        row.name, row.n_jobs = ("Total" if key is None else name), n_jobs
+    for key, gpu_type, gpu_hours in hours_by_type:
+        for row in (rows[key], total):
+            row.charge(gpu_hours, price_of(gpu_type, prices))
     found = list(rows.values())
     if by is not Dimension.DAY:
         found.sort(key=lambda row: (-row.gpu_hours, row.name))
     return UsageReport(found, total)
 
 
-def _parts(entry: UsageEntry, by: Dimension, since: datetime, until: datetime) -> Iterator[tuple[str, str, float]]:
-    """The group and share of the entry that lies in the window; by day, of each day."""
-    begin, end = max(entry.began_at, since), min(entry.ended_at, until)
-    whole = entry.ended_at - entry.began_at
-    if begin >= end or not whole:
-        return
-    if by is not Dimension.DAY:
-        key, name = _group(entry, by)
-        yield key, name, (end - begin) / whole
-        return
-    marks = [begin, *(m for m in _midnights(begin, end) if begin < m < end), end]
-    for left, right in pairwise(marks):
-        day = left.astimezone(UTC).date().isoformat()
-        yield day, day, (right - left) / whole
-
-
-def _group(entry: UsageEntry, by: Dimension) -> tuple[str, str]:
-    name = str(getattr(entry, by))
-    if by in (Dimension.GPU_TYPE, Dimension.OUTCOME):
-        return name, name or ("running" if by is Dimension.OUTCOME else "unknown")
-    key = getattr(entry, f"{by}_id")
-    return ("" if key is None else str(key)), name or "none"
-
-
-def _days(since: datetime, until: datetime) -> list[str]:
-    return [m.date().isoformat() for m in _midnights(since, until) if m < until]
-
-
-def _midnights(begin: datetime, end: datetime) -> Iterator[datetime]:
-    """The midnights of UTC from that of begin's day to end."""
-    first = begin.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    n = (end - first) // DAY
-    return (first + i * DAY for i in range(n + 1))
+def _sums(
+    by: Dimension,
+    window: Window,
+    organisations: Sequence[UUID] | None,
+    project: UUID | None,
+    running: Iterable[UsageEntry],
+) -> list[tuple[Any, ...]]:
+    """(key, GPU type, name, jobs, GPU-hours, of them start-up, lost): by key and type, by key (type None), and all."""
+    key, name = GROUPS[by]
+    query = REPORT.format(
+        columns=sql.SQL(", ").join(map(sql.Identifier, COLUMNS)),
+        types=sql.SQL(", ").join(sql.Identifier(c) + sql.SQL(" " + kind) for c, kind in COLUMNS.items()),
+        parts=DAILY if by is Dimension.DAY else WHOLE,
+        key=sql.SQL(key),
+        name=sql.SQL(name),
+    )
+    parameters = {
+        "since": window.since,
+        "until": window.until,
+        "organisations": None if organisations is None else [str(pk) for pk in organisations],
+        "project": None if project is None else str(project),
+        "running": json.dumps([{c: getattr(entry, c) for c in COLUMNS} for entry in running], default=str),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return list(cursor.fetchall())

@@ -53,6 +53,20 @@ def test_an_attempt_that_succeeds_is_entered_with_its_start_up(world: World) -> 
     assert ledger.running_entries(now=world.now) == []
 
 
+def test_a_report_has_what_runs_and_counts_its_job_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, attempt, _ = running(world, min_workers=1, max_workers=1)
+    world.backend.fail(str(attempt.id), Cause.NODE_LOST)
+    world.round(after_s=3600)
+    world.rounds(20)
+    again = Attempt.objects.live().get()
+    Attempt.objects.filter(pk=again.pk).update(created_at=world.now, training_at=None)
+    monkeypatch.setattr("mlhub.usage.api.views.timezone.now", lambda: world.now + timedelta(hours=2))
+    window = {"since": "2025-12-31T00:00:00Z", "until": "2026-01-02T00:00:00Z", "by": "outcome"}
+    found = world.cast.client(world.cast.bob).get("/api/v1/usage", window).json()
+    assert {row["name"]: round(row["gpu_hours"], 3) for row in found["rows"]} == {"running": 2.0, "failed": 1.0}
+    assert found["total"]["n_jobs"] == 1
+
+
 def test_what_came_after_the_last_checkpoint_of_a_failed_attempt_is_lost(world: World) -> None:
     _, attempt, began = running(world, min_workers=1, max_workers=1)
     Checkpoint.objects.create(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -20,8 +21,7 @@ from mlhub.core.api.views import AnyAccept, read_query
 from mlhub.tenants.models import Organisation
 from mlhub.usage import ledger
 from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
-from mlhub.usage.models import UsageEntry
-from mlhub.usage.reports import Dimension, UsageReport, report
+from mlhub.usage.reports import Dimension, UsageReport, Window, report
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
 
@@ -58,24 +58,26 @@ class UsageExportView(APIView):
 
 def _report(request: Request, query: dict[str, Any]) -> UsageReport:
     """Raises NotFoundError for an organisation that the caller does not see."""
-    since, until = query["since"], query["until"]
-    stored = UsageEntry.objects.visible_to(request.user).overlapping(since, until)
-    organisations = Organisation.objects.visible_to(request.user)
+    visible = Organisation.objects.visible_to(request.user)
+    organisations: list[UUID] | None = None
     if wanted := query.get("organisation"):
-        organisations = organisations.filter(
-            pk=organisations.get_visible(request.user, wanted, field="organisation").pk
-        )
-        stored = stored.filter(organisation_id=wanted)
-    if project := query.get("project"):
-        stored = stored.filter(project_id=project)
-    visible = set(organisations.values_list("id", flat=True))
+        organisations = [visible.get_visible(request.user, wanted, field="organisation").pk]
+    elif not request.user.is_staff:
+        organisations = list(visible.values_list("id", flat=True))
+    project = query.get("project")
     running = [
         entry
         for entry in ledger.running_entries(now=timezone.now())
-        if entry.organisation_id in visible and project in (None, entry.project_id)
+        if (organisations is None or entry.organisation_id in organisations) and project in (None, entry.project_id)
     ]
-    entries = [*stored.order_by("ended_at", "id"), *running]
-    return report(entries, by=Dimension(query["by"]), since=since, until=until, prices=settings.GPU_PRICES)
+    return report(
+        by=Dimension(query["by"]),
+        window=Window(query["since"], query["until"]),
+        organisations=organisations,
+        project=project,
+        running=running,
+        prices=settings.GPU_PRICES,
+    )
 
 
 def _cell(value: Any) -> Any:
