@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tests.recovery.killed MODULE.FUNCTION COMMAND ...: a Django command that is killed when it calls that.
 
-The n-th call with MODULE.FUNCTION@n. A process of its own, so that nothing can be tidied up.
+The n-th call with MODULE.FUNCTION@n. A process of its own, so that nothing can be tidied up; what a restore would start
+as a process with Django is a fork of this one.
 """
 
 from __future__ import annotations
@@ -34,5 +35,9 @@ def kill_at(place: str) -> None:
 
 if __name__ == "__main__":
     django.setup()
+    from mlhub.recovery import restores
+    from tests.recovery.forked import run_django
+
+    restores._django = run_django
     kill_at(sys.argv[1])
     call_command(*sys.argv[2:])
