@@ -103,10 +103,12 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema an
 	@deploy/local/schema-check.sh
 
 # Each process has servers of its own; the tests of a file stay together. Half of a test is waiting for processes that it
-# started, so there is one more than processors. JOBS=0: in one process.
+# started, so there is one more than processors. JOBS=0: in one process. With bytecode a process of the platform starts
+# in three quarters of the time, and tests are collected in half of it.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
-	@python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
+	@PYTHONDONTWRITEBYTECODE= python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && npm test --silent

@@ -33,6 +33,7 @@ export default defineConfig({
     setupFiles: ["./src/testing/setup.ts"],
     include: ["src/**/*.test.{ts,tsx}", "build/**/*.test.ts"],
     css: false,
+    isolate: false, // the page, the server and their state are new for each test; modules are loaded once a process
     restoreMocks: true,
     testTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },

@@ -20,10 +20,12 @@ settings.load_profile("mlhub")
 
 
 def pytest_configure() -> None:
-    """The settings were read before this file: the key has no default there."""
+    """The settings were read before this file: the key has no default there. Passwords are hashed at low cost."""
     from django.conf import settings
+    from django.contrib.auth.hashers import Argon2PasswordHasher
 
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
+    Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 64, 1
 
 
 @pytest.hookimpl(trylast=True)
@@ -62,7 +64,11 @@ def django_db_modify_db_settings(servers: Any) -> None:
     import environ
     from django.conf import settings
     from django.db import connections
+    from django.db.backends.postgresql.operations import DatabaseOperations
 
+    from tests.flushing import delete_rows
+
+    DatabaseOperations.sql_flush = delete_rows  # type: ignore[method-assign]
     database = environ.Env.db_url_config(servers.database_url)
     connections.databases["default"].update(
         {k: v for k, v in database.items() if k in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 NEWEST = 3
 FOLLOWS = re.compile(
-    r"^(tests|docs|benchmarks)/|/migrations/|\.md$|\.test\.tsx?$|frontend/openapi\.yaml$|schema\.d\.ts$|testing/fixtures"
+    r"^(tests|docs|benchmarks)/|/migrations/|\.md$|\.test\.tsx?$|frontend/openapi\.yaml$|schema\.d\.ts$|frontend/src/testing/"
 )
 
 

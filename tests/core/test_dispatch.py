@@ -40,8 +40,8 @@ def test_a_task_of_a_rolled_back_transaction_is_never_sent(queue):
 
 
 def test_a_broker_that_is_away_fails_no_request(queue, monkeypatch):
+    monkeypatch.setattr(app.conf, "broker_write_url", None)  # before the other, of which it is read when it is not set
     monkeypatch.setattr(app.conf, "broker_url", "redis://127.0.0.1:1/0")
-    monkeypatch.setattr(app.conf, "broker_write_url", None)
     with transaction.atomic():
         send_on_commit("rooms.tasks.work", "7")
     assert send("rooms.tasks.work", "7") is False

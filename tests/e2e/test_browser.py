@@ -71,7 +71,7 @@ def page(platform: RunningPlatform) -> Iterator[Any]:
     if CHROMIUM is None:
         if os.environ.get("MLHUB_REQUIRE_BROWSER"):
             pytest.fail("There is no Chromium; run: make browser")
-        pytest.skip("There is no Chromium here, and no right to install one; `make browser` does where it may.")
+        pytest.skip("There is no Chromium; `make browser` installs it where it may.")
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE_MS)

@@ -29,9 +29,17 @@ from mlhub.storage import tasks
 from mlhub.storage.stores import blob_store
 from tests.jobs.builders import job
 from tests.recovery.conftest import SmallPlatform, ask, hold, launch
+from tests.recovery.forked import run_django
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ATTEMPTS = "SELECT number, is_fenced, ended_at IS NULL FROM jobs_attempt ORDER BY number"
+
+
+@pytest.fixture(autouse=True)
+def _commands_are_forked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the first test do without new processes of Django, as tests/recovery/test_kills.py has them too."""
+    if request.node.name != test_a_restored_platform_has_every_row_and_every_blob.__name__:
+        monkeypatch.setattr(restores, "_django", run_django)
 
 
 def restore(path: Path, target: Database, **how: Any) -> restores.Restored:

@@ -16,12 +16,14 @@ from mlhub.recovery.backups import create_backup
 from mlhub.recovery.databases import Database
 from mlhub.recovery.restores import verify_backup
 from tests.recovery.conftest import SmallPlatform, ask
+from tests.recovery.forked import exit_status
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 RESTORING = "mlhub.recovery.restores"
 
 
-def command(*arguments: str, database: Database, settings: Any, kill_at: str = "") -> int:
+def command(*arguments: str, database: Database, settings: Any) -> int:
+    """The exit status of a new process."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "mlhub.settings",
@@ -29,8 +31,8 @@ def command(*arguments: str, database: Database, settings: Any, kill_at: str = "
         "MLHUB_HOME": str(settings.MLHUB_HOME),
         "MLHUB_BLOB_ROOT": str(settings.BLOB_ROOT),
     }
-    program = ["-m", "tests.recovery.killed", kill_at] if kill_at else ["-m", "django"]
-    done = subprocess.run([sys.executable, *program, *arguments], env=environment, check=False, capture_output=True)
+    argv = [sys.executable, "-m", "django", *arguments]
+    done = subprocess.run(argv, env=environment, check=False, capture_output=True)
     return done.returncode
 
 
@@ -40,7 +42,7 @@ def test_a_backup_that_is_killed_leaves_no_file_of_its_name(
 ) -> None:
     own = Database.of_settings()
     kill_at = f"mlhub.recovery.backups.{place}"
-    assert command("backup", str(backup_file), database=own, settings=settings, kill_at=kill_at) == -signal.SIGKILL
+    assert exit_status("backup", str(backup_file), database=own, kill_at=kill_at) == -signal.SIGKILL
     assert not backup_file.exists()
     assert command("backup", str(backup_file), database=own, settings=settings) == 0
     assert [p.name for p in backup_file.parent.iterdir()] == [backup_file.name]
@@ -57,9 +59,9 @@ def test_a_restore_that_is_killed_anywhere_leaves_the_old_platform_or_the_new_on
     places = ["_load", "_django@1", "_django@2", "_store_blobs", "restore_checkpoints", "_record_epoch", "swap"]
     for place in places:
         kill_at = f"{RESTORING}.{place}"
-        assert command(*arguments, database=target, settings=settings, kill_at=kill_at) == -signal.SIGKILL, place
+        assert exit_status(*arguments, database=target, kill_at=kill_at) == -signal.SIGKILL, place
         assert ask(target, "SELECT name FROM jobs_job") == [("newer",)], place
-    assert command(*arguments, database=target, settings=settings, kill_at=f"{RESTORING}.Restored") == -signal.SIGKILL
+    assert exit_status(*arguments, database=target, kill_at=f"{RESTORING}.Restored") == -signal.SIGKILL
     assert ask(target, "SELECT name, state FROM jobs_job") == [("job", "queued")]
     assert command(*arguments, database=target, settings=settings) == 0
     assert ask(target, "SELECT name, state FROM jobs_job") == [("job", "queued")]

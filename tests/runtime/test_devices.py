@@ -25,7 +25,9 @@ def test_a_pod_that_sees_its_own_device_only_uses_that_whatever_its_rank_on_the_
     assert device_of("cuda", n_visible=1, local_rank="3") == torch.device("cuda", 0)
 
 
-@pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has an accelerator")
+@pytest.mark.skipif(
+    torch.accelerator.is_available(), reason="The test is about machines without accelerators, and this one has one."
+)
 def test_on_a_machine_without_accelerators_the_environment_names_none() -> None:
     assert training_device({"CUDA_VISIBLE_DEVICES": "0", "LOCAL_RANK": "0"}) == torch.device("cpu")
 

@@ -4,7 +4,8 @@ import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";
 
 import type { JobPreview, Page, WhatIfAnswer } from "@/api/types";
-import { jobPreview, me, organisation, project, schedulerStatus, whatIfAnswer, why } from "@/testing/fixtures";
+import { me, organisation, project } from "@/testing/fixtures";
+import { jobPreview, schedulerStatus, whatIfAnswer, why } from "@/testing/schedulingFixtures";
 
 /** Answers GET `path` ("/api/v1/jobs/{id}" or "/api/v1/jobs/:id") with `body`, or with what it returns by then. */
 export function answers<T>(path: string, body: T | (() => T)) {

@@ -40,7 +40,7 @@ def model(arguments: argparse.Namespace) -> dict[str, Any]:
         if arguments.kind == "script":
             return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
         from mlhub.runtime.model import initial_weights
-        from mlhub.runtime.model.contract import OPTIONAL, find_module
+        from mlhub.runtime.model.packages import OPTIONAL, find_module
 
         module = find_module("package", arguments.entry, arguments.path, code=code / "package")
         initial_weights.given(module, code / "package")

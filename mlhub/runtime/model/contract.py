@@ -14,8 +14,6 @@ INITIAL_WEIGHTS = "file"                      of the package, .safetensors or a 
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,18 +23,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mlhub.runtime.data import archives
 from mlhub.runtime.data.normalisation import ColumnScale, Standardised
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model import initial_weights
-from mlhub.runtime.model.builtin import BUILTINS
 from mlhub.runtime.model.hyperparameters import check_declared
+from mlhub.runtime.model.packages import find_module
 from mlhub.runtime.optimization.ftrl import FTRL
 from mlhub.runtime.optimization.without_compiler import leave_compiler_out
-from mlhub.runtime.optional import IMPORTERS, optional_parts
 from mlhub.wire.launch import ModelSpec
 
-OPTIONAL = ("loss", "metrics", "build_optimizer", "preprocess")
 HyperparameterValues = Mapping[str, Any]
 
 
@@ -87,53 +82,6 @@ def load_contract(
         answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
         begins_trained=initial is not None or bool(getattr(module, "BEGINS_TRAINED", False)),
     )
-
-
-def find_module(kind: str, entry: str, package: Path | None, *, code: Path) -> ModuleType:
-    """The module that keeps the contract. Raises BadInputError when it does not."""
-    if kind == "builtin":
-        if entry not in BUILTINS:
-            raise BadInputError(
-                f"There is no built-in model {entry}.", field="entry", remedy=f"Known: {', '.join(BUILTINS)}."
-            )
-        return importlib.import_module(f"mlhub.runtime.model.builtin.{entry}")
-    if package is None:
-        raise BadInputError("The package is missing.", field="file", remedy="Upload a zip or a Python file.")
-    archives.extract(package, code)
-    if not any(code.rglob("*.py")):
-        made_elsewhere = _imported(code, entry=entry)
-        if made_elsewhere is not None:
-            return made_elsewhere
-    if not (code / f"{entry.replace('.', '/')}.py").exists() and not (code / entry.replace(".", "/")).is_dir():
-        found = ", ".join(sorted(p.name for p in code.iterdir())[:20]) or "nothing"
-        raise BadInputError(
-            f"The package has no module {entry}; it has {found}.",
-            field="entry",
-            remedy="Put model.py at the top of the zip, or name the module that defines build_model.",
-        )
-    sys.path.insert(0, str(code))
-    module = importlib.import_module(entry)
-    if not callable(getattr(module, "build_model", None)):
-        raise BadInputError(
-            f"The module {entry} has no function build_model.",
-            field="file",
-            remedy="Define build_model(hyperparameters), which returns a torch.nn.Module.",
-        )
-    for name in OPTIONAL:
-        if hasattr(module, name) and not callable(getattr(module, name)):
-            raise BadInputError(
-                f"{name} in {entry} is no function.", field="file", remedy="Make it a function, or rename it."
-            )
-    return module
-
-
-def _imported(code: Path, *, entry: str) -> ModuleType | None:
-    """A package without code: the first importer that knows its file makes a module of it. Raises BadInputError."""
-    for importer in optional_parts(IMPORTERS):
-        module: ModuleType | None = importer.imported(code, entry=entry)
-        if module is not None:
-            return module
-    return None
 
 
 def _declared(module: ModuleType, *, has_weights: bool) -> dict[str, Any]:

@@ -7,15 +7,13 @@ import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import Any
-
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any
 
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.file_signatures import HEAD_BYTES, kind_of_head
+
+if TYPE_CHECKING:  # a package that names no weights is inspected without torch
+    from torch import Tensor, nn
 
 NAME = "INITIAL_WEIGHTS"
 WRAPPERS = ("state_dict", "model_state_dict", "model")  # under which checkpoints keep the weights
@@ -36,6 +34,10 @@ def given(module: ModuleType, code: Path) -> Path | None:
 
 def weights(path: Path) -> dict[str, Tensor]:
     """Tensors by name. Raises BadInputError."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
     with path.open("rb") as file:
         kind = kind_of_head(file.read(HEAD_BYTES), size_bytes=path.stat().st_size)
     try:
@@ -50,7 +52,7 @@ def weights(path: Path) -> dict[str, Tensor]:
     for wrapper in WRAPPERS:
         if isinstance(found, dict) and isinstance(found.get(wrapper), dict):
             found = found[wrapper]
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+    if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise _refused(
             f"{path.name} holds a {type(found).__name__} of other things than tensors.", "Save a state_dict."
         )
@@ -59,6 +61,7 @@ def weights(path: Path) -> dict[str, Tensor]:
 
 def built_with(build_model: Callable[[dict[str, Any]], nn.Module], path: Path) -> Callable[[dict[str, Any]], nn.Module]:
     """build_model, followed by the weights; with replace_head all but the last layer's."""
+    from torch import nn
 
     def build(hyperparameters: dict[str, Any]) -> nn.Module:
         model = build_model(hyperparameters)

@@ -59,7 +59,7 @@ def test_running_statistics_move_at_keras_pace(tmp_path: Path) -> None:
 
 
 def test_what_is_found_is_reported(tmp_path: Path) -> None:
-    from mlhub.runtime.model.contract import find_module
+    from mlhub.runtime.model.packages import find_module
 
     found = find_module("package", "model", package(tmp_path, files_of("lenet.keras")), code=tmp_path / "code")
     assert found.__doc__ == "Imported from Keras: 12 layers, 704 weights. Examples of the shape [1, 8, 8]."

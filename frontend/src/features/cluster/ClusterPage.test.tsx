@@ -7,8 +7,9 @@ import { describe, expect, it } from "vitest";
 
 import type { Cluster, Node } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
-import { cluster, job, me } from "@/testing/fixtures";
+import { job, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { cluster } from "@/testing/schedulingFixtures";
 import { answers, server } from "@/testing/server";
 
 function clusterOf(over: Partial<Node>): Cluster {

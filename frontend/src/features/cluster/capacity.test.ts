@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 
 import type { Cluster, Node } from "@/api/types";
-import { cluster } from "@/testing/fixtures";
+import { cluster } from "@/testing/schedulingFixtures";
 
 import { capacityOf, jobsOn } from "./capacity";
 

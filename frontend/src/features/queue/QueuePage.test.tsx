@@ -5,8 +5,9 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { Effect, WhatIf, WhatIfAnswer } from "@/api/types";
-import { job, me, queuedJob, schedulerStatus, whatIfAnswer } from "@/testing/fixtures";
+import { job, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { queuedJob, schedulerStatus, whatIfAnswer } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
 
 const SECOND = "00000000-0000-7000-8000-0000000000f2";

@@ -5,8 +5,9 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { Quota, QuotaOwner, QuotaPatch } from "@/api/types";
-import { me, quota, quotaOwner } from "@/testing/fixtures";
+import { me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { quota, quotaOwner } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 
 const GIB = 1024 ** 3;

@@ -5,8 +5,9 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { Insight, SchedulerChange, SchedulerSettings } from "@/api/types";
-import { costs, me } from "@/testing/fixtures";
+import { me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { costs } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 
 const SETTINGS: SchedulerSettings = {

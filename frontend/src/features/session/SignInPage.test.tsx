@@ -5,8 +5,9 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, describe, expect, it } from "vitest";
 
 import type { Me } from "@/api/types";
-import { cluster, me } from "@/testing/fixtures";
+import { me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { cluster } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 
 const REFUSED = {

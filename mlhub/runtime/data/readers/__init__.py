@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from torch import Tensor
 
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import prepared
@@ -21,6 +20,9 @@ from mlhub.runtime.data.readers.examples import Examples, InspectionResult
 from mlhub.runtime.data.sampling import Indices, split
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.formats import FORMATS
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Reader(Protocol):

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from mlhub.runtime.data.sampling import Indices
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Array = NDArray[Any]
 
@@ -51,6 +52,8 @@ def no_targets(n: int) -> Array:
 
 def as_tensor(values: Array, scale: float = 1.0) -> Tensor:
     """float32 or int64; divided by scale."""
+    import torch  # inspection describes files without it, and it takes more than a second to import
+
     if scale != 1.0:
         return torch.from_numpy(values.astype(np.float32) / np.float32(scale))
     if np.issubdtype(values.dtype, np.floating):

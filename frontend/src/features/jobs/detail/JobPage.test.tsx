@@ -1,57 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job's page: why it waits, how it moves live, why it failed, and what can be done to it.
-import { act, screen, within } from "@testing-library/react";
+// One job's page: why it waits, why it failed, what it trained, and what can be done to it.
+import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
-import type { Event, JobDetail, LogLine, Point } from "@/api/types";
-import { FakeEventSource } from "@/testing/eventsource";
-import { attempt, dataset, decision, job, jobDetail, speed, why } from "@/testing/fixtures";
+import { attempt, dataset, job, jobDetail, speed } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
-import { answers, page, problem, server } from "@/testing/server";
-
-const ID = job().id;
-const ADDRESS = `/jobs/${ID}`;
-const STREAM = `/api/v1/jobs/${ID}/stream`;
-
-function point(step: number, value: number, attempt_number = 1): Point {
-  return { step, epoch: step / 100, value, at: "2026-03-02T09:00:00Z", attempt_number };
-}
-
-function line(seq: number, text: string, index = 0): LogLine {
-  return { seq, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
-}
-
-function event(id: number, kind: string): Event {
-  return { id, kind, organisation: null, subject_kind: "job", subject_id: ID, actor: null, at: "2026-03-02T09:00:00Z", facts: {} };
-}
-
-interface Stored {
-  points?: Point[];
-  lines?: LogLine[];
-  events?: Event[];
-}
-
-function stored(detail: JobDetail, { points = [], lines = [], events = [] }: Stored = {}) {
-  server.use(
-    answers("/api/v1/jobs/{id}", detail),
-    answers("/api/v1/jobs/{id}/metrics", { series: [{ key: "train/loss", points }], cursor: "20" }),
-    answers("/api/v1/jobs/{id}/logs", { lines, cursor: "20" }),
-    answers("/api/v1/jobs/{id}/events", page(events)),
-  );
-}
-
-/** The stream, once the page listens to it. */
-async function stream(): Promise<FakeEventSource> {
-  await expect.poll(() => FakeEventSource.instances.some(({ url }) => url.startsWith(STREAM))).toBe(true);
-  return FakeEventSource.of(STREAM);
-}
-
-/** The cells of a metric's row; none until the charts are there. */
-function latest(key: string): (string | null)[] {
-  const row = screen.queryByRole("row", { name: new RegExp(key) });
-  return row === null ? [] : within(row).getAllByRole("cell").map((cell) => cell.textContent);
-}
+import { decision, why } from "@/testing/schedulingFixtures";
+import { answers, page, server } from "@/testing/server";
+import { ADDRESS, ID, stored } from "@/testing/storedJob";
 
 it("says why a job waits, with every reason and its numbers", async () => {
   const explanations = [
@@ -64,90 +21,6 @@ it("says why a job waits, with every reason and its numbers", async () => {
   expect(why.getByText("All 4 GPUs are in use; it needs 2.")).toBeInTheDocument();
   expect(why.getByText("Total: 4 · Need: 2")).toBeInTheDocument();
   expect(why.getByText("Acme runs 2 of its 2 jobs at once.")).toBeInTheDocument();
-});
-
-it("moves curve, progress, log and events as the stream brings them, and doubles nothing that comes twice", async () => {
-  stored(jobDetail(), { points: [point(110, 0.9), point(120, 0.8)], lines: [line(19, "old line")] });
-  renderPage(ADDRESS);
-  const source = await stream();
-  expect(source.url).toContain("last_event_id=10-20");
-  await screen.findByRole("row", { name: /train\/loss/ });
-  expect(latest("train/loss").slice(0, 2)).toEqual(["0.8", "120"]);
-
-  act(() => {
-    source.open();
-    source.emit("metrics", { points: [{ key: "train/loss", seq: 19, ...point(120, 0.8) }] }, "10-20");
-    source.emit("metrics", { points: [{ key: "train/loss", seq: 21, ...point(130, 0.5) }] }, "10-21");
-    source.emit("metrics", { points: [{ key: "eval/accuracy", seq: 22, ...point(130, 0.97) }] }, "10-22");
-    source.emit("log", { lines: [line(19, "old line"), line(23, "new line")] }, "10-23");
-    source.emit("event", event(11, "job.pause_asked"), "11-23");
-    source.emit("event", event(11, "job.pause_asked"), "11-23");
-    source.emit("job", job({ steps_done: 300, progress: 0.5 }), "11-23");
-  });
-  await expect.poll(() => latest("train/loss")).toEqual(["0.5", "130", "0.5", "0.9"]);
-  expect(latest("eval/accuracy").slice(0, 2)).toEqual(["0.97", "130"]);
-  expect(screen.getByRole("progressbar", { name: "Progress" })).toHaveAttribute("aria-valuenow", "50");
-  expect(screen.getByText("300 of 600 steps")).toBeInTheDocument();
-  const log = within(screen.getByRole("log", { name: "Log" }));
-  expect(log.getAllByText(/line$/).map((found) => found.textContent)).toEqual([
-    "worker 0 old line",
-    "worker 0 new line",
-  ]);
-  expect(screen.getAllByText("Pause requested")).toHaveLength(1);
-  expect(screen.getByText("· live")).toBeInTheDocument();
-});
-
-it("lets a resumed attempt take over its curve from where it began", async () => {
-  stored(jobDetail(), { points: [point(100, 0.9), point(110, 0.1), point(120, 0.05)] });
-  renderPage(ADDRESS);
-  const source = await stream();
-  act(() => source.emit("metrics", { points: [{ key: "train/loss", seq: 21, ...point(105, 0.8, 2) }] }));
-  await expect.poll(() => latest("train/loss")).toEqual(["0.8", "105", "0.8", "0.9"]);
-});
-
-it("reads over REST again when the stream has a gap, and keeps what it knew", async () => {
-  stored(jobDetail(), { points: [point(110, 0.9)] });
-  renderPage(ADDRESS);
-  const source = await stream();
-  act(() => source.emit("metrics", { points: [{ key: "train/loss", seq: 21, ...point(120, 0.7) }] }));
-  stored(jobDetail({ steps_done: 400 }), { points: [point(110, 0.9), point(130, 0.6)] });
-  act(() => source.emit("gap", {}));
-  expect(await screen.findByText("400 of 600 steps")).toBeInTheDocument();
-  await expect.poll(() => latest("train/loss")).toEqual(["0.6", "130", "0.6", "0.9"]);
-});
-
-it("shows log, events, attempts and decisions although the metrics cannot be read, and offers to try again", async () => {
-  stored(jobDetail(), { points: [point(110, 0.9)], lines: [line(19, "still here")], events: [event(5, "job.submitted")] });
-  let isDown = true;
-  server.use(
-    http.get("/api/v1/jobs/:id/metrics", () =>
-      isDown ? problem(503, { title: "Unavailable", detail: "The metrics' store is away." }) : undefined,
-    ),
-  );
-  const { user } = renderPage(ADDRESS);
-  const metrics = within(await screen.findByRole("region", { name: "Metrics" }));
-  expect(await metrics.findByRole("alert")).toHaveTextContent("The metrics' store is away.");
-  expect(await screen.findByText("still here", { exact: false })).toBeVisible();
-  expect(within(screen.getByRole("table", { name: "Events" })).getByText("Submitted")).toBeVisible();
-  expect(screen.getByRole("list", { name: "Attempts" })).toBeVisible();
-  expect(await screen.findByRole("table", { name: "Decisions" })).toBeVisible();
-  expect(screen.getAllByRole("alert")).toHaveLength(1);
-
-  isDown = false;
-  await user.click(metrics.getByRole("button", { name: "Try again" }));
-  await expect.poll(() => latest("train/loss").slice(0, 2)).toEqual(["0.9", "110"]);
-});
-
-it("keeps the curves while the log cannot be read, and adds the lines that the stream brings", async () => {
-  stored(jobDetail(), { points: [point(110, 0.9)] });
-  server.use(http.get("/api/v1/jobs/:id/logs", () => problem(500, {})));
-  renderPage(ADDRESS);
-  await screen.findByRole("row", { name: /train\/loss/ });
-  const log = within(screen.getByRole("region", { name: "Log" }));
-  expect(await log.findByRole("alert")).toHaveTextContent("Error 500");
-  const source = await stream();
-  act(() => source.emit("log", { lines: [line(23, "new line")] }, "10-23"));
-  expect(await log.findByText("new line", { exact: false })).toBeVisible();
 });
 
 it("explains a failure: cause, whose fault, what to do, and the traceback on demand", async () => {
@@ -250,31 +123,6 @@ it("says of each attempt: mode, size, and how it ended", async () => {
   expect(items[0]).toHaveTextContent("#1 · Parameter server · 2 workers + 1 server");
   expect(items[0]).toHaveTextContent("Preempted · It made room for others.");
   expect(items[1]).toHaveTextContent("#2 · All-reduce · 4 workers · steps 90–200");
-});
-
-it("shows the lines of one pod when asked to", async () => {
-  stored(jobDetail(), { lines: [line(1, "from zero", 0), line(2, "from one", 1)] });
-  const { user } = renderPage(ADDRESS);
-  await user.selectOptions(await screen.findByRole("combobox", { name: "Pod" }), "worker 1");
-  const log = within(screen.getByRole("log", { name: "Log" }));
-  expect(log.getByText("from one", { exact: false })).toBeInTheDocument();
-  expect(log.queryByText("from zero", { exact: false })).not.toBeInTheDocument();
-});
-
-it("says what was dropped, by which limit, and marks where lines are missing", async () => {
-  const dropped: JobDetail["dropped"] = [
-    { limit: "log_rate", part: "log", n: 40, sentence: "40 lines were dropped." },
-    { limit: "metrics_per_job", part: "metrics", n: 7, sentence: "7 points were dropped." },
-  ];
-  const mark = { ...line(2, "[40 lines were dropped here]"), n_dropped: 40 };
-  stored(jobDetail({ dropped }), { lines: [line(1, "before"), mark, line(42, "after")] });
-  renderPage(ADDRESS);
-  const log = within(await screen.findByRole("log", { name: "Log" }));
-  expect(within(screen.getByRole("status", { name: "Lines are missing" })).getByText("40 lines were dropped.")).toBeVisible();
-  expect(within(screen.getByRole("status", { name: "Points are missing" })).getByText("7 points were dropped.")).toBeVisible();
-  const classOf = (text: string) => log.getByText(text, { exact: false }).className;
-  expect(classOf("before")).toBe(classOf("after"));
-  expect(classOf("[40 lines")).not.toBe(classOf("after"));
 });
 
 it("shows those who may only look no buttons", async () => {
@@ -384,15 +232,6 @@ it("gives the predictions of a job that is done, and says what was asked", async
   expect(screen.getByText(/predictions.parquet, 2/)).toBeInTheDocument();
   expect(screen.getByText("held-out examples")).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
-});
-
-it("says which of its lines were removed, and after how long", async () => {
-  const removed = { kind: "logs", before: "2026-03-02T12:00:00Z", kept_days: 90, n_removed: 7, at: "2026-05-31T12:00:00Z" } as const;
-  stored(jobDetail({ state: "succeeded", finished_at: "2026-03-01T09:00:00Z", removed_parts: [removed] }));
-  renderPage(ADDRESS);
-  const notes = await screen.findAllByRole("note");
-  expect(notes).toHaveLength(1);
-  expect(notes[0]).toHaveTextContent(/^Lines of attempts that ended before .*2026.* were removed after 90 days\.$/);
 });
 
 it("shows how long the start took, phase by phase, and whose validation counts", async () => {

@@ -5,8 +5,9 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
 import type { JobPreview, JobSubmit } from "@/api/types";
-import { dataset, datasetVersion, job, jobDetail, jobPreview, model } from "@/testing/fixtures";
+import { dataset, datasetVersion, job, jobDetail, model } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { jobPreview } from "@/testing/schedulingFixtures";
 import { answers, page, problem, server } from "@/testing/server";
 
 const builtin = model({ id: "00000000-0000-7000-8000-0000000000e9", name: "MLP", project: null });

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API returns about the cluster, its quotas and the scheduler's decisions; each test overrides what it is about.
+import type {
+  Cluster,
+  Costs,
+  Decision,
+  JobPreview,
+  QueuedJob,
+  Quota,
+  QuotaOwner,
+  SchedulerStatus,
+  WhatIfAnswer,
+  Why,
+} from "@/api/types";
+import { ACME, AT, job, JOB_ID, VISION } from "@/testing/fixtures";
+
+export function quota(over: Partial<Quota> = {}): Quota {
+  return {
+    max_gpus: 8,
+    max_running_jobs: 4,
+    max_storage_bytes: 10 * 1024 ** 3,
+    guarantee: null,
+    borrow_limit: null,
+    lend_limit: null,
+    reclaim: "any",
+    weight: 1,
+    shares_fairly: false,
+    half_life_s: 0,
+    max_priority: null,
+    version: 3,
+    used: { gpus: 2, running_jobs: 1, storage_bytes: 1024 ** 3 },
+    ...over,
+  };
+}
+
+export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
+  return {
+    kind: "project",
+    ...{ id: VISION.id, name: VISION.name, above: ACME.id },
+    max_gpus: null,
+    max_running_jobs: null,
+    guarantee: null,
+    borrow_limit: null,
+    lend_limit: null,
+    reclaim: "any",
+    weight: 1,
+    shares_fairly: false,
+    half_life_s: 0,
+    max_priority: null,
+    version: 1,
+    guaranteed: 0,
+    used: 0,
+    borrowed: 0,
+    lent: 0,
+    running_jobs: 0,
+    queued_gpus: 0,
+    ...over,
+  };
+}
+
+export function schedulerStatus(over: Partial<SchedulerStatus> = {}): SchedulerStatus {
+  return {
+    policy: "mlhub",
+    chosen_policy: "mlhub",
+    fallback_since: null,
+    n_failures: 0,
+    failure: null,
+    round_at: AT,
+    round_ms: 24,
+    decide_ms: 3,
+    n_waiting: 2,
+    backend_away_since: null,
+    backend_message: "",
+    rounds: { attempted_at: AT, stopped_since: null, cause: null, message: "" },
+    ...over,
+  };
+}
+
+export function queuedJob(over: Partial<QueuedJob> = {}): QueuedJob {
+  const explanations = [{ reason: "no_free_gpus", sentence: "All 8 GPUs are in use; it needs 4.", facts: {} }];
+  return { ...job({ state: "queued", current_attempt: null, explanations }), place: 1, ...over };
+}
+
+export function decision(over: Partial<Decision> = {}): Decision {
+  return {
+    id: 7,
+    at: AT,
+    round: 12,
+    policy: "mlhub",
+    decision: "launch",
+    explanations: [{ reason: "fits", sentence: "Its turn, and 2 GPUs are free.", facts: { n_workers: 2 } }],
+    mode: "all_reduce",
+    n_workers: 2,
+    n_servers: 0,
+    nodes: ["node-a"],
+    predicted_start_at: null,
+    predicted_finish_at: AT,
+    ...over,
+  };
+}
+
+export function costs(over: Partial<Costs> = {}): Costs {
+  const nothing = { seconds: 0, error_s: 0.1, n: 7, basis: "family" as const, sentence: "0.0 s ± 0.1 s (7 observations)" };
+  const start = { seconds: 31, error_s: 4, n: 7, basis: "family" as const, sentence: "31 s ± 4 s (7 observations)" };
+  return { start, leave: nothing, loss: nothing, restart: start, ...over };
+}
+
+export function why(over: Partial<Why> = {}): Why {
+  return {
+    job: JOB_ID,
+    state: "running",
+    headline: "Nothing better was found.",
+    explanations: [],
+    place: null,
+    predicted_start_at: null,
+    predicted_start_p90_at: null,
+    predicted_finish_at: null,
+    predicted_finish_p90_at: null,
+    costs: costs(),
+    history: [decision()],
+    ...over,
+  };
+}
+
+export function jobPreview(over: Partial<JobPreview> = {}): JobPreview {
+  return {
+    policy: "mlhub",
+    as_of: AT,
+    decide_ms: 4,
+    basis: "guessed",
+    plan: {
+      decision: "launch",
+      mode: "all_reduce",
+      n_workers: 1,
+      n_servers: 0,
+      gpu_type: "H100",
+      nodes: ["node-a"],
+      start_at: AT,
+      start_p90_at: AT,
+      finish_at: AT,
+      finish_p90_at: AT,
+      gpu_hours: 0.5,
+      explanations: [],
+    },
+    quota: { used_gpus: 8, used_gpus_with_job: 9, max_gpus: 8, guarantee: null },
+    n_delayed: 0,
+    alternatives: [],
+    ...over,
+  };
+}
+
+export function whatIfAnswer(over: Partial<WhatIfAnswer> = {}): WhatIfAnswer {
+  return { policy: "mlhub", as_of: AT, decide_ms: 4, n_jobs: 3, basis: "", effects: [], ...over };
+}
+
+export function cluster(over: Partial<Cluster> = {}): Cluster {
+  return {
+    racks: [
+      {
+        name: "rack-1",
+        uplink_bps: 100e9,
+        nodes: [
+          {
+            name: "node-a",
+            gpu_type: "H100",
+            n_slots: 2,
+            cpus: 32,
+            memory_bytes: 256 * 1024 ** 3,
+            nic_bps: 25e9,
+            is_ready: true,
+            is_schedulable: true,
+            message: "",
+            observed_at: AT,
+            max_jobs_per_gpu: 1,
+            sharing: "",
+            maintenance: null,
+            slots: [
+              { index: 0, job: { id: JOB_ID, name: "digits-cnn", organisation: ACME }, colocated: [], gpu: null },
+              { index: 1, job: null, colocated: [], gpu: null },
+            ],
+            servers: [],
+          },
+        ],
+      },
+    ],
+    totals: { gpus: 2, free_gpus: 1, running_jobs: 1, queued_jobs: 0 },
+    backend: { away_since: null, message: "" },
+    quarantined: [],
+    interference: [],
+    links: [],
+    sandbox: [],
+    ...over,
+  };
+}

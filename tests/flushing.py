@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database is emptied after a test by deleting the rows there are: TRUNCATE makes every table's files anew.
+
+That takes 0.4 s of processors for the platform's tables, of which a test fills a few.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.color import Style
+from django.db.backends.postgresql.operations import DatabaseOperations
+
+KEPT = {"django_content_type", "auth_permission"}  # the same ones would be made again
+EMPTY = """
+DO $$
+DECLARE
+    name text;
+    is_filled boolean;
+BEGIN
+    LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE;
+    SET CONSTRAINTS ALL DEFERRED;
+    SET LOCAL mlhub.deletes_events = 'yes';
+    FOREACH name IN ARRAY ARRAY[{names}] LOOP
+        EXECUTE format('SELECT EXISTS (SELECT FROM %I)', name) INTO is_filled;
+        IF is_filled THEN
+            EXECUTE format('DELETE FROM %I', name);
+        END IF;
+    END LOOP;
+END $$;
+"""
+
+
+def delete_rows(operations: DatabaseOperations, style: Style, tables: list[str], **_: Any) -> list[str]:
+    """What Django's flush runs instead of TRUNCATE; the lock waits for transactions that still write."""
+    emptied = [table for table in tables if table not in KEPT]
+    quoted = ", ".join(operations.quote_name(table) for table in emptied)
+    return [EMPTY.format(tables=quoted, names=", ".join(f"'{table}'" for table in emptied))]
