@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which actions help a job, by how much and at whose cost: decide() on the changed snapshot, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.api.memory import RoundMemory
+from scheduler.api.plan import Decision, Launch, Plan, Prediction, Resize, Wait
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
+from scheduler.counterfactuals.actions import Action, ActionKind, applied, candidate_actions
+from scheduler.counterfactuals.blockers import blockers_of, workers_needed
+from scheduler.policies.toolkit.policy import Policy
+from scheduler.round.cache import RoundCache
+from scheduler.round.decide import decide
+
+LEAST_GAIN_S = 5.0  # an action has to gain so much,
+LEAST_GAIN = 0.05  # and this part of the time that is left without it
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Describes an action that helps. prediction: of the job, with it. n_workers: with which it starts; 0 = it waits.
+
+    gain_s: how much earlier a waiting job starts, or a running one ends; None where no time was predicted without it.
+    delays_s: by other job, by how much later it ends; they are what the action costs.
+    """
+
+    action: Action
+    starts_now: bool
+    n_workers: int
+    prediction: Prediction
+    gain_s: float | None
+    delays_s: Mapping[str, float] = field(default_factory=dict)
+
+
+def advise(
+    snapshot: ClusterSnapshot, job_id: str, *, policy: Policy, memory: RoundMemory, cache: RoundCache | None = None
+) -> tuple[Advice, ...]:
+    """Returns what helps the job, the earliest start (of a running job: the earliest end) first.
+
+    One decision is made on the snapshot and one for each action that is tried. Raises ValueError as decide() does.
+    """
+    cache = cache or RoundCache()
+    plan = decide(snapshot, policy=policy, memory=memory, cache=cache)
+    job = next(job for job in snapshot.jobs if job.id == job_id)
+    need = workers_needed(job, policy)
+    blockers = blockers_of(snapshot, job, need=need, memory=memory) if job.phase is Phase.WAITING else ()
+    found = []
+    for action in candidate_actions(snapshot, plan, job, need=need, blockers=blockers):
+        changed = decide(applied(action, snapshot), policy=policy, memory=memory, cache=cache)
+        advice = advice_of(action, job, plan, changed, now_s=snapshot.now_s)
+        if advice is not None:
+            found.append(advice)
+    return in_order(found, job)
+
+
+def in_order(found: list[Advice], job: JobSnapshot) -> tuple[Advice, ...]:
+    """Returns the advice, that of the greatest gain first; of one kind only the action that gains the most."""
+    waits = job.phase is Phase.WAITING
+
+    def key(advice: Advice) -> tuple[float, int]:
+        at_s = advice.prediction.start_p50_s if waits else advice.prediction.finish_p50_s
+        return (at_s if at_s is not None else float("inf")), len(advice.delays_s)
+
+    best: dict[tuple[ActionKind, str], Advice] = {}
+    for advice in sorted(found, key=key):
+        subject = advice.action.job if advice.action.kind is ActionKind.PAUSE_JOB else advice.action.tenant
+        best.setdefault((advice.action.kind, subject), advice)
+    return tuple(best.values())
+
+
+def advice_of(action: Action, job: JobSnapshot, plan: Plan, changed: Plan, *, now_s: float) -> Advice | None:
+    """Returns what the action does for the job, by the plan as it is and the plan with the action; None if it does not
+    help noticeably.
+    """
+    before, after = plan.of(job.id), changed.of(job.id)
+    waits = job.phase is Phase.WAITING
+    gain_s = _gain_s(before, after, waits=waits)
+    if waits and isinstance(before, Launch):
+        return None
+    starts_now = isinstance(after, Launch)
+    if gain_s is None:
+        is_better = starts_now or (waits and _start_s(after) is not None and _start_s(before) is None)
+    else:
+        left_s = max(0.0, (_time_s(before, waits=waits) or now_s) - now_s)
+        is_better = gain_s >= max(LEAST_GAIN_S, LEAST_GAIN * left_s)
+    if not is_better:
+        return None
+    n_workers = after.allocation.n_workers if isinstance(after, Launch | Resize) else 0
+    return Advice(action, starts_now, n_workers, after.prediction, gain_s, _delays_s(plan, changed, job.id, action))
+
+
+def _gain_s(before: Decision, after: Decision, *, waits: bool) -> float | None:
+    was_s, is_s = _time_s(before, waits=waits), _time_s(after, waits=waits)
+    return None if was_s is None or is_s is None else was_s - is_s
+
+
+def _time_s(decision: Decision, *, waits: bool) -> float | None:
+    return _start_s(decision) if waits else decision.prediction.finish_p50_s
+
+
+def _start_s(decision: Decision) -> float | None:
+    """When the job starts, if it does; a job that can never run has no start."""
+    return decision.prediction.start_p50_s if isinstance(decision, Launch | Wait) else None
+
+
+def _delays_s(plan: Plan, changed: Plan, job_id: str, action: Action) -> dict[str, float]:
+    ends_s = {decision.job: decision.prediction.finish_p50_s for decision in plan.decisions}
+    delays: dict[str, float] = {}
+    for decision in changed.decisions:
+        end_s, was_s = decision.prediction.finish_p50_s, ends_s[decision.job]
+        if decision.job in (job_id, action.job) or end_s is None or was_s is None:
+            continue
+        if end_s - was_s >= LEAST_GAIN_S:
+            delays[decision.job] = end_s - was_s
+    return delays
