@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.predictions_quotas import STOP_S, UncertainDay
-from scheduler import ClusterSnapshot, Plan, RoundMemory, Wait, policy_named
+from scheduler import ClusterSnapshot, Keep, Launch, Plan, Reason, RoundMemory, Wait, policy_named
 from scheduler.api.snapshot import JobSnapshot, Reclaim, TenantSnapshot
 from scheduler.counterfactuals import Action, ActionKind, Advice, advise
 from scheduler.simulator import simulate
-from scheduler.simulator.environments.environment import Segment, SimulatedGang
+from scheduler.simulator.environments.environment import Arrival, Segment, SimulatedGang
 from scheduler.simulator.traces.clusters import Cluster, uniform_cluster
 from scheduler.simulator.traces.gpu_speeds import GpuSpeeds
 from scheduler.simulator.traces.synthetic import DayTenant, made_up_day
@@ -42,6 +42,7 @@ TENANTS = (
 )
 SPEEDS = GpuSpeeds("advice", {("v100", ""): 1.0, ("t4", ""): 0.6})
 ENOUGH_S, ENOUGH = 60.0, 0.5  # of the predicted gain
+JUST_AFTER_S = 1e-3
 
 
 class ChangeableDay(UncertainDay):
@@ -51,15 +52,18 @@ class ChangeableDay(UncertainDay):
     is_disturbed = True
     is_learning = True
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, acts_at_s: float | None = None) -> None:
         days = tuple(DayTenant(tenant.id, peak_h=3.0) for tenant in TENANTS)
         trace = made_up_day(tenants=days, n_jobs=N_JOBS, n_gpus=16, hours=HOURS, load=LOAD, seed=seed)
         self._action: Action | None = None
         super().__init__(trace, two_types(), start_s=30.0, stop_s=STOP_S, tenants=TENANTS, gpu_speeds=SPEEDS)
         self.arrivals = tuple(replace(arrival, job=_varied(arrival.job)) for arrival in self.arrivals)
+        if acts_at_s is not None:  # a job on hold takes no part: with it comes the round in which the action counts
+            held = replace(self.arrivals[0].job, id="action", hold=Reason.PREFLIGHT.value)
+            self.arrivals = (*self.arrivals, Arrival(acts_at_s, held))
 
     def take(self, action: Action) -> None:
-        """Takes the action: from the next round on it counts."""
+        """Takes the action: from the next event on it counts."""
         self._action = action
         if action.tenant:
             self.tenants = tuple(replace(t, **action.changes) if t.id == action.tenant else t for t in self.tenants)
@@ -134,27 +138,32 @@ def cases_of(policy: str, seed: int, *, n_moments: int = MOMENTS) -> Iterator[Ad
     chance = random.Random(f"{policy} {seed}")
     for moment in chance.sample(moments, min(n_moments, len(moments))):
         found = advise(moment.snapshot, moment.job, policy=policy_named(policy, {}), memory=moment.memory)
-        for advice in found:
+        for advice in found.advice:
             start_s = _start_with(advice.action, policy, seed, moment)
             yield AdviceCase(policy, advice, start_s, starts_s[moment.job])
 
 
 def _observed(policy: str, seed: int) -> tuple[list[Moment], dict[str, float]]:
-    """The first round of every instant with a job that waits for its first start; and when jobs start."""
+    """Rounds with a job that waits for its first start; and when jobs start."""
     moments: list[Moment] = []
-    memory, n_rounds, before_s = RoundMemory(), 0, -1.0
+    memory, n_rounds = RoundMemory(), 0
     chance = random.Random(f"moments {policy} {seed}")
 
     def observe(snapshot: ClusterSnapshot, plan: Plan) -> None:
-        nonlocal memory, n_rounds, before_s
+        nonlocal memory, n_rounds
         waiting = [job for job in snapshot.jobs if isinstance(plan.of(job.id), Wait) and job.executed_gpu_s == 0]
-        if waiting and snapshot.now_s > before_s:
+        if waiting and plan_is_quiet(plan):
             moments.append(Moment(n_rounds, snapshot, memory, chance.choice(waiting).id))
-        memory, before_s = plan.memory, snapshot.now_s
+        memory = plan.memory
         n_rounds += 1
 
     outcome = simulate(ChangeableDay(seed), policy=policy_named(policy, {}), on_round=observe)
     return moments, {job_id: h.started_at_s or 0.0 for job_id, h in outcome.histories.items()}
+
+
+def plan_is_quiet(plan: Plan) -> bool:
+    """Returns whether the plan changes nothing, so that the action finds the cluster as the round saw it."""
+    return all(isinstance(decision, Wait | Keep) for decision in plan.decisions)
 
 
 class _StartedError(Exception):
@@ -162,20 +171,19 @@ class _StartedError(Exception):
 
 
 def _start_with(action: Action, policy: str, seed: int, moment: Moment) -> float:
-    """When the job starts if the action is taken before the moment's round."""
-    day, n_rounds, start_s = ChangeableDay(seed), 0, float("inf")
+    """When the job starts if the action is taken right after the moment's round."""
+    day = ChangeableDay(seed, acts_at_s=moment.snapshot.now_s + JUST_AFTER_S)
+    n_rounds, start_s = 0, float("inf")
 
     def observe(snapshot: ClusterSnapshot, plan: Plan) -> None:
         nonlocal n_rounds, start_s
-        n_rounds += 1
         if n_rounds == moment.number:
             day.take(action)
-        if n_rounds > moment.number and type(plan.of(moment.job)).__name__ == "Launch":
+        elif n_rounds > moment.number and isinstance(plan.of(moment.job), Launch):
             start_s = snapshot.now_s
             raise _StartedError
+        n_rounds += 1
 
-    if moment.number == 0:
-        day.take(action)
     try:
         simulate(day, policy=policy_named(policy, {}), on_round=observe)
     except _StartedError:

@@ -2,7 +2,7 @@
 """Why a job is where it is, and what would change that: blockers, jobs ahead, and actions that decide() confirms."""
 
 from scheduler.counterfactuals.actions import Action, ActionKind, applied, candidate_actions
-from scheduler.counterfactuals.advice import Advice, advice_of, advise
+from scheduler.counterfactuals.advice import Advice, Counsel, advice_of, advise
 from scheduler.counterfactuals.blockers import Blocker, BlockerKind, blockers_of, workers_needed
 from scheduler.counterfactuals.ranking import AheadJob, jobs_ahead
 
@@ -13,6 +13,7 @@ __all__ = [
     "AheadJob",
     "Blocker",
     "BlockerKind",
+    "Counsel",
     "advice_of",
     "advise",
     "applied",

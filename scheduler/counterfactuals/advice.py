@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Decision, Launch, Plan, Prediction, Resize, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
 from scheduler.counterfactuals.actions import Action, ActionKind, applied, candidate_actions
-from scheduler.counterfactuals.blockers import blockers_of, workers_needed
+from scheduler.counterfactuals.blockers import Blocker, blockers_of, workers_needed
+from scheduler.counterfactuals.ranking import AheadJob, jobs_ahead
+from scheduler.counterfactuals.rollout import Rollout, roll_out
 from scheduler.policies.toolkit.policy import Policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
@@ -35,25 +39,82 @@ class Advice:
     delays_s: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Counsel:
+    """Holds the whole answer on a job. plan: as things are. n_tried: actions that were tried, of n_candidates.
+
+    blockers: of a waiting job. ahead: the waiting jobs that are served before it.
+    """
+
+    plan: Plan
+    blockers: tuple[Blocker, ...]
+    ahead: tuple[AheadJob, ...]
+    advice: tuple[Advice, ...]
+    n_tried: int
+    n_candidates: int
+
+
 def advise(
-    snapshot: ClusterSnapshot, job_id: str, *, policy: Policy, memory: RoundMemory, cache: RoundCache | None = None
-) -> tuple[Advice, ...]:
+    snapshot: ClusterSnapshot,
+    job_id: str,
+    *,
+    policy: Policy,
+    memory: RoundMemory,
+    cache: RoundCache | None = None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Counsel:
     """Returns what helps the job, the earliest start (of a running job: the earliest end) first.
 
-    One decision is made on the snapshot and one for each action that is tried. Raises ValueError as decide() does.
+    1. every action that could help is tried by a decision on the changed snapshot; 2. of those that start a waiting
+    job earlier by prediction, the ones count that do so in a rollout, too; the smaller gain is stated.
+    is_over: True = the time to compute is used up; what was not tried or confirmed by then is left out.
+    Raises ValueError as decide() does, and KeyError for a job that is not in the snapshot.
     """
     cache = cache or RoundCache()
     plan = decide(snapshot, policy=policy, memory=memory, cache=cache)
-    job = next(job for job in snapshot.jobs if job.id == job_id)
+    job = {job.id: job for job in snapshot.jobs}[job_id]
     need = workers_needed(job, policy)
     blockers = blockers_of(snapshot, job, need=need, memory=memory) if job.phase is Phase.WAITING else ()
-    found = []
-    for action in candidate_actions(snapshot, plan, job, need=need, blockers=blockers):
+    ahead = jobs_ahead(snapshot, plan, job_id, policy=policy)
+    candidates = candidate_actions(snapshot, plan, job, need=need, blockers=blockers)
+    found, n_tried = [], 0
+    for action in candidates:  # 1
+        if is_over():
+            break
         changed = decide(applied(action, snapshot), policy=policy, memory=memory, cache=cache)
+        n_tried += 1
         advice = advice_of(action, job, plan, changed, now_s=snapshot.now_s)
         if advice is not None:
             found.append(advice)
-    return in_order(found, job)
+    if found and job.phase is Phase.WAITING:  # 2
+        play = partial(roll_out, job_id=job_id, policy=policy, memory=memory, cache=cache, is_over=is_over)
+        found = _confirmed(found, snapshot, play)
+    return Counsel(plan, blockers, ahead, in_order(found, job), n_tried, len(candidates))
+
+
+def _confirmed(found: list[Advice], snapshot: ClusterSnapshot, play: Callable[..., Rollout]) -> list[Advice]:
+    """Those that gain in rollouts, with no larger gain than there. The rollout without any action goes as far as it
+    takes to compare.
+    """
+    rollouts = [play(applied(advice.action, snapshot)) for advice in found]
+    ends_s = [
+        rollout.start_s + (math.inf if advice.gain_s is None else advice.gain_s)
+        for advice, rollout in zip(found, rollouts, strict=True)
+        if rollout.start_s is not None
+    ]
+    if not ends_s:
+        return []
+    without = play(snapshot, until_s=max(ends_s))
+    without_s = without.until_s if without.start_s is None else without.start_s
+    confirmed = []
+    for advice, rollout in zip(found, rollouts, strict=True):
+        gain_s = -math.inf if rollout.start_s is None else without_s - rollout.start_s
+        if gain_s >= LEAST_GAIN_S:
+            least_s = min(
+                (each for each in (gain_s, advice.gain_s) if each is not None and each < math.inf), default=None
+            )
+            confirmed.append(replace(advice, gain_s=least_s))
+    return confirmed
 
 
 def in_order(found: list[Advice], job: JobSnapshot) -> tuple[Advice, ...]:
