@@ -219,7 +219,12 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """Returns the text for people, with the numbers filled in."""
-        return _ONE.sub(_singular, SENTENCES[self.reason].format(**self.facts))
+        return filled_in(SENTENCES[self.reason], self.facts)
+
+
+def filled_in(sentence: str, facts: Mapping[str, Any]) -> str:
+    """Returns the sentence with the numbers filled in, in the singular where a number is 1."""
+    return _ONE.sub(_singular, sentence.format(**facts))
 
 
 _ONE = re.compile(r"\b1 (GPU|job|node|worker)s\b( are| have)?")

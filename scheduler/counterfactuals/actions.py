@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from scheduler.api.plan import Plan, Wait
+from scheduler.api.plan import Plan, Reason, Wait
 from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
 from scheduler.counterfactuals.blockers import Blocker, BlockerKind
 
@@ -112,7 +112,10 @@ def _pauses(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
     ]
     own.sort(key=lambda other: (other.priority, -(other.allocated_at_s or 0.0), other.id))
     for other in own[:MOST_PAUSES]:
-        yield Action(ActionKind.PAUSE_JOB, other.id, changes={"phase": Phase.STOPPING})
+        # on hold it does not come back when it has left
+        yield Action(
+            ActionKind.PAUSE_JOB, other.id, changes={"phase": Phase.STOPPING, "hold": Reason.QUARANTINED.value}
+        )
 
 
 def _quotas(need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:

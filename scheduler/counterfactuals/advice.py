@@ -43,15 +43,19 @@ class Advice:
 class Counsel:
     """Holds the whole answer on a job. plan: as things are. n_tried: actions that were tried, of n_candidates.
 
-    blockers: of a waiting job. ahead: the waiting jobs that are served before it.
+    need: workers with which it starts at least. blockers: of a waiting job. ahead: the waiting jobs that are served
+    before it. awaited: the running job with whose predicted end it starts, and that end in seconds; None where the
+    policy would not start it then.
     """
 
     plan: Plan
+    need: int
     blockers: tuple[Blocker, ...]
     ahead: tuple[AheadJob, ...]
     advice: tuple[Advice, ...]
     n_tried: int
     n_candidates: int
+    awaited: tuple[str, float] | None = None
 
 
 def advise(
@@ -89,7 +93,30 @@ def advise(
     if found and job.phase is Phase.WAITING:  # 2
         play = partial(roll_out, job_id=job_id, policy=policy, memory=memory, cache=cache, is_over=is_over)
         found = _confirmed(found, snapshot, play)
-    return Counsel(plan, blockers, ahead, in_order(found, job), n_tried, len(candidates))
+    awaited = _awaited(snapshot, plan, job, partial(decide, policy=policy, memory=memory, cache=cache))
+    return Counsel(plan, need, blockers, ahead, in_order(found, job), n_tried, len(candidates), awaited)
+
+
+def _awaited(
+    snapshot: ClusterSnapshot, plan: Plan, job: JobSnapshot, play_round: Callable[[ClusterSnapshot], Plan]
+) -> tuple[str, float] | None:
+    """The last of the jobs whose predicted ends come no later than the job's start, if it starts once they are gone."""
+    start_s = _start_s(plan.of(job.id))
+    if job.phase is not Phase.WAITING or start_s is None or start_s <= snapshot.now_s:
+        return None
+    ends_s = {d.job: d.prediction.finish_p50_s for d in plan.decisions}
+    over = {
+        other.id: end_s
+        for other in snapshot.jobs
+        if other.held is not None and (end_s := ends_s[other.id]) is not None and end_s <= start_s + LEAST_GAIN_S
+    }
+    if not over:
+        return None
+    later = replace(snapshot, jobs=tuple(other for other in snapshot.jobs if other.id not in over))
+    if not isinstance(play_round(later).of(job.id), Launch):
+        return None
+    last = max(over, key=lambda other: (over[other], other))
+    return last, over[last]
 
 
 def _confirmed(found: list[Advice], snapshot: ClusterSnapshot, play: Callable[..., Rollout]) -> list[Advice]:
