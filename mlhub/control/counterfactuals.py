@@ -15,12 +15,14 @@ from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.policy_selection import choose
 from mlhub.control.preview import present_snapshot
 from mlhub.control.whatif import LIMIT_S, answers_to
+from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Intent, Job
+from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import ENDED, JobState
 from mlhub.tenants.models import User
 from scheduler import ClusterSnapshot
 from scheduler.api.plan import filled_in
-from scheduler.counterfactuals import ActionKind, Advice, Blocker, BlockerKind, Counsel
+from scheduler.counterfactuals import Action, ActionKind, Advice, Blocker, BlockerKind, Counsel
 
 MOST_AHEAD = 20  # jobs that are named; all are counted
 VISIBLE, HIDDEN = "visible", "hidden"  # stand for organisations: the writer names jobs of the same one only
@@ -89,7 +91,7 @@ class _Reader:
     """Reads the counsel as the caller may: jobs that the caller does not see are counted, not named."""
 
     def __init__(self, snapshot: ClusterSnapshot, job: Job, user: User) -> None:
-        self._job_id, self._snapshot = str(job.id), snapshot
+        self._job_id, self._project, self._user = str(job.id), job.project, user
         present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs])
         self._names = {str(id): name for id, name in present.values_list("id", "name")}
         self._tenants = {tenant.id: tenant.name or tenant.id for tenant in snapshot.tenants}
@@ -156,6 +158,14 @@ class _Reader:
         name = self._names.get(job_id)
         return {"id": job_id if name is not None else None, "name": name, "finish_at": moment(end_s)}
 
+    def _is_for_administrators(self, action: Action) -> bool:
+        """Quotas are; and priorities above what the caller may give."""
+        try:
+            check_priority(self._project, action.changes.get("priority", 0), actor=self._user)
+        except InvalidInputError:
+            return True
+        return action.kind in BY_ADMINISTRATOR
+
     def _action(self, advice: Advice, need: int) -> dict[str, Any] | None:
         action, prediction = advice.action, advice.prediction
         is_pause = action.kind is ActionKind.PAUSE_JOB
@@ -168,7 +178,7 @@ class _Reader:
         return {
             "kind": action.kind.value,
             "sentence": filled_in(ACTIONS[action.kind], facts),
-            "by": "administrator" if action.kind in BY_ADMINISTRATOR else "member",
+            "by": "administrator" if self._is_for_administrators(action) else "member",
             "job": action.job or None,
             "tenant": tenant,
             "changes": {name: list(v) if isinstance(v, tuple) else v for name, v in changes.items()},
