@@ -25,8 +25,9 @@ CHECKED = ("batch_size", "hyperparameters", "mode", "strategy", "target_metric",
 def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
     """Changes priority, min_workers, max_workers, n_workers or gpu_types ([] = any); the next round sees it.
 
-    A job that holds GPUs takes another priority or max_workers only. Raises InvalidInputError and QuotaExceededError as
-    its submission would, ConflictError for a job that has ended, is being cancelled or holds GPUs, NotAllowedError.
+    A job that holds GPUs takes another priority, another max_workers and further gpu_types only. Raises
+    InvalidInputError and QuotaExceededError as its submission would, ConflictError for a job that has ended, is being
+    cancelled or holds GPUs, NotAllowedError.
     """
     organisation = job.project.organisation
     require_role(actor, organisation, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
@@ -44,7 +45,6 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
         changed = {name: after[name] for name in after if after[name] != before[name]}
         if changed:
             Job.objects.filter(pk=found.pk).update(**fields)
-            facts = {"before": {name: before[name] for name in changed}, "after": changed}
             append(
                 "job.changed",
                 organisation=organisation,
@@ -52,7 +52,8 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
                 subject_id=found.id,
                 actor=actor,
                 name=found.name,
-                **facts,
+                before={name: before[name] for name in changed},
+                after=changed,
             )
     job.refresh_from_db()
     return job
@@ -66,7 +67,8 @@ def _check_state(job: Job, changes: dict[str, Any]) -> None:
             remedy="Clone it with the changes.",
             state=job.state,
         )
-    fixed = sorted(changes.keys() - WHILE_RUNNING)
+    allowed = WHILE_RUNNING | ({"gpu_types"} if _widens_types(job, changes) else set())
+    fixed = sorted(changes.keys() - allowed)
     if job.state in HOLDING_GPUS and fixed:
         raise ConflictError(
             f"{fixed[0]} cannot be changed while the job holds GPUs.",
@@ -75,6 +77,12 @@ def _check_state(job: Job, changes: dict[str, Any]) -> None:
             remedy="Pause the job, change it, and resume it.",
             state=job.state,
         )
+
+
+def _widens_types(job: Job, changes: dict[str, Any]) -> bool:
+    """Whether the job may still use every type of GPU that it may use now."""
+    wanted, present = changes.get("gpu_types"), job.resources.get("gpu_types")
+    return not wanted or (bool(present) and set(present) <= set(wanted))
 
 
 def _values(job: Job) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mlhub.cli.commands.jobs import analysis_lines
 from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Intent, Job
 from mlhub.jobs.states import JobState
@@ -114,3 +115,15 @@ def test_the_analysis_can_be_left_out_and_unknown_queries_are_refused(world: Wor
     waiting = world.job()
     assert why(world, waiting, analysis="false")["note"] == "It was not asked for."
     assert world.cast.client(world.cast.bob).get(f"/api/v1/jobs/{waiting.id}/why", {"x": 1}).status_code == 400
+
+
+def test_the_command_line_prints_what_is_lacking_and_what_would_help(world: World) -> None:
+    world.job(name="running", min_workers=3, max_workers=3, steps_total=1_000_000)
+    world.job(name="first", min_workers=2, max_workers=2)
+    world.round()
+    last = world.job(name="last", min_workers=4, max_workers=4)
+    world.rounds(3)
+    lines = analysis_lines(why(world, last)["analysis"])
+    assert "Lacking: Free GPUs of type cpu-slot: 1 of 4; it needs 4." in lines
+    assert any(line.startswith("Ahead: first. first was submitted") for line in lines)
+    assert any(line.startswith("Would help: ") and "earlier;" in line for line in lines)

@@ -64,10 +64,12 @@ def test_a_change_that_a_submission_would_not_pass_is_refused_and_named(
 
 
 def test_a_job_that_holds_gpus_keeps_what_it_asked_for_but_for_priority_and_largest_size(cast: Cast) -> None:
-    one = job(cast.project_a, cast.bob, max_workers=4)
+    one = job(cast.project_a, cast.bob, max_workers=4, resources={"gpu_types": ["v100"]})
     Job.objects.filter(pk=one.pk).update(state=JobState.RUNNING)
     refused = change(cast, one, min_workers=2)
     assert (refused.status_code, refused.json()["code"]) == (409, "job_holds_gpus")
+    assert change(cast, one, gpu_types=["t4"]).json()["code"] == "job_holds_gpus"
+    assert change(cast, one, gpu_types=[]).status_code == 200
     assert change(cast, one, priority=3, max_workers=8).json()["max_workers"] == 8
     Job.objects.filter(pk=one.pk).update(state=JobState.SUCCEEDED)
     assert change(cast, one, priority=1).json()["code"] == "job_ended"

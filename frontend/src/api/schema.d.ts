@@ -469,7 +469,8 @@ export interface paths {
         delete: operations["jobs_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Changes its priority or what it asks of the cluster; the next scheduling round sees it. */
+        patch: operations["jobs_partial_update"];
         trace?: never;
     };
     "/api/v1/jobs/{id}/cancel": {
@@ -694,7 +695,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Why the job waits, runs or has failed, in words and numbers; and what was decided on it before. */
+        /**
+         * @description Why the job waits, runs or has failed, in words and numbers; what would change that, as confirmed by the live
+         *     policy; and what was decided on it before.
+         */
         get: operations["jobs_why_retrieve"];
         put?: never;
         post?: never;
@@ -1264,9 +1268,171 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description An action that the policy itself confirmed: it decided on the cluster as it would be then. */
+        Action: {
+            /**
+             * @description What would be done.
+             *
+             *     * `fewer_workers` - fewer_workers
+             *     * `more_workers` - more_workers
+             *     * `any_gpu_type` - any_gpu_type
+             *     * `higher_priority` - higher_priority
+             *     * `larger_quota` - larger_quota
+             *     * `more_running_jobs` - more_running_jobs
+             *     * `pause_job` - pause_job
+             */
+            kind: components["schemas"]["ActionKindEnum"];
+            /** @description The same in words. */
+            sentence: string;
+            /**
+             * @description Who may do it.
+             *
+             *     * `member` - member
+             *     * `administrator` - administrator
+             */
+            by: components["schemas"]["ByEnum"];
+            /**
+             * Format: uuid
+             * @description The job that is changed or paused; null for quotas.
+             */
+            job: string | null;
+            /** @description Whose quota would be changed; empty for jobs. */
+            tenant: string;
+            /** @description Fields with their new values; empty for a pause. */
+            changes: components["schemas"]["ActionChanges"];
+            /** @description Whether the job would start in the next round. */
+            starts_now: boolean;
+            /**
+             * Format: date-time
+             * @description When it would start (median); null: it runs.
+             */
+            start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it would have started with a probability of 90 %; null when unknown.
+             */
+            start_p90_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it would finish (median).
+             */
+            finish_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it would have finished with a probability of 90 %; null when unknown.
+             */
+            finish_p90_at: string | null;
+            /**
+             * Format: double
+             * @description Seconds by which a waiting job starts earlier, or a running one finishes earlier; null: without the action that is not predicted.
+             */
+            gain_s: number | null;
+            /** @description Other jobs that would finish later. */
+            n_delayed: number;
+            /** @description Of these, those that the caller may not see. */
+            n_delayed_others: number;
+            /**
+             * Format: double
+             * @description By how many seconds these would finish later, in sum.
+             */
+            delayed_s: number;
+        };
+        /** @description Only what the action changes is there. */
+        ActionChanges: {
+            /** @description The job's new priority. */
+            priority?: number;
+            /** @description The job's new least number of workers. */
+            min_workers?: number;
+            /** @description The job's new largest number of workers. */
+            max_workers?: number;
+            /** @description What policies of fixed sizes would give it. */
+            n_workers?: number;
+            /** @description The types that it may use; an empty list: any. */
+            gpu_types?: string[];
+            /** @description The quota's new limit of GPUs. */
+            max_gpus?: number;
+            /** @description The quota's new limit of running jobs. */
+            max_running_jobs?: number;
+        };
+        /**
+         * @description * `fewer_workers` - fewer_workers
+         *     * `more_workers` - more_workers
+         *     * `any_gpu_type` - any_gpu_type
+         *     * `higher_priority` - higher_priority
+         *     * `larger_quota` - larger_quota
+         *     * `more_running_jobs` - more_running_jobs
+         *     * `pause_job` - pause_job
+         * @enum {string}
+         */
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "more_running_jobs" | "pause_job";
         Actor: {
             /** @description The user name. */
             username: string;
+        };
+        Ahead: {
+            /** @description Waiting jobs that are served before it, of all organisations. */
+            n_jobs: number;
+            /** @description Of these, those that the caller may not see. */
+            n_others: number;
+            /** @description Those that the caller may see, the next one first; at most 20. */
+            jobs: components["schemas"]["AheadJob"][];
+        };
+        AheadJob: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            id: string;
+            /** @description The job's name. */
+            name: string;
+            /** @description The number of GPUs that it asks for. */
+            n_workers: number;
+            /** @description Why the policy serves it first. */
+            explanation: components["schemas"]["Explanation"];
+            /**
+             * Format: date-time
+             * @description When it is predicted to start (median); null when unknown.
+             */
+            predicted_start_at: string | null;
+        };
+        /** @description What the live policy decides on the present cluster, and on the same cluster after each action. */
+        Analysis: {
+            /** @description The policy that decided. */
+            policy: string;
+            /**
+             * Format: date-time
+             * @description When it was asked.
+             */
+            as_of: string;
+            /**
+             * Format: double
+             * @description How long the policy took for all of it, in milliseconds.
+             */
+            compute_ms: number;
+            /** @description The workers with which the job starts at least. */
+            n_workers: number;
+            /**
+             * Format: date-time
+             * @description When it is predicted to start (median).
+             */
+            start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is predicted to finish (median).
+             */
+            finish_at: string | null;
+            /** @description Need against have, what is lacking first; of waiting jobs. */
+            blockers: components["schemas"]["Blocker"][];
+            /** @description The jobs that are served before it. */
+            ahead: components["schemas"]["Ahead"];
+            /** @description The running job at whose end it is predicted to start; null when there is none. */
+            awaited: components["schemas"]["Awaited"] | null;
+            /** @description What would help, the earliest start or finish first. */
+            actions: components["schemas"]["Action"][];
+            /** @description The number of actions that were tried. */
+            n_tried: number;
+            /** @description Actions that were not tried for want of time. */
+            n_untried: number;
         };
         Applied: {
             /**
@@ -1367,6 +1533,20 @@ export interface components {
             /** @description The nodes that it holds or held. */
             readonly placement: components["schemas"]["Placement"][];
         };
+        Awaited: {
+            /**
+             * Format: uuid
+             * @description The running job; null when the caller may not see it.
+             */
+            id: string | null;
+            /** @description Its name; null when the caller may not see it. */
+            name: string | null;
+            /**
+             * Format: date-time
+             * @description When it is predicted to finish (median).
+             */
+            finish_at: string | null;
+        };
         /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
         BackendStanding: {
             /**
@@ -1387,6 +1567,49 @@ export interface components {
         BasisEnum: "family" | "few" | "others" | "prior";
         /** @enum {unknown} */
         BlankEnum: "";
+        Blocker: {
+            /**
+             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, or borrowing.
+             *
+             *     * `free_gpus` - free_gpus
+             *     * `placement` - placement
+             *     * `quota_gpus` - quota_gpus
+             *     * `quota_running_jobs` - quota_running_jobs
+             *     * `borrowing` - borrowing
+             */
+            kind: components["schemas"]["BlockerKindEnum"];
+            /** @description How much the job needs: workers, or 1 running job. */
+            need: number;
+            /** @description How much of it there is for the job now. */
+            have: number;
+            /** @description How much there is in all, or the limit. */
+            total: number;
+            /** @description Whether the job lacks it now. */
+            is_blocking: boolean;
+            /** @description Whose quota it is; empty for resources. */
+            tenant: string;
+            /** @description The types of GPU that count; empty for quota. */
+            gpu_types: string[];
+            /** @description GPUs guaranteed to the tenant; null: none. */
+            guarantee: number | null;
+            /** @description The same in words. */
+            sentence: string;
+        };
+        /**
+         * @description * `free_gpus` - free_gpus
+         *     * `placement` - placement
+         *     * `quota_gpus` - quota_gpus
+         *     * `quota_running_jobs` - quota_running_jobs
+         *     * `borrowing` - borrowing
+         * @enum {string}
+         */
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "borrowing";
+        /**
+         * @description * `member` - member
+         *     * `administrator` - administrator
+         * @enum {string}
+         */
+        ByEnum: "member" | "administrator";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
@@ -3663,6 +3886,19 @@ export interface components {
          * @enum {string}
          */
         PartEnum: "log" | "metrics";
+        /** @description What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types. */
+        PatchedJobChangeRequest: {
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+            /** @description What policies of fixed sizes give, from min_workers to max_workers. */
+            n_workers?: number;
+            /** @description The types of GPU that the job may run on; an empty list: any. */
+            gpu_types?: string[];
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -5712,6 +5948,10 @@ export interface components {
             costs: components["schemas"]["Costs"];
             /** @description The decisions on the job, newest first. */
             history: components["schemas"]["Decision"][];
+            /** @description What it lacks and what would help, as the live policy decides; null: see note. */
+            analysis: components["schemas"]["Analysis"] | null;
+            /** @description Why there is no analysis; empty where there is one. */
+            note: string;
         };
     };
     responses: {
@@ -7013,6 +7253,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedJobChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_cancel_create: {
         parameters: {
             query?: never;
@@ -7448,7 +7726,10 @@ export interface operations {
     };
     jobs_why_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the policy is asked what the job lacks and what would help; by default true. */
+                analysis?: boolean;
+            };
             header?: never;
             path: {
                 /** @description The id of one of the jobs. */

@@ -183,7 +183,7 @@ class JobCloneSerializer(JobSettingsSerializer):
 
 
 class JobChangeSerializer(StrictSerializer):
-    """What shall be different of a job that waits; of one that holds GPUs, priority and max_workers."""
+    """What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types."""
 
     priority = serializers.IntegerField(
         min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
