@@ -152,7 +152,7 @@ def _observed(policy: str, seed: int) -> tuple[list[Moment], dict[str, float]]:
     def observe(snapshot: ClusterSnapshot, plan: Plan) -> None:
         nonlocal memory, n_rounds
         waiting = [job for job in snapshot.jobs if isinstance(plan.of(job.id), Wait) and job.executed_gpu_s == 0]
-        if waiting and plan_is_quiet(plan):
+        if waiting and _is_quiet(plan):
             moments.append(Moment(n_rounds, snapshot, memory, chance.choice(waiting).id))
         memory = plan.memory
         n_rounds += 1
@@ -161,7 +161,7 @@ def _observed(policy: str, seed: int) -> tuple[list[Moment], dict[str, float]]:
     return moments, {job_id: h.started_at_s or 0.0 for job_id, h in outcome.histories.items()}
 
 
-def plan_is_quiet(plan: Plan) -> bool:
+def _is_quiet(plan: Plan) -> bool:
     """Returns whether the plan changes nothing, so that the action finds the cluster as the round saw it."""
     return all(isinstance(decision, Wait | Keep) for decision in plan.decisions)
 

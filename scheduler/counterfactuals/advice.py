@@ -19,8 +19,11 @@ from scheduler.policies.toolkit.policy import Policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
 
-LEAST_GAIN_S = 5.0  # an action has to gain so much,
-LEAST_GAIN = 0.05  # and this part of the time that is left without it
+LEAST_GAIN_S = 30.0  # less is not worth a person's while
+LEAST_GAIN = 0.05  # of the time that is left to a running job
+# of the wait, in rollouts: the ends of other jobs are predicted with errors of this order (round/forecast.py)
+LEAST_PART = 0.5
+NOTICEABLE_S = 5.0  # ends that move by less count as unmoved
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ def _awaited(
     over = {
         other.id: end_s
         for other in snapshot.jobs
-        if other.held is not None and (end_s := ends_s[other.id]) is not None and end_s <= start_s + LEAST_GAIN_S
+        if other.held is not None and (end_s := ends_s[other.id]) is not None and end_s <= start_s + NOTICEABLE_S
     }
     if not over:
         return None
@@ -136,7 +139,7 @@ def _confirmed(found: list[Advice], snapshot: ClusterSnapshot, play: Callable[..
     confirmed = []
     for advice, rollout in zip(found, rollouts, strict=True):
         gain_s = -math.inf if rollout.start_s is None else without_s - rollout.start_s
-        if gain_s >= LEAST_GAIN_S:
+        if gain_s >= max(LEAST_GAIN_S, LEAST_PART * (without_s - snapshot.now_s)):
             least_s = min(
                 (each for each in (gain_s, advice.gain_s) if each is not None and each < math.inf), default=None
             )
@@ -173,7 +176,7 @@ def advice_of(action: Action, job: JobSnapshot, plan: Plan, changed: Plan, *, no
         is_better = starts_now or (waits and _start_s(after) is not None and _start_s(before) is None)
     else:
         left_s = max(0.0, (_time_s(before, waits=waits) or now_s) - now_s)
-        is_better = gain_s >= max(LEAST_GAIN_S, LEAST_GAIN * left_s)
+        is_better = gain_s >= max(LEAST_GAIN_S, (LEAST_PART if waits else LEAST_GAIN) * left_s)
     if not is_better:
         return None
     n_workers = after.allocation.n_workers if isinstance(after, Launch | Resize) else 0
@@ -201,6 +204,6 @@ def _delays_s(plan: Plan, changed: Plan, job_id: str, action: Action) -> dict[st
         end_s, was_s = decision.prediction.finish_p50_s, ends_s[decision.job]
         if decision.job in (job_id, action.job) or end_s is None or was_s is None:
             continue
-        if end_s - was_s >= LEAST_GAIN_S:
+        if end_s - was_s >= NOTICEABLE_S:
             delays[decision.job] = end_s - was_s
     return delays
