@@ -100,7 +100,7 @@ def _varied(job: JobSnapshot) -> JobSnapshot:
 
 
 @dataclass(frozen=True)
-class Moment:
+class AdviceMoment:
     """A round at which a job waits. number: of the round; memory: before it."""
 
     number: int
@@ -143,9 +143,9 @@ def cases_of(policy: str, seed: int, *, n_moments: int = MOMENTS) -> Iterator[Ad
             yield AdviceCase(policy, advice, start_s, starts_s[moment.job])
 
 
-def _observed(policy: str, seed: int) -> tuple[list[Moment], dict[str, float]]:
+def _observed(policy: str, seed: int) -> tuple[list[AdviceMoment], dict[str, float]]:
     """Rounds with a job that waits for its first start; and when jobs start."""
-    moments: list[Moment] = []
+    moments: list[AdviceMoment] = []
     memory, n_rounds = RoundMemory(), 0
     chance = random.Random(f"moments {policy} {seed}")
 
@@ -153,7 +153,7 @@ def _observed(policy: str, seed: int) -> tuple[list[Moment], dict[str, float]]:
         nonlocal memory, n_rounds
         waiting = [job for job in snapshot.jobs if isinstance(plan.of(job.id), Wait) and job.executed_gpu_s == 0]
         if waiting and _is_quiet(plan):
-            moments.append(Moment(n_rounds, snapshot, memory, chance.choice(waiting).id))
+            moments.append(AdviceMoment(n_rounds, snapshot, memory, chance.choice(waiting).id))
         memory = plan.memory
         n_rounds += 1
 
@@ -170,7 +170,7 @@ class _StartedError(Exception):
     """Ends a simulation of which the rest is not needed."""
 
 
-def _start_with(action: Action, policy: str, seed: int, moment: Moment) -> float:
+def _start_with(action: Action, policy: str, seed: int, moment: AdviceMoment) -> float:
     """When the job starts if the action is taken right after the moment's round."""
     day = ChangeableDay(seed, acts_at_s=moment.snapshot.now_s + JUST_AFTER_S)
     n_rounds, start_s = 0, float("inf")
