@@ -157,7 +157,10 @@ bench-network: setup  ## Policies on racks with narrow uplinks; writes benchmark
 bench-mixed-gpus: setup  ## Policies on several GPU types; writes benchmarks/results/mixed-gpus.md (DATA=folder OUT=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.mixed_gpus $(if $(DATA),--data $(DATA)) --out $(or $(OUT),.mlhub/mixed-gpus) $(ARGS)
 
-.PHONY: bench-predictions bench-models
+.PHONY: bench-advice bench-predictions bench-models
+bench-advice: setup  ## How often advice of /why comes true in the simulator; writes benchmarks/results/advice.md
+	@OMP_NUM_THREADS=1 python -m benchmarks.advice --out benchmarks/results/advice.md
+
 bench-predictions: setup  ## Step times and ends, predicted and true; writes benchmarks/results/predictions.md (DATA=folder)
 	@OMP_NUM_THREADS=1 python -m benchmarks.predictions $(if $(DATA),--data $(DATA))
 

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
+from scheduler.counterfactuals import Counsel, advise
 
 ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: the caller may be gone
 MAX_MESSAGE = 2000
@@ -21,16 +22,20 @@ MAX_MESSAGE = 2000
 
 @dataclass(frozen=True)
 class DecisionRequest:
+    """counsel_for: a job for which counterfactuals are wanted with the plan, as far as half of the limit allows."""
+
     snapshot: ClusterSnapshot
     policy: Policy
     memory: RoundMemory
     limit_s: float
+    counsel_for: str = ""
 
 
 @dataclass(frozen=True)
 class DecisionResult:
     plan: Plan
     took_s: float
+    counsel: Counsel | None = None
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,26 @@ def answer_to(task: DecisionRequest, cache: RoundCache) -> DecisionAnswer:
     """Returns a policy's bug as an answer too: it must not end the caller. cache: reused from request to request."""
     began = time.perf_counter()
     try:
+        if task.counsel_for:
+            return _counsel(task, cache, began_s=began)
         plan = decide(task.snapshot, policy=task.policy, memory=task.memory, cache=cache)
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
         where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
         return DecisionFailure(f"{type(error).__name__}: {error}{where}"[:MAX_MESSAGE])
     return DecisionResult(plan, time.perf_counter() - began)
+
+
+def _counsel(task: DecisionRequest, cache: RoundCache, *, began_s: float) -> DecisionResult:
+    found = advise(
+        task.snapshot,
+        task.counsel_for,
+        policy=task.policy,
+        memory=task.memory,
+        cache=cache,
+        is_over=lambda: time.perf_counter() - began_s > task.limit_s / 2,
+    )
+    return DecisionResult(found.plan, time.perf_counter() - began_s, found)
 
 
 def main(file_number: int, niceness: int) -> None:

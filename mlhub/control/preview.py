@@ -99,7 +99,7 @@ class SnapshotCache:
             return self._kept[2]
 
 
-_cache = SnapshotCache()
+present_snapshot = SnapshotCache().present
 
 
 def preview(job: Job, *, now: datetime) -> JobPreview:
@@ -112,7 +112,7 @@ def preview(job: Job, *, now: datetime) -> JobPreview:
     chosen = choose(settings, state, now=now)
     job_id = str(job.id)
     try:
-        present = _cache.present(now=now)
+        present = present_snapshot(now=now)
         snapshot = with_hypothetical(present, job, now=now)
         policy = chosen.policy()
 

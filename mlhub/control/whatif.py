@@ -12,7 +12,7 @@ from typing import Any
 from mlhub.backends.protocol import NodeStatus
 from mlhub.clusters.models import Node
 from mlhub.control.deciders import Decider, DecisionError, SubprocessDecider
-from mlhub.control.decision_process import DecisionRequest
+from mlhub.control.decision_process import DecisionRequest, DecisionResult
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment
 from mlhub.control.models import SchedulerSettings, SchedulerState
 from mlhub.control.policy_selection import choose
@@ -262,6 +262,11 @@ _one_at_a_time = threading.Lock()
 
 def decided(tasks: Sequence[DecisionRequest]) -> list[tuple[Plan, float]]:
     """Decides one after the other, in the web server's deciding process. Raises DecisionError."""
+    return [(answer.plan, answer.took_s) for answer in answers_to(tasks)]
+
+
+def answers_to(tasks: Sequence[DecisionRequest]) -> list[DecisionResult]:
+    """Answers one after the other, in the web server's deciding process. Raises DecisionError."""
     found = []
     with _one_at_a_time:
         for task in tasks:
@@ -269,5 +274,5 @@ def decided(tasks: Sequence[DecisionRequest]) -> list[tuple[Plan, float]]:
             answer = _decider.result(waits=True)
             if answer is None:
                 raise DecisionError("died", "the deciding process has no answer")
-            found.append((answer.plan, answer.took_s))
+            found.append(answer)
     return found

@@ -93,6 +93,10 @@ class Reason(StrEnum):
     COLOCATION_NOT_WORTH_IT = "colocation_not_worth_it"
     NOT_PROFILED = "not_profiled"
     PARTNER_LEAVES = "partner_leaves"
+    # why another job is ahead in the queue
+    SUBMITTED_EARLIER = "submitted_earlier"
+    LESS_ATTAINED_SERVICE = "less_attained_service"
+    ORDERED_BEFORE = "ordered_before"
 
 
 SENTENCES: Mapping[Reason, str] = {
@@ -199,6 +203,9 @@ SENTENCES: Mapping[Reason, str] = {
     "the work; at least {least:.2f} is required.",
     Reason.NOT_PROFILED: "It has no profile yet, and shares no GPU before it has one.",
     Reason.PARTNER_LEAVES: "{partner}, whose GPUs it shared, releases them.",
+    Reason.SUBMITTED_EARLIER: "{next_job} was submitted {earlier_s:.0f} s earlier.",
+    Reason.LESS_ATTAINED_SERVICE: "It has had {served:.0f} GPU-seconds; {next_job} with {less:.0f} goes first.",
+    Reason.ORDERED_BEFORE: "The policy {policy} serves {next_job} first.",
 }
 
 
@@ -212,7 +219,12 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """Returns the text for people, with the numbers filled in."""
-        return _ONE.sub(_singular, SENTENCES[self.reason].format(**self.facts))
+        return filled_in(SENTENCES[self.reason], self.facts)
+
+
+def filled_in(sentence: str, facts: Mapping[str, Any]) -> str:
+    """Returns the sentence with the numbers filled in, in the singular where a number is 1."""
+    return _ONE.sub(_singular, sentence.format(**facts))
 
 
 _ONE = re.compile(r"\b1 (GPU|job|node|worker)s\b( are| have)?")

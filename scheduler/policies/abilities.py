@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from enum import StrEnum
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,21 @@ class Abilities:
     knows_true_speeds: bool = False
     knows_own_job_only: bool = False
     is_opportunistic: bool = False
+
+
+class OrderRule(StrEnum):
+    """Names by what a policy orders jobs of one priority; explanations of the queue compare jobs by it."""
+
+    SUBMISSION = "submission"
+    REMAINING_TIME = "remaining_time"
+    REMAINING_SERVICE = "remaining_service"  # GPU-seconds to go
+    ATTAINED_SERVICE = "attained_service"  # GPU-seconds had
+    OTHER = "other"  # of several jobs at once, so that no two of them can be compared
+
+
+def order_rule_of(policy: object) -> OrderRule:
+    """Returns the policy's attribute order_rule; OTHER where it declares none."""
+    return OrderRule(getattr(policy, "order_rule", OrderRule.OTHER))
 
 
 def abilities_of(policy: object) -> Abilities:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.policies.abilities import OrderRule
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, by_submission, longest_run_first, n_held
 from scheduler.quota.budget import Budget
 
@@ -23,6 +24,7 @@ class Fifo:
     """
 
     name: str = "fifo"
+    order_rule: ClassVar[OrderRule] = OrderRule.SUBMISSION
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)

@@ -6,7 +6,9 @@ durations.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from scheduler.policies.abilities import OrderRule
 from scheduler.policies.toolkit.attained_service import AttainedService
 
 
@@ -15,3 +17,4 @@ class Las(AttainedService):
     """Serves the least attained service in queues: discretised 2D-LAS (Gu et al., Tiresias, NSDI '19, sec. 3.2)."""
 
     name: str = "las"
+    order_rule: ClassVar[OrderRule] = OrderRule.ATTAINED_SERVICE

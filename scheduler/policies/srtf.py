@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.progress import remaining_s
+from scheduler.policies.abilities import OrderRule
 from scheduler.policies.toolkit.policy import Proposal, View, n_held
 from scheduler.policies.toolkit.strict_order import in_order, serve_in_order
 from scheduler.quota.budget import Budget
@@ -26,6 +27,7 @@ class Srtf:
     """
 
     name: str = "srtf"
+    order_rule: ClassVar[OrderRule] = OrderRule.REMAINING_TIME
 
     def propose(self, view: View, *, budget: Budget, memory: Mapping[str, Any]) -> Proposal:  # noqa: ARG002
         def note(leaver: JobSnapshot, comer: JobSnapshot) -> Explanation | None:

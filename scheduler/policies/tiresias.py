@@ -6,9 +6,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler.api.snapshot import JobSnapshot
+from scheduler.policies.abilities import OrderRule
 from scheduler.policies.toolkit.attained_service import AttainedService, ServiceQueues
 from scheduler.policies.toolkit.policy import Proposal, View, n_held
 from scheduler.quota.budget import Budget
@@ -30,6 +31,7 @@ class Tiresias(AttainedService):
     rule: str = "las"
     samples: tuple[float, ...] = ()
     name: str = "tiresias"
+    order_rule: ClassVar[OrderRule] = OrderRule.ATTAINED_SERVICE
 
     def queues(self, view: View, memory: Mapping[str, Any]) -> ServiceQueues:
         """Returns the queues of the round, ordered inside by the rule."""

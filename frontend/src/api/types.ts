@@ -4,7 +4,10 @@ import type { components } from "@/api/schema";
 
 type Schemas = components["schemas"];
 
+export type AdvisedAction = Schemas["Action"];
+export type Analysis = Schemas["Analysis"];
 export type Attempt = Schemas["Attempt"];
+export type Blocker = Schemas["Blocker"];
 export type Cluster = Schemas["Cluster"];
 export type Dataset = Schemas["Dataset"];
 export type DatasetDocuments = Schemas["DocumentsEnum"];

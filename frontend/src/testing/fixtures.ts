@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects as the API returns them; each test overrides what it is about.
 import type {
+  AdvisedAction,
+  Analysis,
   Attempt,
   Dataset,
   DatasetVersion,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the API returns about the cluster, its quotas and the scheduler's decisions; each test overrides what it is about.
 import type {
+  AdvisedAction,
+  Analysis,
   Cluster,
   Costs,
   Decision,
@@ -118,6 +120,48 @@ export function why(over: Partial<Why> = {}): Why {
     predicted_finish_p90_at: null,
     costs: costs(),
     history: [decision()],
+    analysis: null,
+    note: "It was not asked for.",
+    ...over,
+  };
+}
+
+/** Of a waiting job. */
+export function analysis(over: Partial<Analysis> = {}): Analysis {
+  return {
+    policy: "mlhub",
+    as_of: AT,
+    compute_ms: 40,
+    n_workers: 2,
+    start_at: AT,
+    finish_at: AT,
+    blockers: [],
+    ahead: { n_jobs: 0, n_others: 0, jobs: [] },
+    awaited: null,
+    actions: [],
+    n_tried: 0,
+    n_untried: 0,
+    ...over,
+  };
+}
+
+export function advisedAction(over: Partial<AdvisedAction> = {}): AdvisedAction {
+  return {
+    kind: "fewer_workers",
+    sentence: "Start with 1 GPU instead of 2.",
+    by: "member",
+    job: JOB_ID,
+    tenant: "",
+    changes: { min_workers: 1 },
+    starts_now: true,
+    start_at: AT,
+    start_p90_at: AT,
+    finish_at: AT,
+    finish_p90_at: AT,
+    gain_s: 600,
+    n_delayed: 0,
+    n_delayed_others: 0,
+    delayed_s: 0,
     ...over,
   };
 }

@@ -58,7 +58,7 @@ def show(
 
 
 def why(context: typer.Context, job: JobArgument) -> None:
-    """Why a job waits, runs where it runs, or ended; and when it is predicted to start and finish."""
+    """Why a job waits, runs where it runs, or ended; when it starts and finishes, and what would help."""
     session = session_of(context)
     answer = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}/why")
     if session.output.form != "table":
@@ -75,6 +75,28 @@ def why(context: typer.Context, job: JobArgument) -> None:
     if answer["predicted_finish_at"]:
         latest = until(answer["predicted_finish_p90_at"])
         line(f"Predicted finish: {until(answer['predicted_finish_at'])}" + (f"; P90: {latest}." if latest else "."))
+    if answer["analysis"]:
+        for text in analysis_lines(answer["analysis"]):
+            line(text)
+    elif answer["state"] in ACTIVE:
+        line(answer["note"])
+
+
+def analysis_lines(analysis: dict[str, Any]) -> list[str]:
+    """What the job lacks, who is ahead, and what would help, a line each."""
+    lines = [f"Lacking: {one['sentence']}" for one in analysis["blockers"] if one["is_blocking"]]
+    ahead = analysis["ahead"]
+    lines += [f"Ahead: {one['name']}. {one['explanation']['sentence']}" for one in ahead["jobs"]]
+    if ahead["n_others"]:
+        lines.append(f"Ahead: {ahead['n_others']} of other organisations.")
+    for action in analysis["actions"]:
+        gain = "" if action["gain_s"] is None else f", {duration(action['gain_s'])} earlier"
+        start = "in the next round" if action["starts_now"] else until(action["start_at"])
+        effect = f"starts {start}" if action["start_at"] else f"finishes {until(action['finish_at'])}"
+        cost = f"{action['n_delayed']} jobs end later" if action["n_delayed"] else "no other job ends later"
+        whose = " (an administrator may)" if action["by"] == "administrator" else ""
+        lines.append(f"Would help: {action['sentence']}{whose} It {effect}{gain}; {cost}.")
+    return lines
 
 
 def metrics(

@@ -13,7 +13,7 @@ from mlhub.control.models import DECISIONS, JobDecision, Round, SchedulerSetting
 from mlhub.control.round_health import STOP_CAUSES
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
-from mlhub.jobs.api.serializers import STATES, ExplanationSerializer, JobSerializer
+from mlhub.jobs.api.serializers import ExplanationSerializer, JobSerializer
 from mlhub.jobs.models import Job
 from scheduler.models.cost import Basis
 from scheduler.policies import POLICIES, parameters_of
@@ -79,34 +79,6 @@ class CostsSerializer(serializers.Serializer[Any]):
     leave = CostSerializer(help_text="From the request to stop to the release of the GPUs.")
     loss = CostSerializer(help_text="Work that is done again after a restart.")
     restart = CostSerializer(help_text="All three together.")
-
-
-class WhySerializer(serializers.Serializer[Any]):
-    """place: among all that wait, from 1. costs: of the job's family. history: newest first."""
-
-    job = serializers.UUIDField(help_text="The job's id.")
-    state = serializers.ChoiceField(choices=STATES, help_text="The job's state.")
-    headline = serializers.CharField(help_text="The answer in one sentence.")
-    explanations = ExplanationSerializer(many=True, help_text="Why, in words and numbers.")
-    place = serializers.IntegerField(
-        allow_null=True, help_text="Its place among all jobs that wait, from 1; null when it does not wait."
-    )
-    predicted_start_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the job is predicted to start (median); null when unknown."
-    )
-    predicted_start_p90_at = serializers.DateTimeField(
-        allow_null=True,
-        help_text="When the job is predicted to have started with a probability of 90 %; null when unknown.",
-    )
-    predicted_finish_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the job is predicted to finish (median); null when unknown."
-    )
-    predicted_finish_p90_at = serializers.DateTimeField(
-        allow_null=True,
-        help_text="When the job is predicted to have finished with a probability of 90 %; null when unknown.",
-    )
-    costs = CostsSerializer(help_text="What restarts of this family of jobs cost.")
-    history = DecisionSerializer(many=True, help_text="The decisions on the job, newest first.")
 
 
 class QueuedJobSerializer(JobSerializer):

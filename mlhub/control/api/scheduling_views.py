@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why jobs are where they are, the queue, rounds, and the scheduler's settings, standing and forecasts."""
+"""The queue, rounds, and the scheduler's settings, standing and forecasts."""
 
 from __future__ import annotations
 
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
 N_ENDS = 20
 N_FAMILIES = 20
 UNSEEN = 2**31 - 1  # the place of a job that no round has seen: after all others
-
-
-class WhyView(APIView):
-    @extend_schema(responses=s.WhySerializer)
-    def get(self, request: Request, id: str) -> Response:
-        """Why the job waits, runs or has failed, in words and numbers; and what was decided on it before."""
-        job: Job = Job.objects.get_visible(request.user, id)
-        return Response(s.WhySerializer(status.why(job)).data)
 
 
 class QueueView(APIView):

@@ -7,6 +7,7 @@ from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
 from mlhub.control.api.preview import JobPreviewView
 from mlhub.control.api.whatif import WhatIfView
+from mlhub.control.api.why import WhyView
 
 urlpatterns = [
     path("cluster", views.ClusterView.as_view()),
@@ -18,7 +19,7 @@ urlpatterns = [
     path("teams/<uuid:id>/quota", views.TeamQuotaView.as_view()),
     path("projects/<uuid:id>/quota", views.ProjectQuotaView.as_view()),
     path("jobs/preview", JobPreviewView.as_view()),
-    path("jobs/<uuid:id>/why", scheduling.WhyView.as_view()),
+    path("jobs/<uuid:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
     path("what-if", WhatIfView.as_view()),
     path("rounds", scheduling.RoundsView.as_view()),

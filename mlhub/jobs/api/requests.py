@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of requests for jobs: submit and clone."""
+"""The JSON of requests for jobs: submit, clone and change."""
 
 from __future__ import annotations
 
@@ -180,6 +180,37 @@ class JobSettingsSerializer(StrictSerializer):
 
 class JobCloneSerializer(JobSettingsSerializer):
     """What shall be different from the job that is cloned."""
+
+
+class JobChangeSerializer(StrictSerializer):
+    """What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types."""
+
+    priority = serializers.IntegerField(
+        min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
+    )
+    min_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The least number of workers."
+    )
+    max_workers = serializers.IntegerField(
+        min_value=1, max_value=MAX_WORKERS, required=False, help_text="The most workers."
+    )
+    n_workers = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_WORKERS,
+        required=False,
+        help_text="What policies of fixed sizes give, from min_workers to max_workers.",
+    )
+    gpu_types = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        max_length=MAX_GPU_TYPES,
+        required=False,
+        help_text="The types of GPU that the job may run on; an empty list: any.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"priority": "Give at least one field to change."})
+        return attrs
 
 
 class JobSubmitSerializer(JobSettingsSerializer):

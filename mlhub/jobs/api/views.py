@@ -19,7 +19,8 @@ from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
 from mlhub.jobs.api import serializers as s
-from mlhub.jobs.api.requests import JobCloneSerializer, JobSubmitSerializer
+from mlhub.jobs.api.requests import JobChangeSerializer, JobCloneSerializer, JobSubmitSerializer
+from mlhub.jobs.changes import change_job
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.deletion import delete_job, deletion_of
 from mlhub.jobs.models import Artifact, Job, JobKind
@@ -110,6 +111,12 @@ class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
             # read before the job, so that what happens in between comes once more rather than not at all
             context["cursor"] = str(cursor_of(self.kwargs["id"]))
         return context
+
+    @extend_schema(request=JobChangeSerializer, responses=s.JobSerializer)
+    def patch(self, request: Request, **_: Any) -> Response:
+        """Changes its priority or what it asks of the cluster; the next scheduling round sees it."""
+        changes = read_body(JobChangeSerializer, request)
+        return Response(_shown(change_job(self.get_object(), actor=caller(request), **changes)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:

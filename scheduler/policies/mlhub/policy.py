@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from scheduler.api.plan import Explanation
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.placement.gangs import Packing
+from scheduler.policies.abilities import OrderRule
 from scheduler.policies.mlhub.job_values import JobValues
 from scheduler.policies.mlhub.reasons import SizeReasons
 from scheduler.policies.mlhub.typed_packing import packing_searches, sharers
@@ -50,6 +51,7 @@ class Mlhub:
     prices_places: bool = True
     shares: bool = True
     name: str = "mlhub"
+    order_rule: ClassVar[OrderRule] = OrderRule.REMAINING_SERVICE
     is_elastic: ClassVar[bool] = True
     adapts_batch_size: ClassVar[bool] = True
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A button whose act cannot be undone: asks first, stays open while it runs, shows why it was refused.
+// A button whose act asks first: it cannot be undone, or it changes what others get. It stays open while it runs, shows why it was refused.
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
@@ -15,14 +15,18 @@ interface Props {
   action: () => Promise<unknown>;
   size?: "xs" | "sm";
   ariaLabel?: string;
+  /** Red unless nothing is lost by it. */
+  color?: "red" | "blue";
+  /** The button that leaves all as it is. */
+  dismiss?: string;
 }
 
-export function ConfirmButton({ label, title, text, action, size = "sm", ariaLabel }: Props) {
+export function ConfirmButton({ label, title, text, action, size = "sm", ariaLabel, color = "red", dismiss = "Keep it" }: Props) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const act = useMutation({ mutationFn: action, onSuccess: close });
   return (
     <>
-      <Button variant="light" color="red" size={size} onClick={open} aria-label={ariaLabel}>
+      <Button variant="light" color={color} size={size} onClick={open} aria-label={ariaLabel}>
         {label}
       </Button>
       <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ "aria-label": "Close" }}>
@@ -31,9 +35,9 @@ export function ConfirmButton({ label, title, text, action, size = "sm", ariaLab
           <ProblemAlert error={act.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
-              Keep it
+              {dismiss}
             </Button>
-            <Button color="red" loading={act.isPending} onClick={() => act.mutate()}>
+            <Button color={color} loading={act.isPending} onClick={() => act.mutate()}>
               {label}
             </Button>
           </Group>

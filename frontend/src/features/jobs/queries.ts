@@ -3,7 +3,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, isRecord, unwrap } from "@/api/client";
-import type { Job, JobState } from "@/api/types";
+import type { AdvisedAction, Job, JobState } from "@/api/types";
 import { isMoving, type JobVerb } from "@/domain/jobState";
 
 export interface JobFilters {
@@ -15,6 +15,7 @@ export interface JobFilters {
 const PAGE_SIZE = 25;
 const ACTIVE_REFRESH_MS = 5000;
 const STARTING_REFRESH_MS = 2000;
+const ANALYSIS_STALE_MS = 10_000;
 
 /** The address may hold any word for a state; the API names those there are. */
 function asked({ state, ...filters }: JobFilters) {
@@ -60,6 +61,21 @@ export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">)
     refetchInterval: (query) => (isMoving(job) && query.state.data?.is_complete !== true ? STARTING_REFRESH_MS : false),
   });
 
+/** What was decided on it, and why. */
+export const whyQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["why", id],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id }, query: { analysis: false } } })),
+  });
+
+/** What it lacks and what would help: the policy is asked, which takes a moment. */
+export const analysisQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["why", job.id, "analysis", job.state],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id: job.id } } })),
+    staleTime: ANALYSIS_STALE_MS,
+  });
+
 export const strategiesQuery = queryOptions({
   queryKey: ["strategies"],
   queryFn: () => unwrap(api.GET("/api/v1/strategies")),
@@ -84,6 +100,23 @@ export function isReady(item: { latest_version: { state: string } | null }): boo
 export function hasTargets(item: { latest_version: { schema: unknown } | null }): boolean {
   const schema = item.latest_version?.schema;
   return !isRecord(schema) || schema.task !== "none";
+}
+
+/** Takes an action that the scheduler advised for the job; answers the job that was changed. */
+export function useAdvisedAction(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ kind, job, changes }: AdvisedAction): Promise<Job> => {
+      if (kind === "pause_job") return unwrap(api.POST("/api/v1/jobs/{id}/pause", { params: { path: { id: job ?? "" } } }));
+      const { priority, min_workers, max_workers, n_workers, gpu_types } = changes;
+      const body = { priority, min_workers, max_workers, n_workers, gpu_types };
+      return unwrap(api.PATCH("/api/v1/jobs/{id}", { params: { path: { id } }, body }));
+    },
+    onSettled: () =>
+      Promise.all(
+        [["job", id], ["jobs"], ["why", id], ["queue"]].map((queryKey) => client.invalidateQueries({ queryKey })),
+      ),
+  });
 }
 
 /** Does one thing to a job; answers the job (the new one after a clone). */

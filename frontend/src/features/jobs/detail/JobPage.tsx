@@ -31,6 +31,7 @@ import { TrainedModelCard } from "./overview/TrainedModelCard";
 import { ProfileCard } from "./profile/ProfileCard";
 import { StartupCard } from "./startup/StartupCard";
 import { useLiveJob } from "./useLiveJob";
+import { WhyCard } from "./why/WhyCard";
 
 export function JobPage() {
   const { id = "" } = useParams();
@@ -82,6 +83,7 @@ function Overview({ job }: { job: JobDetail }) {
       {job.result_version !== null && <TrainedModelCard job={job} version={job.result_version} />}
       {job.kind !== "train" && job.state === "succeeded" && <PredictionResultCard job={job} />}
       <StatusCard job={job} />
+      <WhyCard job={job} />
       <JobProgress job={job} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <ConfigurationCard job={job} />

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's decisions on a job, newest first, each with its reasons.
 import { Stack, Table, Text } from "@mantine/core";
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 
-import { api, unwrap } from "@/api/client";
 import type { Decision } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -11,13 +10,8 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { DECISIONS } from "@/domain/decision";
 import { modeLabel } from "@/domain/mode";
 import { sizeOf } from "@/features/jobs/format";
+import { whyQuery } from "@/features/jobs/queries";
 import { clock } from "@/lib/time";
-
-const whyQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["why", id],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id } } })),
-  });
 
 export function DecisionTable({ id }: { id: string }) {
   const why = useQuery(whyQuery(id));

@@ -26,6 +26,7 @@ const KINDS: Record<string, string> = {
   "job.cancel_asked": "Cancellation requested",
   "job.pause_asked": "Pause requested",
   "job.resume_asked": "Resume requested",
+  "job.changed": "Request changed",
 };
 
 export function describeEvent(event: Event): EventText {

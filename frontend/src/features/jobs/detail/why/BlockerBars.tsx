@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Need against have, a bar for each thing that counts; what is lacking first.
+import { Badge, Group, Stack, Text } from "@mantine/core";
+
+import type { Blocker } from "@/api/types";
+
+import classes from "./BlockerBars.module.css";
+
+const LABELS: Record<Blocker["kind"], string> = {
+  free_gpus: "Free GPUs",
+  placement: "Place for the gang",
+  quota_gpus: "GPUs of the quota",
+  quota_running_jobs: "Running jobs of the quota",
+  borrowing: "GPUs that may be borrowed",
+};
+
+export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
+  if (blockers.length === 0) return null;
+  return (
+    <Stack component="ul" gap="sm" className={classes.list ?? ""} aria-label="Need against have">
+      {blockers.map((blocker) => (
+        <li key={`${blocker.kind} ${blocker.tenant}`}>
+          <BlockerBar blocker={blocker} />
+        </li>
+      ))}
+    </Stack>
+  );
+}
+
+function BlockerBar({ blocker }: { blocker: Blocker }) {
+  const { need, have, is_blocking: blocks } = blocker;
+  const most = Math.max(need, have, 1);
+  const label = [LABELS[blocker.kind], blocker.tenant].filter(Boolean).join(" · ");
+  return (
+    <>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={blocks ? 600 : 400}>
+          {label}
+        </Text>
+        <Badge variant="light" color={blocks ? "red" : "teal"}>
+          {blocks ? `${need - have} missing` : "enough"}
+        </Badge>
+      </Group>
+      <div className={classes.bar} aria-hidden>
+        <span className={classes.have} data-blocks={blocks} style={{ width: `${(100 * have) / most}%` }} />
+        <span className={classes.need} style={{ insetInlineStart: `${(100 * need) / most}%` }} />
+      </div>
+      <Text size="xs" c="dimmed">
+        {blocker.sentence}
+      </Text>
+    </>
+  );
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions that may start a waiting job earlier, or make a running one end earlier; each is a change of the snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from scheduler.api.plan import Plan, Reason, Wait
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Phase
+from scheduler.counterfactuals.blockers import Blocker, BlockerKind
+
+MOST_PRIORITY = 100
+MOST_PAUSES = 2  # jobs of the same tenant that are tried, one at a time
+
+
+class ActionKind(StrEnum):
+    """Names what can be done for a job."""
+
+    FEWER_WORKERS = "fewer_workers"
+    MORE_WORKERS = "more_workers"
+    ANY_GPU_TYPE = "any_gpu_type"
+    HIGHER_PRIORITY = "higher_priority"
+    LARGER_QUOTA = "larger_quota"
+    MORE_RUNNING_JOBS = "more_running_jobs"
+    PAUSE_JOB = "pause_job"
+
+
+@dataclass(frozen=True)
+class Action:
+    """Describes one change. job: the one that is changed or paused, or ""; tenant: whose quota is changed, or "".
+
+    changes: fields of JobSnapshot or TenantSnapshot with their new values.
+    """
+
+    kind: ActionKind
+    job: str = ""
+    tenant: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def applied(action: Action, snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """Returns the snapshot as it would be after the action, at the same instant."""
+    if action.tenant:
+        tenants = (replace(t, **action.changes) if t.id == action.tenant else t for t in snapshot.tenants)
+        return replace(snapshot, tenants=tuple(tenants))
+    jobs = tuple(replace(job, **action.changes) if job.id == action.job else job for job in snapshot.jobs)
+    return replace(snapshot, jobs=jobs)
+
+
+def candidate_actions(
+    snapshot: ClusterSnapshot, plan: Plan, job: JobSnapshot, *, need: int, blockers: Sequence[Blocker] = ()
+) -> tuple[Action, ...]:
+    """Returns what is worth trying for the job, the least intrusive first; whether it helps is for decide() to say.
+
+    need: workers with which the job starts at least. blockers: of a waiting job.
+    """
+    if job.hold is not None or job.phase is Phase.STOPPING:
+        return ()
+    if job.phase is not Phase.WAITING:
+        return (*_other_types(snapshot, job), *_more_workers(snapshot, job), *_priorities(snapshot, plan, job))
+    return (
+        *_fewer_workers(job, need, blockers),
+        *_other_types(snapshot, job),
+        *_priorities(snapshot, plan, job),
+        *_pauses(snapshot, job),
+        *_quotas(need, blockers),
+    )
+
+
+def _fewer_workers(job: JobSnapshot, need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
+    """As many as everything has now; half as many; one."""
+    have = min((blocker.have for blocker in blockers if blocker.need == need), default=0)
+    for n in sorted({n for n in (have, need // 2, 1) if 1 <= n < need}, reverse=True):
+        changes: dict[str, Any] = {"min_workers": n}
+        if job.requested_workers is not None or job.min_workers < need:
+            changes["requested_workers"] = n
+        yield Action(ActionKind.FEWER_WORKERS, job.id, changes=changes)
+
+
+def _more_workers(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
+    """Twice as many as it may have, where it has that many."""
+    most = min(2 * job.max_workers, job.batch_size, sum(node.n_gpus for node in snapshot.nodes))
+    if job.held is not None and job.held.n_workers == job.max_workers < most:
+        yield Action(ActionKind.MORE_WORKERS, job.id, changes={"max_workers": most})
+
+
+def _other_types(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
+    if job.gpu_types and any(n.is_schedulable and n.gpu_type not in job.gpu_types for n in snapshot.nodes):
+        yield Action(ActionKind.ANY_GPU_TYPE, job.id, changes={"gpu_types": ()})
+
+
+def _priorities(snapshot: ClusterSnapshot, plan: Plan, job: JobSnapshot) -> Iterator[Action]:
+    """Just above the waiting jobs before it; just above all jobs that hold GPUs."""
+    waits = {decision.job for decision in plan.decisions if isinstance(decision, Wait)}
+    ahead = set(plan.order[: plan.order.index(job.id)]) if job.id in plan.order else set[str]()
+    line = [other.priority for other in snapshot.jobs if other.id in waits and other.id in ahead]
+    holders = [other.priority for other in snapshot.jobs if other.held is not None and other.id != job.id]
+    levels = {max(priorities) + 1 for priorities in (line, holders) if priorities}
+    for priority in sorted(level for level in levels if job.priority < level <= MOST_PRIORITY):
+        yield Action(ActionKind.HIGHER_PRIORITY, job.id, changes={"priority": priority})
+
+
+def _pauses(snapshot: ClusterSnapshot, job: JobSnapshot) -> Iterator[Action]:
+    """Running jobs of the same tenant that are no more important: the one that started last first."""
+    own = [
+        other
+        for other in snapshot.jobs
+        if other.phase is Phase.RUNNING and other.tenant == job.tenant and other.priority <= job.priority
+    ]
+    own.sort(key=lambda other: (other.priority, -(other.allocated_at_s or 0.0), other.id))
+    for other in own[:MOST_PAUSES]:
+        # on hold it does not come back when it has left
+        yield Action(
+            ActionKind.PAUSE_JOB, other.id, changes={"phase": Phase.STOPPING, "hold": Reason.QUARANTINED.value}
+        )
+
+
+def _quotas(need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
+    for blocker in blockers:
+        if not blocker.is_blocking:
+            continue
+        if blocker.kind is BlockerKind.QUOTA_GPUS:
+            limits = {"max_gpus": blocker.total - blocker.have + need}
+            yield Action(ActionKind.LARGER_QUOTA, tenant=blocker.tenant, changes=limits)
+        elif blocker.kind is BlockerKind.QUOTA_RUNNING_JOBS:
+            limits = {"max_running_jobs": blocker.total - blocker.have + 1}
+            yield Action(ActionKind.MORE_RUNNING_JOBS, tenant=blocker.tenant, changes=limits)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a waiting job needs against what it can have now: GPUs, a place for the gang, and quota at each level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scheduler.api.memory import RoundMemory
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, TenantSnapshot
+from scheduler.placement.free_resources import FreeResources
+from scheduler.policies.abilities import abilities_of
+from scheduler.round.admission import admit
+from scheduler.round.feasibility import EmptyCluster
+from scheduler.round.state import RoundState
+
+
+class BlockerKind(StrEnum):
+    """Names what a job can lack."""
+
+    FREE_GPUS = "free_gpus"  # of the types that it may have
+    PLACEMENT = "placement"  # workers that free GPUs, CPUs and memory take as one gang
+    QUOTA_GPUS = "quota_gpus"
+    QUOTA_RUNNING_JOBS = "quota_running_jobs"
+    BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """Holds what a job needs of something against what there is.
+
+    need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
+    tenant: whose quota; "" for resources. gpu_types: that count; () for quota. guarantee: the tenant's, in GPUs.
+    """
+
+    kind: BlockerKind
+    need: int
+    have: int
+    total: int
+    tenant: str = ""
+    gpu_types: tuple[str, ...] = ()
+    guarantee: int | None = None
+
+    @property
+    def is_blocking(self) -> bool:
+        """Returns whether the job lacks it now."""
+        return self.have < self.need
+
+
+def workers_needed(job: JobSnapshot, policy: object) -> int:
+    """Returns with how many workers the job starts at least: its least size where the policy is elastic."""
+    return job.min_workers if abilities_of(policy).is_elastic else job.fixed_workers
+
+
+def blockers_of(snapshot: ClusterSnapshot, job: JobSnapshot, *, need: int, memory: RoundMemory) -> tuple[Blocker, ...]:
+    """Returns what counts for a waiting job, what it lacks first.
+
+    Raises ValueError for a snapshot that contradicts itself.
+    """
+    cluster = EmptyCluster(snapshot.nodes)
+    state = admit(snapshot, memory, cluster=cluster)
+    found = [*_resources(state, cluster, job, need), *_quota(state, job, need)]
+    return tuple(sorted(found, key=lambda blocker: not blocker.is_blocking))
+
+
+def _resources(state: RoundState, cluster: EmptyCluster, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+    """A gang has one GPU type: the type that offers the most counts."""
+    schedulable = [node for node in state.snapshot.nodes if node.is_schedulable]
+    types = tuple(sorted({node.gpu_type for node in schedulable if _may_use(job, node.gpu_type)}))
+    totals = {t: sum(node.n_gpus for node in schedulable if node.gpu_type == t) for t in types}
+    free = {t: state.free_now.n_free((t,)) for t in types}
+    most_free, most = max(free.values(), default=0), max(totals.values(), default=0)
+    yield Blocker(BlockerKind.FREE_GPUS, need, most_free, most, gpu_types=types)
+    if most_free >= need:
+        placeable = _largest_gang(state.free_now, job, types)
+        if placeable < need:
+            total = _largest_gang(cluster.free(), job, types)
+            yield Blocker(BlockerKind.PLACEMENT, need, placeable, total, gpu_types=types)
+
+
+def _may_use(job: JobSnapshot, gpu_type: str) -> bool:
+    return not job.gpu_types or gpu_type in job.gpu_types
+
+
+def _largest_gang(free: FreeResources, job: JobSnapshot, types: tuple[str, ...]) -> int:
+    """Workers of the job that nodes of one type take, for the type that takes the most."""
+    return max((int(free.capacity_by_node(job, t)[1].sum()) for t in types), default=0)
+
+
+def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+    ledger = state.ledger_now
+    for tenant in _line(state.snapshot, job.tenant):
+        if tenant.max_gpus is not None:
+            have = max(0, tenant.max_gpus - ledger.gpus_of(tenant.id))
+            yield Blocker(BlockerKind.QUOTA_GPUS, need, have, tenant.max_gpus, tenant.id, guarantee=tenant.guarantee)
+        if tenant.max_running_jobs is not None:
+            have = max(0, tenant.max_running_jobs - ledger.jobs_of(tenant.id))
+            yield Blocker(BlockerKind.QUOTA_RUNNING_JOBS, 1, have, tenant.max_running_jobs, tenant.id)
+    if ledger.lending is not None:
+        have, most = max(0, ledger.lending.available(job.tenant)), ledger.lending.most(job.tenant)
+        n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
+        guarantee = ledger.lending.guarantee(job.tenant)
+        yield Blocker(
+            BlockerKind.BORROWING, need, min(have, n_gpus), min(most, n_gpus), job.tenant, guarantee=guarantee
+        )
+
+
+def _line(snapshot: ClusterSnapshot, tenant_id: str) -> Iterator[TenantSnapshot]:
+    """The tenant and all above it."""
+    tenants = {tenant.id: tenant for tenant in snapshot.tenants}
+    next_id: str | None = tenant_id
+    while next_id is not None:
+        yield tenants[next_id]
+        next_id = tenants[next_id].parent

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a waiting job lacks, who is ahead of it and why, and which actions help: confirmed by decide() and rollouts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.advice import cases_of
+from scheduler import Launch, Wait, policy_named
+from scheduler.api.snapshot import Phase, Reclaim
+from scheduler.counterfactuals import ActionKind, BlockerKind, Counsel, advise, applied, blockers_of
+from tests.scheduler.cases import GIB, Case, cluster, job
+from tests.scheduler.test_properties import cases, policies, quick, rounds
+
+
+def counsel(case: Case, job_id: str, policy: str = "fifo") -> Counsel:
+    return advise(case.snapshot, job_id, policy=policy_named(policy, {}), memory=case.memory)
+
+
+def by_kind(found: Counsel) -> dict[str, dict[str, object]]:
+    return {advice.action.kind.value: dict(advice.action.changes) for advice in found.advice}
+
+
+LONG_S = 10_000.0
+
+
+def test_free_gpus_are_need_against_have_and_the_largest_free_type_counts() -> None:
+    case = cluster(nodes=2, gpus=4).with_node("n1", gpu_type="t4").running(job("a", gpus=3, length_s=LONG_S))
+    (gpus, *_) = counsel(case.waiting(job("b", gpus=4, gpu_types=("v100",))), "b").blockers
+    assert (gpus.kind, gpus.need, gpus.have, gpus.total) == (BlockerKind.FREE_GPUS, 4, 1, 4)
+    assert (gpus.gpu_types, gpus.is_blocking) == (("v100",), True)
+
+
+def test_a_gang_that_finds_gpus_and_no_room_lacks_a_placement() -> None:
+    case = cluster(nodes=2, gpus=4, memory_bytes=8 * GIB).running(job("a", gpus=2, memory_per_worker_bytes=3 * GIB))
+    waiting = job("b", gpus=4, memory_per_worker_bytes=3 * GIB)
+    blocker = counsel(case.waiting(waiting), "b").blockers[0]
+    assert (blocker.kind, blocker.need, blocker.have, blocker.total) == (BlockerKind.PLACEMENT, 4, 2, 4)
+
+
+def test_every_level_of_quota_is_shown_with_what_is_left_of_it() -> None:
+    case = cluster(gpus=8).quota("org", max_gpus=6).quota("alice", parent="org", max_running_jobs=1, max_gpus=8)
+    found = counsel(case.running(job("a", gpus=4, length_s=LONG_S)).waiting(job("b", gpus=4)), "b").blockers
+    shown = {(one.kind.value, one.tenant): (one.need, one.have, one.total, one.is_blocking) for one in found}
+    assert shown["quota_gpus", "org"] == (4, 2, 6, True)
+    assert shown["quota_gpus", "alice"] == (4, 4, 8, False)
+    assert shown["quota_running_jobs", "alice"] == (1, 0, 1, True)
+    assert [one.is_blocking for one in found] == sorted((one.is_blocking for one in found), reverse=True)
+
+
+def test_borrowing_shows_what_owners_of_guarantees_leave() -> None:
+    case = cluster(gpus=4).quota("alice", guarantee=1).quota("bob", guarantee=3, reclaim=Reclaim.NEVER)
+    case = case.running(job("a", gpus=2, tenant="bob", length_s=LONG_S)).waiting(job("b", gpus=3))
+    found = blockers_of(case.snapshot, case.jobs[1], need=3, memory=case.memory)
+    (borrowing,) = [one for one in found if one.kind is BlockerKind.BORROWING]
+    assert (borrowing.need, borrowing.have, borrowing.guarantee, borrowing.tenant) == (3, 2, 1, "alice")
+
+
+@pytest.mark.parametrize(
+    ("policy", "ahead", "reason"),
+    [
+        ("fifo", {"at": 0.0}, "submitted_earlier"),
+        ("fifo", {"at": 2.0, "priority": 3}, "higher_priority"),
+        ("srtf", {"at": 2.0, "length_s": 50.0}, "shorter_first"),
+        ("srsf", {"at": 2.0, "length_s": 50.0}, "smaller_first"),
+        ("drf", {"at": 0.0}, "ordered_before"),
+    ],
+)
+def test_who_is_ahead_is_explained_in_the_policys_terms(policy: str, ahead: dict[str, float], reason: str) -> None:
+    case = cluster(gpus=2).running(job("running", gpus=2, length_s=10.0, priority=9))
+    case = case.waiting(job("late", gpus=2, at=1.0), job("early", gpus=2, **ahead))
+    (found,) = counsel(case, "late", policy).ahead
+    assert (found.job, found.explanation.reason.value) == ("early", reason)
+    assert "early" in found.explanation.sentence
+    assert counsel(case, "early", policy).ahead == ()
+
+
+def test_the_job_at_whose_end_it_starts_is_named() -> None:
+    case = cluster(gpus=4).running(job("short", gpus=2, length_s=100.0), job("long", gpus=2, length_s=LONG_S))
+    found = counsel(case.waiting(job("b", gpus=2)), "b").awaited
+    assert found is not None
+    assert found[0] == "short"
+    assert found[1] == pytest.approx(case.now_s + 100.0, abs=5.0)
+
+
+def test_fewer_workers_another_type_and_a_pause_are_advised_where_they_help() -> None:
+    case = cluster(nodes=2, gpus=4).with_node("n1", gpu_type="t4").running(job("a", gpus=3, length_s=LONG_S))
+    found = counsel(case.waiting(job("b", gpus=2, gpu_types=("v100",))), "b")
+    assert by_kind(found) == {
+        "fewer_workers": {"min_workers": 1},
+        "any_gpu_type": {"gpu_types": ()},
+        "pause_job": {"phase": Phase.STOPPING, "hold": "quarantined"},
+    }
+    assert all(advice.gain_s is None or advice.gain_s > 1000 for advice in found.advice)
+    starting = [advice for advice in found.advice if advice.action.kind is not ActionKind.PAUSE_JOB]
+    assert all(advice.starts_now for advice in starting)
+
+
+def test_a_higher_priority_is_advised_with_the_jobs_that_it_delays() -> None:
+    case = cluster(gpus=4).running(job("a", gpus=4, length_s=50.0, priority=9))
+    case = case.waiting(*(job(f"j{i}", gpus=4, length_s=500.0, at=float(i), priority=2) for i in range(3)))
+    found = counsel(case.waiting(job("b", gpus=4, length_s=100.0, at=9.0)), "b")
+    (higher,) = [advice for advice in found.advice if advice.action.kind is ActionKind.HIGHER_PRIORITY]
+    assert higher.action.changes == {"priority": 3}
+    assert higher.gain_s == pytest.approx(1500.0, rel=0.05)
+    assert set(higher.delays_s) == {"j0", "j1", "j2"}
+    assert all(delay_s == pytest.approx(100.0, rel=0.2) for delay_s in higher.delays_s.values())
+
+
+def test_a_larger_quota_is_advised_as_large_as_is_needed_and_no_action_that_does_not_help() -> None:
+    case = cluster(gpus=8).quota("alice", max_gpus=4).running(job("a", gpus=4, length_s=LONG_S))
+    case = case.waiting(job("b", gpus=2))
+    found = by_kind(counsel(case, "b"))
+    assert found["larger_quota"] == {"max_gpus": 6}
+    assert set(found) == {"larger_quota", "pause_job"}
+
+
+def test_a_running_job_at_its_largest_size_is_advised_more_workers() -> None:
+    elastic = job("a", length_s=LONG_S, max_workers=2)
+    case = cluster(gpus=8).running(elastic, n=2)
+    assert by_kind(counsel(case, "a", "mlhub")) == {"more_workers": {"max_workers": 4}}
+
+
+def test_a_job_that_starts_now_or_is_on_hold_gets_no_advice() -> None:
+    case = cluster(gpus=4).waiting(job("b", gpus=2))
+    assert counsel(case, "b").advice == ()
+    assert counsel(cluster(gpus=4).waiting(job("b", gpus=2, hold="preflight")), "b").advice == ()
+
+
+def test_what_was_not_tried_in_time_is_counted() -> None:
+    case = cluster(gpus=4).running(job("a", gpus=4, length_s=LONG_S)).waiting(job("b", gpus=2))
+    found = advise(case.snapshot, "b", policy=policy_named("fifo", {}), memory=case.memory, is_over=lambda: True)
+    assert (found.n_tried, found.n_candidates > 0, found.advice) == (0, True, ())
+    assert found.blockers
+
+
+@quick
+@given(cases(), policies, st.data())
+def test_advice_that_starts_a_job_now_does_so_in_the_next_round(case: Case, policy: str, data: st.DataObject) -> None:
+    before = rounds(case, policy, 2)[-1][0]
+    plan = before.decide(policy)
+    waiting = [one.id for one in before.jobs if isinstance(plan.of(one.id), Wait)]
+    if not waiting:
+        return
+    job_id = data.draw(st.sampled_from(waiting))
+    for advice in counsel(before, job_id, policy).advice:
+        changed = applied(advice.action, before.snapshot)
+        after = replace(before, jobs=changed.jobs, tenants=changed.tenants).decide(policy)
+        assert isinstance(after.of(job_id), Launch) == advice.starts_now
+    assert before.decide(policy) == plan  # nothing is left of the questions
+
+
+def test_advised_actions_come_true_in_the_simulator() -> None:
+    """A few tens of the thousand cases of `python -m benchmarks.advice`, the same ones every time."""
+    found = [case for policy in ("fifo", "srtf", "mlhub") for case in cases_of(policy, 11)]
+    assert len(found) >= 20
+    assert sum(case.came_true for case in found) >= 0.95 * len(found)
