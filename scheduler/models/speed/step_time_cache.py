@@ -20,7 +20,7 @@ from scheduler.models.layout import ClusterTopology
 from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, candidate_layouts
 from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.gpu_factors import NO_FACTORS, GpuFactors, Levels, learn_gpu_factors, levels_of
-from scheduler.models.speed.job_classes import JobClass, StepTimes
+from scheduler.models.speed.job_classes import GangPrices, JobClass
 from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
 from scheduler.models.speed.sync_terms import SyncTerms
@@ -52,7 +52,7 @@ class ModelTables:
     gang_schedules: BoundedTable[Hashable, tuple[BatchSchedule, ...]] = field(
         default_factory=lambda: BoundedTable(MAX_ENTRIES)
     )
-    step_times: BoundedTable[Hashable, StepTimes] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
+    gang_prices: BoundedTable[Hashable, GangPrices] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     job_classes: BoundedTable[Hashable, JobClass] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     link_demands: BoundedTable[Hashable, LinkDemand | None] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
 
