@@ -22,7 +22,9 @@ class SizeReasons:
         self._values, self._plan, self._budget = values, plan, budget
         self._all_run = all(plan.values())
         self._is_crowded = budget.n_left() == 0 or not self._all_run
-        self._gains = ResizeGains(plan, view=values.view, sizes=values.sizes, capacity=values.n_gpus)
+        self._gains = ResizeGains(
+            plan, view=values.view, sizes=values.sizes, capacity=values.n_gpus, types=self._gpu_types
+        )
 
     def why(self, job: JobSnapshot) -> Explanation:
         """Returns the reason for the job's size, or for its move to GPUs of another type."""
@@ -42,6 +44,17 @@ class SizeReasons:
         if n == had:
             return self._why_not_larger(job)
         return Explanation(Reason.SHORTENS_AVERAGE if self._is_crowded else Reason.FITS, {"n_workers": n})
+
+    def _gpu_types(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """GPU types by job: as they are held now, and as the plan has them; those of waiting jobs as they are
+        valued.
+        """
+        values, budget = self._values, self._budget
+        if not values.is_mixed:
+            return values.gpu_type, values.gpu_type
+        now = {job.id: values.held_type(job) or values.gpu_type[job.id] for job in values.jobs}
+        then = {j.id: budget.gpu_type(j) if self._plan[j.id] else values.gpu_type[j.id] for j in values.jobs}
+        return now, then
 
     def _why_moved(self, job: JobSnapshot, n: int) -> Explanation | None:
         old_type, new_type = self._values.held_type(job), self._budget.gpu_type(job)
