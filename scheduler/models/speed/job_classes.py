@@ -37,12 +37,13 @@ class GangPrices:
     price: returns the step times of gangs. spreads: the numbers of nodes, more than needed, to consider for a size.
     """
 
-    __slots__ = ("_places", "_price", "_sizes", "_spreads")
+    __slots__ = ("_blocks", "_price", "_rows", "_sizes", "_spreads")
 
     def __init__(self, price: Callable[[tuple[Gang, ...]], StepTimes], spreads: Callable[[int], Iterable[int]]) -> None:
         self._price, self._spreads = price, spreads
         self._sizes: dict[int, tuple[int, ...]] = {}
-        self._places: dict[Gang, tuple[StepTimes, int]] = {}
+        self._blocks: dict[Gang, StepTimes] = {}
+        self._rows: dict[Gang, int] = {}
 
     def prepare(self, sizes: Collection[int]) -> None:
         """Prices these sizes at once, packed and spread; a pair together with the lone worker that it is held to."""
@@ -63,18 +64,16 @@ class GangPrices:
 
     def place_of(self, gang: Gang) -> tuple[StepTimes, int]:
         """Returns the step times that contain the gang, and its index there."""
-        found = self._places.get(gang)
-        if found is None:
+        if gang not in self._rows:
             self.prepare((gang[0],))
-            if gang not in self._places:
+            if gang not in self._rows:
                 self._add((gang,))
-            found = self._places[gang]
-        return found
+        return self._blocks[gang], self._rows[gang]
 
     def _add(self, gangs: tuple[Gang, ...]) -> None:
         priced = self._price(gangs)
         for g, gang in enumerate(gangs):
-            self._places[gang] = priced, g
+            self._blocks[gang], self._rows[gang] = priced, g
 
 
 class LayoutTimes(NamedTuple):
@@ -111,7 +110,7 @@ class JobClass:
         self, prices: GangPrices, declared_step_s: Callable[[StepTimes], Floats], *, assumes_pairs: bool
     ) -> None:
         self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
-        self._declared: dict[StepTimes, tuple[list[float], list[float]]] = {}
+        self._declared: dict[StepTimes, tuple[tuple[float, ...], tuple[float, ...]]] = {}
         self._times: dict[Gang, LayoutTimes] = {}
         self._best: dict[int, tuple[float, int]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
@@ -162,7 +161,8 @@ class JobClass:
         priced, g = self.prices.place_of((n_workers, n_nodes))
         declared = self._declared.get(priced)
         if declared is None:
-            declared = self._declared[priced] = self._declared_step_s(priced).tolist(), priced.error_G.tolist()
+            declared = tuple(self._declared_step_s(priced).tolist()), tuple(priced.error_G.tolist())
+            self._declared[priced] = declared
         plain_s, error = declared[0][g], declared[1][g]
         step_s = plain_s
         if self._assumes_pairs and n_workers == 2:

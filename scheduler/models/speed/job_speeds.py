@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class JobSpeeds:
         jobs: Iterable[JobSnapshot] = (),
     ) -> None:
         self.cluster = (cache or StepTimeCache()).cluster(nodes, racks)
+        self.cluster.begin_round()
         self._gpu_factors = self.cluster.gpu_factors(jobs)
         self.topology = self.cluster.topology
         self._types = self.topology.gpu_types()
@@ -216,26 +218,13 @@ class JobSpeeds:
         assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
         if adapts_batch(job):
             prices = gang_prices(job, tables, self.cluster, gpu_type)
-            return JobClass(prices, lambda gangs: self._declared_step_s_G(job, gangs), assumes_pairs=assumes_pairs)
+            return JobClass(prices, partial(_declared_step_s_G, job, tables), assumes_pairs=assumes_pairs)
         key = (gpu_type, job.mode, batch_key(job), assumes_pairs)
         found = tables.job_classes.get(key)
         if found is None:
             prices = gang_prices(job, tables, self.cluster, gpu_type)
             found = tables.job_classes.store(key, JobClass(prices, _smallest_step_s_G, assumes_pairs=assumes_pairs))
         return found
-
-    def _declared_step_s_G(self, job: JobSnapshot, gangs: StepTimes) -> Floats:  # noqa: N802 (arrays wear their axes)
-        """Seconds of a declared step of each gang of a job whose batch may change, shape (G,)."""
-        if not job.noise_ahead:
-            gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
-            return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
-        table, key = self.tables(job).gang_schedules, (gangs, job.batch_size, job.noise_ahead)
-        schedules = table.get(key)
-        if schedules is None:
-            each = zip(gangs.size_GB, gangs.step_GB, strict=True)
-            schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
-        until = job.steps_done + steps_left(job)
-        return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
 
     def _declared_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
         """Seconds of a declared step on one layout."""
@@ -275,6 +264,20 @@ class JobSpeeds:
             step_s_B = tables.model.step_s_B(layout, mode, batch_B=batches.size_B, passes_B=batches.passes_B)
             found = tables.batches.store(key, (step_s_B, batches.size_B, batches.passes_B))
         return found
+
+
+def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes) -> Floats:  # noqa: N802
+    """Seconds of a declared step of each gang of a job whose batch may change, shape (G,)."""
+    if not job.noise_ahead:
+        gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+        return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
+    table, key = tables.gang_schedules, (gangs, job.batch_size, job.noise_ahead)
+    schedules = table.get(key)
+    if schedules is None:
+        each = zip(gangs.size_GB, gangs.step_GB, strict=True)
+        schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
+    until = job.steps_done + steps_left(job)
+    return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
 
 
 def _smallest_step_s_G(gangs: StepTimes) -> Floats:  # noqa: N802 (arrays wear their axes)

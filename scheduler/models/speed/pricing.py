@@ -22,10 +22,11 @@ def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes
     key = (gpu_type, job.mode, batch_key(job))
     found = tables.gang_prices.get(key)
     if found is None:
+        model = tables.model  # prices do not refer to the tables that hold them: what is dropped is freed at once
         found = tables.gang_prices.store(
             key,
             GangPrices(
-                lambda gangs: priced(job, tables.model, cluster.candidates(gpu_type, gangs)),
+                lambda gangs: priced(job, model, cluster.candidates(gpu_type, gangs)),
                 lambda n_workers: cluster.topology.spreads(gpu_type, n_workers),
             ),
         )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
@@ -23,7 +23,11 @@ class SizeReasons:
         self._all_run = all(plan.values())
         self._is_crowded = budget.n_left() == 0 or not self._all_run
         self._gains = ResizeGains(
-            plan, view=values.view, sizes=values.sizes, capacity=values.n_gpus, types=self._gpu_types
+            plan,
+            view=values.view,
+            sizes=values.sizes,
+            capacity=values.n_gpus,
+            types=partial(_gpu_types, values, plan, budget),
         )
 
     def why(self, job: JobSnapshot) -> Explanation:
@@ -44,17 +48,6 @@ class SizeReasons:
         if n == had:
             return self._why_not_larger(job)
         return Explanation(Reason.SHORTENS_AVERAGE if self._is_crowded else Reason.FITS, {"n_workers": n})
-
-    def _gpu_types(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
-        """GPU types by job: as they are held now, and as the plan has them; those of waiting jobs as they are
-        valued.
-        """
-        values, budget = self._values, self._budget
-        if not values.is_mixed:
-            return values.gpu_type, values.gpu_type
-        now = {job.id: values.held_type(job) or values.gpu_type[job.id] for job in values.jobs}
-        then = {j.id: budget.gpu_type(j) if self._plan[j.id] else values.gpu_type[j.id] for j in values.jobs}
-        return now, then
 
     def _why_moved(self, job: JobSnapshot, n: int) -> Explanation | None:
         old_type, new_type = self._values.held_type(job), self._budget.gpu_type(job)
@@ -90,3 +83,14 @@ class SizeReasons:
                 gained += self._values.value(job, n) - (self._values.value(job, had) if had else 0.0)
                 gpus += n - had
         return gained / gpus if gpus else 0.0
+
+
+def _gpu_types(
+    values: JobValues, plan: Mapping[str, int], budget: Budget
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """GPU types by job: as they are held now, and as the plan has them; those of waiting jobs as they are valued."""
+    if not values.is_mixed:
+        return values.gpu_type, values.gpu_type
+    now = {job.id: values.held_type(job) or values.gpu_type[job.id] for job in values.jobs}
+    then = {job.id: budget.gpu_type(job) if plan[job.id] else values.gpu_type[job.id] for job in values.jobs}
+    return now, then
