@@ -59,6 +59,8 @@ class Proposal:
     grants: in the order in which they are placed. order: all jobs, the one that gets the next GPU first.
     notes: why running jobs stay as they are or lose their GPUs. memory: for the policy's next round, JSON values only.
     sizes: the sizes a waiting job may start with, ascending; a job without an entry starts with its fixed size.
+    gpu_types: the type that the policy has in mind for a job that waits, for its prediction; without an entry the one
+    that it holds or held, or else the first that it may use.
     wake_at_s: when to decide again although nothing else happens. places_after_preemption: grants are placed as if
     every job that changes or leaves had left already, and their GPUs are reserved; for the reproduction of simulators
     in which preemption takes no time. backfills: GPUs that placement could not use as granted go to waiting jobs within
@@ -75,3 +77,4 @@ class Proposal:
     places_after_preemption: bool = False
     backfills: bool = False
     strict_order: bool = False
+    gpu_types: Mapping[str, str] = field(default_factory=dict)

@@ -28,8 +28,36 @@ LEAST = {  # that a number of a job may be
     "checkpoint_s": 0,
     "lost_s": 0,
     "executed_gpu_s": 0,
+    "start_error": 0,
+    "noise_scale": 0,
+    "likely_steps_left": 0,
+    "min_local_batch": 0,
+    "max_local_batch": 1,
+    "max_batch_size": 1,
+    "requested_workers": 0,
+    "requested_servers": 0,
+    "allocated_at_s": -1e15,
+    "last_resized_at_s": -1e15,
 }
-MAY_BE_NONE = frozenset({"example_s"})
+MAY_BE_NONE = frozenset({
+    "example_s", "noise_scale", "likely_steps_left", "max_local_batch", "max_batch_size", "requested_workers",
+    "requested_servers", "allocated_at_s", "last_resized_at_s",
+})  # fmt: skip
+
+
+_LEAST_SEEN = (  # that a number of a measurement may be
+    ("n_workers", 1),
+    ("n_servers", 0),
+    ("n_nodes", 0),
+    ("n_racks", 0),
+    ("batch_size", 0),
+    ("step_s", 0),
+    ("compute_s", 0),
+    ("sync_s", 0),
+    ("n_steps", 0),
+    ("observed_at_s", -1e15),
+    ("share", 1e-6),
+)
 
 
 class Mode(StrEnum):
@@ -102,6 +130,12 @@ class SpeedObservation:
     n_steps: int  # steps behind the means
     observed_at_s: float = 0.0
     share: float = 1.0
+
+    @cached_property
+    def bad_number(self) -> tuple[str, float] | None:
+        """Returns the first field that is no finite number of at least a least value, with that value; or None."""
+        values = self.__dict__
+        return next(((name, least) for name, least in _LEAST_SEEN if not least <= values[name] < math.inf), None)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ from scheduler.simulator.reports.summary import csv_of, curve_rows, markdown_of
 def add(commands: Any) -> None:
     """Adds the parser of the command."""
     parser = commands.add_parser("compare", help="play the same traces under several policies")
-    parser.add_argument("--policies", required=True, metavar="A,B", help="names, or label=name for one of them twice")
+    parser.add_argument(
+        "--policies", required=True, metavar="A,B", help="names or module:Class; label=name for one of them twice"
+    )
     parser.add_argument("--param", action="append", default=[], metavar="LABEL.K=V", help="a parameter of one of them")
     add_environment(parser, several=True)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for tables and figures")

@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
     """Adds the parser of the command."""
     parser = commands.add_parser("replay", help="decide recorded rounds again and compare")
     parser.add_argument("rounds", metavar="FILE", help="a recorded round, or a list of them, as JSON")
-    parser.add_argument("--policy", metavar="NAME", help="another policy than the recorded one")
+    parser.add_argument("--policy", metavar="NAME", help="another policy than the recorded one; or module:Class")
     parser.add_argument("--param", action="append", default=[], metavar="K=V")
     add_json(parser, "the new plans")
     parser.set_defaults(command=_replay)

@@ -208,4 +208,8 @@ def restart_cost_s(job: JobSnapshot) -> float:
     """Returns the seconds to save and leave, to start again and to repeat lost work: the cost of a resize, and in the
     end of a preemption.
     """
-    return max(0.0, job.checkpoint_s) + max(0.0, job.lost_s) + start_cost_s(job)
+    checkpoint_s, lost_s, start_s = job.checkpoint_s, job.lost_s, job.start_s
+    cost_s = checkpoint_s if checkpoint_s > 0.0 else 0.0
+    if lost_s > 0.0:
+        cost_s += lost_s
+    return cost_s + start_s if start_s > 0.0 else cost_s

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.network.flows import Flow, Links
@@ -18,6 +19,7 @@ from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.step_time_cache import batch_key
 
+_NOTHING: Mapping[str, float] = MappingProxyType({})
 MOST_MET = 32  # gangs on a place's links that are looked at; with more, all of them have next to nothing
 
 
@@ -126,7 +128,7 @@ class LinkContention:
         slowed = []
         for other in met:  # 2
             theirs = self._demands[other]
-            among = {k: self._load(k) - self._duty(k, other) - self._duty(k, job.id) for k in theirs.flow.links}
+            among = self._loads_without(theirs.flow.links, other, job.id)
             before_s = theirs.slower_step_s(self._wire_s(theirs, among))
             shared = [link for link in theirs.flow.links if link in loads]
             for link in shared:
@@ -145,14 +147,23 @@ class LinkContention:
         each = zip(demand.flow.links, demand.flow.bits, strict=True)
         return max([bits * (1 + loads[link]) / self._capacity[link] for link, bits in each])
 
+    def _loads_without(self, links: Iterable[int], one: str, other: str) -> dict[int, float]:
+        """The sums of the duty cycles on these links without those of two jobs."""
+        found = {}
+        for link in links:
+            duties = self._duty_on.get(link, _NOTHING)
+            found[link] = self._load(link) - duties.get(one, 0.0) - duties.get(other, 0.0)
+        return found
+
     def _load(self, link: int) -> float:
         """The sum of all duty cycles there."""
-        if link not in self._load_on:
-            self._load_on[link] = sum(self._duty_on.get(link, {}).values())
-        return self._load_on[link]
+        found = self._load_on.get(link)
+        if found is None:
+            found = self._load_on[link] = sum(self._duty_on.get(link, _NOTHING).values())
+        return found
 
     def _duty(self, link: int, job_id: str) -> float:
-        return self._duty_on.get(link, {}).get(job_id, 0.0)
+        return self._duty_on.get(link, _NOTHING).get(job_id, 0.0)
 
     def _met(self, links: Iterable[int]) -> list[str]:
         met: dict[str, None] = {}

@@ -50,7 +50,7 @@ def decide(
     cache: what earlier rounds worked out; a caller that decides round after round passes the same one. It changes no
     plan.
     A resized job is stopped first; its new allocation is reserved for it (memory) until it is launched there.
-    Raises ValueError for a snapshot that contradicts itself.
+    Raises ValueError for a snapshot that contradicts itself, and PolicyError for a policy that fails.
     """
     cache = cache or RoundCache()
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=snapshot.jobs)

@@ -36,6 +36,7 @@ class RoundForecast:
     def __init__(self, state: RoundState, proposal: Proposal, speeds: JobSpeeds) -> None:
         self._state, self._proposal, self._speeds = state, proposal, speeds
         self._now_s = state.snapshot.now_s
+        self._types = {**proposal.gpu_types, **{grant.job: grant.gpu_type for grant in proposal.grants}}
 
     def predictions(self, decisions: Mapping[str, Decision]) -> dict[str, Prediction]:
         """Returns the prediction of every job by its id, without jobs that arrive later."""
@@ -87,7 +88,7 @@ class RoundForecast:
         for job_id in (*(job_id for job_id in jobs if job_id not in order), *order):
             job = jobs[job_id]
             n_workers = job.allocation.n_workers if job.allocation is not None else job.fixed_workers
-            own = steps_left(job) * self._speeds.step_s(job, n_workers) * n_workers
+            own = steps_left(job) * self._speeds.step_s(job, n_workers, gpu_type=self._gpu_type(job)) * n_workers
             found[job_id] = (before, own)
             before += own
         return found
@@ -146,6 +147,7 @@ class RoundForecast:
         forecast = ForwardSimulation(
             self._speeds,
             sizes=lambda job: sizes[job.id],
+            gpu_type=self._gpu_type,
             regrow=False,
             strict_order=self._proposal.strict_order,
             quota=self._quota(),
@@ -177,9 +179,19 @@ class RoundForecast:
             allocation = decision.allocation if isinstance(decision, Launch | Resize) else promised or job.held
             if allocation is None:
                 continue
-            left_s = remaining_s(job, step_s=self._speeds.step_s(job, allocation.n_workers))
+            step_s = self._speeds.step_s(job, allocation.n_workers, gpu_type=self._gpu_type(job))
+            left_s = remaining_s(job, step_s=step_s)
             running.append((job, allocation.n_workers, finish_s - self._now_s - left_s))
         return running
+
+    def _gpu_type(self, job: JobSnapshot) -> str:
+        """The type that the plan has for the job: granted, meant by the policy, or held; "" where it says nothing."""
+        found = self._types.get(job.id)
+        if found is None:
+            held = job.held
+            found = "" if held is None else self._speeds.topology.layout_of(held).gpu_type
+            self._types[job.id] = found
+        return found
 
     def _quota(self) -> Ledger | None:
         """Empty books; None where no tenant has a limit."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from scheduler.api.plan import Decision, Prediction, Preempt, Wait
 from scheduler.api.proposal import Proposal
@@ -48,14 +48,16 @@ def predict(
     if learnt.arrivals is not None:  # 2
         starts, ends = forecast.with_arrivals(starts, ends, learnt.arrivals, known=learnt.ends.known)
     _close(snapshot, decisions, learnt)  # 3
-    found = dict(predictions)
-    for job_id, span in starts.items():
-        p50_s, p90_s = _calibrated(job_id, span, learnt.starts, waits=True, now_s=snapshot.now_s)
-        found[job_id] = replace(found[job_id], start_p50_s=p50_s, start_p90_s=p90_s)
-    for job_id, span in ends.items():
-        waits = isinstance(decisions[job_id], Wait | Preempt)
-        p50_s, p90_s = _calibrated(job_id, span, learnt.ends, waits=waits, now_s=snapshot.now_s)
-        found[job_id] = replace(found[job_id], finish_p50_s=p50_s, finish_p90_s=p90_s)
+    found = {}
+    for job_id, predicted in predictions.items():
+        start = predicted.start_p50_s, predicted.start_p90_s
+        if job_id in starts:
+            start = _calibrated(job_id, starts[job_id], learnt.starts, waits=True, now_s=snapshot.now_s)
+        end = predicted.finish_p50_s, predicted.finish_p90_s
+        if job_id in ends:
+            waits = isinstance(decisions[job_id], Wait | Preempt)
+            end = _calibrated(job_id, ends[job_id], learnt.ends, waits=waits, now_s=snapshot.now_s)
+        found[job_id] = Prediction(*start, *end, predicted.step_s)
     return found
 
 
@@ -96,6 +98,6 @@ def _calibrated(
 ) -> tuple[float, float]:
     """P50 and P90 on the snapshot's clock; the prediction is recorded."""
     forecast = TimeForecast(span.p50_s, span.p90_s, intervals.group_of(job_id, waits=waits))
-    p90_s = intervals.p90_s(forecast)
+    p50_s, p90_s = intervals.calibrated(forecast)
     intervals.record(job_id, forecast, p90_s=p90_s, now_s=now_s)
-    return now_s + intervals.p50_s(forecast), now_s + p90_s
+    return now_s + p50_s, now_s + p90_s

@@ -13,6 +13,7 @@ from scheduler.quota.budget import Budget
 from scheduler.quota.fair_sharing import Shares
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.entitlement import shares_of
+from scheduler.round.policy_answer import ask
 from scheduler.round.state import RoundState
 
 MOST_PROPOSALS = 3  # of a policy that leaves GPUs idle because tenants reached their shares
@@ -23,14 +24,16 @@ def propose(policy: Policy, view: View, *, state: RoundState, memory: Mapping[st
 
     Where tenants that share fairly reached their shares while other tenants left GPUs idle, the policy is asked again,
     with the rest divided among the former. Asked at most MOST_PROPOSALS times; the same memory each time.
+
+    Raises PolicyError if the policy fails, or if its answer cannot be carried out.
     """
     budget = state.budget
     if budget.lending is None or budget.entitlement is None or not budget.entitlement.fair.ceilings:
-        return _serve_claims(state, policy.propose(view, budget=budget, memory=memory), budget)
+        return _serve_claims(state, ask(policy, view, budget=budget, memory=memory), budget)
     shares = shares_of(state, budget.lending, DecayedUsage({}, now_s=view.now_s))
     for n_before in range(MOST_PROPOSALS):
         trial = budget.copy()
-        proposal = _serve_claims(state, policy.propose(view, budget=trial, memory=memory), trial)
+        proposal = _serve_claims(state, ask(policy, view, budget=trial, memory=memory), trial)
         if n_before == MOST_PROPOSALS - 1 or not _shares_out_the_rest(budget, trial, shares):
             break
     budget.adopt(trial)

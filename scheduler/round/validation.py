@@ -6,20 +6,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot
 
 
 def check(snapshot: ClusterSnapshot) -> None:
     """Checks a snapshot. Raises ValueError for one that no round can work with.
 
-    Ids and names are unique; numbers are finite and not negative; nodes are in racks that exist; links have a
-    bandwidth above 0 (it may be infinite).
+    Ids and names are unique; numbers are finite and not negative, those of measurements and quotas too; nodes are in
+    racks that exist; links have a bandwidth above 0 (it may be infinite).
     """
     if not math.isfinite(snapshot.now_s):
         raise ValueError(f"the snapshot has now_s {snapshot.now_s!r}; it must be a finite number")
     _check_jobs(snapshot.jobs)
+    _check_measurements(snapshot.jobs)
     _check_nodes(snapshot)
+    for tenant in snapshot.tenants:
+        _check_tenant(tenant)
 
 
 def _check_jobs(jobs: tuple[JobSnapshot, ...]) -> None:
@@ -36,10 +39,38 @@ def _check_jobs(jobs: tuple[JobSnapshot, ...]) -> None:
         raise ValueError(f"job {job.id!r} is {job.phase} without an allocation")
 
 
+def _check_measurements(jobs: tuple[JobSnapshot, ...]) -> None:
+    """Jobs of a family mostly carry the very same measurements, which are looked at once."""
+    seen: dict[str, tuple[SpeedObservation, ...]] = {}
+    for job in jobs:
+        if not all(0 <= noise < math.inf for _, noise in job.noise_ahead):
+            raise ValueError(f"job {job.id!r} has noise_ahead {job.noise_ahead!r}; all must be finite and at least 0")
+        if seen.get(job.family) is job.observations:
+            continue
+        seen[job.family] = job.observations
+        bad = next((o for o in job.observations if o.bad_number is not None), None)
+        if bad is not None and bad.bad_number is not None:
+            name, least = bad.bad_number
+            raise ValueError(
+                f"a measurement of job {job.id!r} has {name} {getattr(bad, name)!r}; "
+                f"it must be a finite number of at least {least:g}"
+            )
+
+
+def _check_tenant(tenant: TenantSnapshot) -> None:
+    for name in ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "weight", "half_life_s"):
+        value = getattr(tenant, name)
+        if value is not None and not 0 <= value < math.inf:
+            raise ValueError(f"tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0")
+
+
 def _check_nodes(snapshot: ClusterSnapshot) -> None:
     if len({node.name for node in snapshot.nodes}) != len(snapshot.nodes):
         raise ValueError("two nodes of the snapshot have the same name; names must be unique")
     racks = {rack.name for rack in snapshot.racks}
+    if len(racks) != len(snapshot.racks):
+        twice = next(name for name, n in Counter(rack.name for rack in snapshot.racks).items() if n > 1)
+        raise ValueError(f"rack {twice!r} appears twice in the snapshot; names must be unique")
     for rack in snapshot.racks:
         if not rack.uplink_bps > 0:
             raise ValueError(f"rack {rack.name!r} has uplink_bps {rack.uplink_bps!r}; it must be above 0")

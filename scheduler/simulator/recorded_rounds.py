@@ -11,7 +11,8 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Launch, Plan, Resize
 from scheduler.api.records import plan_from_json, snapshot_from_json
 from scheduler.api.snapshot import ClusterSnapshot
-from scheduler.policies import Policy, policy_named
+from scheduler.policies import Policy
+from scheduler.policies.loading import load_policy
 from scheduler.round.decide import decide
 
 
@@ -52,8 +53,8 @@ def _memory_of(entry: Mapping[str, Any], before: Plan | None) -> RoundMemory:
 
 
 def replay_round(recorded: RecordedRound, *, policy: Policy | None = None) -> Plan:
-    """Decides the round again, under its own policy or another, and returns the plan."""
-    policy = policy or policy_named(recorded.policy, recorded.parameters)
+    """Decides the round again, under its own policy (by name or module:Class) or another, and returns the plan."""
+    policy = policy or load_policy(recorded.policy, recorded.parameters)
     return decide(recorded.snapshot, policy=policy, memory=recorded.memory)
 
 

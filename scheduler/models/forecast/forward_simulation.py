@@ -62,7 +62,8 @@ class _Active:
 class ForwardSimulation:
     """Simulates the jobs forward on numbers of GPUs.
 
-    sizes: those that a job may have, ascending (one: it is not elastic).
+    sizes: those that a job may have, ascending (one: it is not elastic). gpu_type: the type that a job trains on; "" =
+    the one that its speed is quoted for.
 
     strict_order: a waiting job for which too few GPUs are free holds up those behind it.
 
@@ -74,11 +75,12 @@ class ForwardSimulation:
         speeds: JobSpeeds,
         *,
         sizes: Callable[[JobSnapshot], Sequence[int]],
+        gpu_type: Callable[[JobSnapshot], str] = lambda _: "",
         regrow: bool = True,
         strict_order: bool = False,
         quota: QuotaBooks | None = None,
     ) -> None:
-        self._speeds = speeds
+        self._speeds = _TypedSpeeds(speeds, gpu_type)
         self._sizes = sizes
         self._regrow = regrow
         self._strict_order = strict_order
@@ -120,12 +122,22 @@ class ForwardSimulation:
         return state.done
 
 
+class _TypedSpeeds:
+    """Step times of jobs, each on the GPU type that it trains on."""
+
+    def __init__(self, speeds: JobSpeeds, gpu_type: Callable[[JobSnapshot], str]) -> None:
+        self._speeds, self._gpu_type = speeds, gpu_type
+
+    def step_s(self, job: JobSnapshot, n_workers: int) -> float:
+        return self._speeds.step_s(job, n_workers, gpu_type=self._gpu_type(job))
+
+
 class _State:
     """The state of one forecast: training jobs, waiting jobs, and when the next ones end."""
 
     def __init__(
         self,
-        speeds: JobSpeeds,
+        speeds: _TypedSpeeds,
         sizes: Callable[[JobSnapshot], Sequence[int]],
         queue: Sequence[JobSnapshot],
         free: int,

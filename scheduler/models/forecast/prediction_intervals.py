@@ -18,6 +18,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -90,27 +91,23 @@ class PredictionIntervals:
         for job_id, (n, every, points) in self._open.items():
             if any(point[4] and now_s - point[0] > point[4] + 1.0 for point in points):
                 self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
-        points = [(job[1], point) for job in self._open.values() for point in job[2]]
-        points = points[:: 1 + len(points) // MOST_OPEN]
+        n_points = sum(len(points) for _, _, points in self._open.values())
+        every_point = ((every, point) for _, every, points in self._open.values() for point in points)
+        points = list(islice(every_point, 0, None, 1 + n_points // MOST_OPEN))
         for group in ForecastGroup:
             self._ended[group] = self._ended[group][-MOST_ENDED:]
             self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
             unfinished = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == group]
             self._score[group], self._median[group] = self._calibrated(group, unfinished)
 
-    def p50_s(self, forecast: TimeForecast) -> float:
-        """Returns the seconds within which half of the jobs with such a forecast ended; the models' P50 until that is
-        known, and never more than p90_s().
-        """
-        exponent = self._median[forecast.group] * forecast.spread
-        return min(forecast.half_s * math.exp(min(max(exponent, -1.4), 6.0)), self.p90_s(forecast))
+    def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
+        """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.
 
-    def p90_s(self, forecast: TimeForecast) -> float:
-        """Returns the seconds within which nine of ten jobs with such a forecast ended; the models' P90 until that is
-        known.
+        These are the models' P50 and P90 until that is known; the P50 is never more than the P90.
         """
-        exponent = self._score[forecast.group] * forecast.spread
-        return max(forecast.half_s, 1.0) * math.exp(min(max(exponent, -1.4), 6.0))
+        spread = forecast.spread
+        p90_s = max(forecast.half_s, 1.0) * _spread_factor(self._score[forecast.group] * spread)
+        return min(forecast.half_s * _spread_factor(self._median[forecast.group] * spread), p90_s), p90_s
 
     def group_of(self, job_id: str, *, waits: bool) -> ForecastGroup:
         """Returns the group of the job's next prediction. waits: the job does not train now."""
@@ -170,6 +167,10 @@ class PredictionIntervals:
         scores = np.array([*self._ended[group], *unfinished])
         high, middle = _quantiles(scores, (1 - self._alpha[group], 0.5))
         return trust * high + (1 - trust), trust * middle
+
+
+def _spread_factor(exponent: float) -> float:
+    return math.exp(min(max(exponent, -1.4), 6.0))
 
 
 def _score(point: list[Any], now_s: float) -> float:

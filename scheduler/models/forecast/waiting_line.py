@@ -53,7 +53,7 @@ class WaitingLine:
         Between two of them only more is taken: a group that was refused once is refused until the end.
         tenants: only jobs of these; None = of all.
         """
-        heads = [(group[0][0], key) for key, group in self._groups.items() if tenants is None or key[0] in tenants]
+        heads = self._heads(free(), tenants)
         heapq.heapify(heads)
         n_refused = 0
         while heads and n_refused < MOST_REFUSED and (left := free()) > 0:
@@ -72,3 +72,15 @@ class WaitingLine:
                 heapq.heappop(heads)
                 del self._groups[key]
             yield job
+
+    def _heads(self, n_free: int, tenants: Collection[str] | None) -> list[tuple[int, _Group]]:
+        """The first places of the groups of these tenants that may start; what does not fit only matters where it holds
+        up others.
+        """
+        if n_free <= 0:
+            return []
+        return [
+            (group[0][0], key)
+            for key, group in self._groups.items()
+            if (key[1] <= n_free or self._strict_order) and (tenants is None or key[0] in tenants)
+        ]

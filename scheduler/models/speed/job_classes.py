@@ -6,8 +6,9 @@ Axes: G gangs (a size, packed or spread), B batch sizes; see candidate_layouts.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler.api.arrays import Floats
 from scheduler.models.speed.candidate_layouts import Gang
@@ -29,8 +30,53 @@ class StepTimes:
     size_GB: Floats  # noqa: N815
 
 
-@dataclass(frozen=True)
-class LayoutTimes:
+class GangPrices:
+    """Holds the step times of gangs for jobs of one model, mode and range of batches on one GPU type; each gang is
+    priced once, together with all that were asked for at the same time.
+
+    price: returns the step times of gangs. spreads: the numbers of nodes, more than needed, to consider for a size.
+    """
+
+    __slots__ = ("_blocks", "_price", "_rows", "_sizes", "_spreads")
+
+    def __init__(self, price: Callable[[tuple[Gang, ...]], StepTimes], spreads: Callable[[int], Iterable[int]]) -> None:
+        self._price, self._spreads = price, spreads
+        self._sizes: dict[int, tuple[int, ...]] = {}
+        self._blocks: dict[Gang, StepTimes] = {}
+        self._rows: dict[Gang, int] = {}
+
+    def prepare(self, sizes: Collection[int]) -> None:
+        """Prices these sizes at once, packed and spread; a pair together with the lone worker that it is held to."""
+        missing = {n for n in sizes if n not in self._sizes}
+        if 2 in missing and 1 not in self._sizes:
+            missing.add(1)
+        if not missing:
+            return
+        for n in missing:
+            self._sizes[n] = tuple(self._spreads(n))
+        self._add(tuple([(n, k) for n in sorted(missing) for k in (0, *self._sizes[n])]))
+
+    def spreads(self, n_workers: int) -> tuple[int, ...]:
+        """Returns the numbers of nodes, more than needed, to consider for a size."""
+        if n_workers not in self._sizes:
+            self.prepare((n_workers,))
+        return self._sizes[n_workers]
+
+    def place_of(self, gang: Gang) -> tuple[StepTimes, int]:
+        """Returns the step times that contain the gang, and its index there."""
+        if gang not in self._rows:
+            self.prepare((gang[0],))
+            if gang not in self._rows:
+                self._add((gang,))
+        return self._blocks[gang], self._rows[gang]
+
+    def _add(self, gangs: tuple[Gang, ...]) -> None:
+        priced = self._price(gangs)
+        for g, gang in enumerate(gangs):
+            self._blocks[gang], self._rows[gang] = priced, g
+
+
+class LayoutTimes(NamedTuple):
     """Holds the seconds of a declared step of one gang: plain_s as predicted; step_s assumes that two workers gain.
 
     cautious_s is step_s made longer by its error, where this shape was not measured but others were: finding out
@@ -45,82 +91,81 @@ class LayoutTimes:
 class JobClass:
     """Holds the step times at standard layouts, by size and spread (0 = packed), of jobs that are priced alike.
 
-    price: returns the step times of gangs. declared_step_s: seconds of a declared step of each gang, shape (G,).
-    spreads: the numbers of nodes, more than needed, to consider for a size. assumes_pairs: UNMEASURED_PAIR applies.
+    prices: of the gangs. declared_step_s: seconds of a declared step of each gang, shape (G,). assumes_pairs:
+    UNMEASURED_PAIR applies.
     """
 
+    __slots__ = (
+        "_assumes_pairs",
+        "_best",
+        "_best_curves",
+        "_curves",
+        "_declared",
+        "_declared_step_s",
+        "_times",
+        "prices",
+    )
+
     def __init__(
-        self,
-        price: Callable[[tuple[Gang, ...]], StepTimes],
-        declared_step_s: Callable[[StepTimes], Floats],
-        spreads: Callable[[int], Iterable[int]],
-        *,
-        assumes_pairs: bool,
+        self, prices: GangPrices, declared_step_s: Callable[[StepTimes], Floats], *, assumes_pairs: bool
     ) -> None:
-        self._price, self._declared_step_s, self._spreads = price, declared_step_s, spreads
-        self._assumes_pairs = assumes_pairs
+        self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
+        self._declared: dict[StepTimes, tuple[tuple[float, ...], tuple[float, ...]]] = {}
         self._times: dict[Gang, LayoutTimes] = {}
         self._best: dict[int, tuple[float, int]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
 
-    def prepare(self, sizes: Iterable[int]) -> None:
-        """Works out at once what is going to be asked for."""
-        missing = {n for n in sizes if n not in self._best}
-        if self._assumes_pairs and 2 in missing and 1 not in self._best:
-            missing.add(1)
-        if missing:
-            self._add(tuple((n, k) for n in sorted(missing) for k in (0, *self._spreads(n))))
-            for n in missing:
-                self._best[n] = self._best_of(n)
-
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
         found = self._times.get((n_workers, n_nodes))
         if found is None:
-            self.prepare((n_workers,))
-            if (n_workers, n_nodes) not in self._times:
-                self._add(((n_workers, n_nodes),))
-            found = self._times[n_workers, n_nodes]
+            found = self._times[n_workers, n_nodes] = self._work_out(n_workers, n_nodes)
         return found
 
     def curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
         """Returns the seconds of a step at each of these sizes, at its best spread."""
-        if sizes not in self._curves:
-            self.prepare(sizes)
-            self._curves[sizes] = tuple(self.times(n, self._best[n][1]).step_s for n in sizes)
-        return self._curves[sizes]
+        found = self._curves.get(sizes)
+        if found is None:
+            self.prices.prepare(sizes)
+            found = self._curves[sizes] = tuple([self.times(n, self.best(n)[1]).step_s for n in sizes])
+        return found
 
     def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
         """Returns the seconds of a cautious step at each of these sizes, at its best spread."""
-        if sizes not in self._best_curves:
-            self.prepare(sizes)
-            self._best_curves[sizes] = tuple(self._best[n][0] for n in sizes)
-        return self._best_curves[sizes]
+        found = self._best_curves.get(sizes)
+        if found is None:
+            self.prices.prepare(sizes)
+            found = self._best_curves[sizes] = tuple([self.best(n)[0] for n in sizes])
+        return found
 
     def best(self, n_workers: int) -> tuple[float, int]:
         """Returns the seconds of a cautious step at the best spread, and that spread: packed, unless another one gains
         clearly.
         """
-        if n_workers not in self._best:
-            self.prepare((n_workers,))
-        return self._best[n_workers]
+        found = self._best.get(n_workers)
+        if found is None:
+            found = self._best[n_workers] = self._best_of(n_workers)
+        return found
 
     def _best_of(self, n_workers: int) -> tuple[float, int]:
-        best_s, best = self._times[n_workers, 0].cautious_s, 0
+        best_s, best = self.times(n_workers).cautious_s, 0
         bound_s = best_s * (1 - SPREAD_MUST_GAIN)
-        for n_nodes in self._spreads(n_workers):
-            step_s = self._times[n_workers, n_nodes].cautious_s
+        for n_nodes in self.prices.spreads(n_workers):
+            step_s = self.times(n_workers, n_nodes).cautious_s
             if step_s < bound_s:
                 bound_s, best_s, best = step_s, step_s, n_nodes
         return best_s, best
 
-    def _add(self, gangs: tuple[Gang, ...]) -> None:
-        priced = self._price(gangs)
-        declared = self._declared_step_s(priced).tolist()
-        for gang, plain_s, error in zip(gangs, declared, priced.error_G.tolist(), strict=True):
-            step_s = plain_s
-            if self._assumes_pairs and gang[0] == 2:
-                step_s = min(plain_s, UNMEASURED_PAIR * self._times[1, 0].step_s)
-            cautious_s = step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
-            self._times[gang] = LayoutTimes(plain_s, step_s, cautious_s)
+    def _work_out(self, n_workers: int, n_nodes: int) -> LayoutTimes:
+        priced, g = self.prices.place_of((n_workers, n_nodes))
+        declared = self._declared.get(priced)
+        if declared is None:
+            declared = tuple(self._declared_step_s(priced).tolist()), tuple(priced.error_G.tolist())
+            self._declared[priced] = declared
+        plain_s, error = declared[0][g], declared[1][g]
+        step_s = plain_s
+        if self._assumes_pairs and n_workers == 2:
+            step_s = min(plain_s, UNMEASURED_PAIR * self.times(1).step_s)
+        cautious_s = step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
+        return LayoutTimes(plain_s, step_s, cautious_s)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from scheduler.models.cost import restart_cost_s
 from scheduler.models.goodput import BatchSchedule, adapts_batch, batch_schedule, batches_of, gain_B
 from scheduler.models.layout import Layout
 from scheduler.models.progress import remaining_s, steps_left
-from scheduler.models.speed.candidate_layouts import Gang
-from scheduler.models.speed.job_classes import UNMEASURED_PAIR, JobClass, StepTimes
+from scheduler.models.speed.job_classes import UNMEASURED_PAIR, GangPrices, JobClass, StepTimes
 from scheduler.models.speed.model import SpeedModel
-from scheduler.models.speed.pricing import priced
+from scheduler.models.speed.pricing import gang_prices
 from scheduler.models.speed.step_time_cache import ModelTables, StepTimeCache, batch_key
+
+_Tables = tuple[object, ModelTables]  # measurements, and the tables of the model that was fitted to them
 
 
 class JobSpeeds:
@@ -41,20 +43,30 @@ class JobSpeeds:
         jobs: Iterable[JobSnapshot] = (),
     ) -> None:
         self.cluster = (cache or StepTimeCache()).cluster(nodes, racks)
+        self.cluster.begin_round()
         self._gpu_factors = self.cluster.gpu_factors(jobs)
         self.topology = self.cluster.topology
         self._types = self.topology.gpu_types()
         self._job_classes: dict[tuple[str, str], JobClass] = {}
-        self._tables: dict[str, tuple[object, ModelTables]] = {}
+        self._tables: dict[str, _Tables] = {}
+        self._by_family: dict[tuple[object, ...], _Tables] = {}
         self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
     def tables(self, job: JobSnapshot) -> ModelTables:
         """Returns the tables of the job's model."""
         found = self._tables.get(job.id)
         if found is None or found[0] is not job.observations:
-            found = job.observations, self.cluster.tables(job, gpu_factors=self._gpu_factors)
-            self._tables[job.id] = found
+            found = self._tables[job.id] = self._family_tables(job)
         return found[1]
+
+    def _family_tables(self, job: JobSnapshot) -> _Tables:
+        """The tables with the measurements that they belong to; jobs of one family mostly share both."""
+        key = (job.family, job.example_s, job.step_overhead_s, job.parameters_bytes)
+        found = self._by_family.get(key)
+        if found is None or found[0] is not job.observations:
+            found = job.observations, self.cluster.tables(job, gpu_factors=self._gpu_factors)
+            self._by_family[key] = found
+        return found
 
     def model(self, job: JobSnapshot) -> SpeedModel:
         """Returns the job's speed model."""
@@ -67,16 +79,12 @@ class JobSpeeds:
 
         types: GPU type by job; None = the type that speeds are quoted for.
         """
-        alike: dict[tuple[object, ...], set[int]] = {}
-        by_class: dict[JobClass, set[int]] = {}
+        wanted: dict[GangPrices, set[int]] = {}
         for job in jobs:
-            batch = (job.mode, job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch)
-            gpu_type = types[job.id] if types is not None else self.standard_type(job)
-            wanted = alike.setdefault((self.model(job), gpu_type, *batch), set())
-            wanted.update(sizes[job.id])
-            by_class[self._job_class(job, gpu_type)] = wanted
-        for job_class, all_sizes in by_class.items():
-            job_class.prepare(all_sizes)
+            gpu_type = types[job.id] if types is not None else ""
+            wanted.setdefault(self._job_class(job, gpu_type).prices, set()).update(sizes[job.id])
+        for prices, all_sizes in wanted.items():
+            prices.prepare(all_sizes)
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
@@ -206,38 +214,17 @@ class JobSpeeds:
 
     def _new_job_class(self, job: JobSnapshot, gpu_type: str) -> JobClass:
         """Shared by all jobs that are priced alike, over rounds; a job with a noise scale has one for this round."""
-        tables, cluster = self.tables(job), self.cluster
+        tables = self.tables(job)
         assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
-
-        def price(gangs: tuple[Gang, ...]) -> StepTimes:
-            return priced(job, tables, cluster, gpu_type, gangs)
-
-        def spreads(n_workers: int) -> tuple[int, ...]:
-            return cluster.topology.spreads(gpu_type, n_workers)
-
         if adapts_batch(job):
-            return JobClass(
-                price, lambda gangs: self._declared_step_s_G(job, gangs), spreads, assumes_pairs=assumes_pairs
-            )
+            prices = gang_prices(job, tables, self.cluster, gpu_type)
+            return JobClass(prices, partial(_declared_step_s_G, job, tables), assumes_pairs=assumes_pairs)
         key = (gpu_type, job.mode, batch_key(job), assumes_pairs)
         found = tables.job_classes.get(key)
         if found is None:
-            shared = JobClass(price, lambda gangs: gangs.step_GB[:, 0], spreads, assumes_pairs=assumes_pairs)
-            found = tables.job_classes.store(key, shared)
+            prices = gang_prices(job, tables, self.cluster, gpu_type)
+            found = tables.job_classes.store(key, JobClass(prices, _smallest_step_s_G, assumes_pairs=assumes_pairs))
         return found
-
-    def _declared_step_s_G(self, job: JobSnapshot, gangs: StepTimes) -> Floats:  # noqa: N802 (arrays wear their axes)
-        """Seconds of a declared step of each gang of a job whose batch may change, shape (G,)."""
-        if not job.noise_ahead:
-            gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
-            return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
-        table, key = self.tables(job).gang_schedules, (gangs, job.batch_size, job.noise_ahead)
-        schedules = table.get(key)
-        if schedules is None:
-            each = zip(gangs.size_GB, gangs.step_GB, strict=True)
-            schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
-        until = job.steps_done + steps_left(job)
-        return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
 
     def _declared_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:
         """Seconds of a declared step on one layout."""
@@ -277,6 +264,25 @@ class JobSpeeds:
             step_s_B = tables.model.step_s_B(layout, mode, batch_B=batches.size_B, passes_B=batches.passes_B)
             found = tables.batches.store(key, (step_s_B, batches.size_B, batches.passes_B))
         return found
+
+
+def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes) -> Floats:  # noqa: N802
+    """Seconds of a declared step of each gang of a job whose batch may change, shape (G,)."""
+    if not job.noise_ahead:
+        gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+        return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
+    table, key = tables.gang_schedules, (gangs, job.batch_size, job.noise_ahead)
+    schedules = table.get(key)
+    if schedules is None:
+        each = zip(gangs.size_GB, gangs.step_GB, strict=True)
+        schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
+    until = job.steps_done + steps_left(job)
+    return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
+
+
+def _smallest_step_s_G(gangs: StepTimes) -> Floats:  # noqa: N802 (arrays wear their axes)
+    """Seconds of a step of each gang at its smallest batch, shape (G,)."""
+    return gangs.step_GB[:, 0]
 
 
 def _smallest_batch(job: JobSnapshot, n_workers: int) -> tuple[int, int]:

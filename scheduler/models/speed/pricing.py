@@ -10,26 +10,32 @@ import numpy as np
 
 from scheduler.api.snapshot import JobSnapshot, Mode
 from scheduler.models.goodput import adapts_batch, batches_of
-from scheduler.models.speed.candidate_layouts import Gang, Ints
+from scheduler.models.speed.candidate_layouts import CandidateLayouts, Ints
 from scheduler.models.speed.fitting import Floats
-from scheduler.models.speed.job_classes import StepTimes
-from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN
+from scheduler.models.speed.job_classes import GangPrices, StepTimes
+from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN, SpeedModel
 from scheduler.models.speed.step_time_cache import ClusterStepTimes, ModelTables, batch_key
 
 
-def priced(
-    job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]
-) -> StepTimes:
-    """Returns the gangs' step times, each in the mode that is best at the smallest batch. tables: of the job."""
-    key = (gpu_type, gangs, job.mode, batch_key(job))
-    found = tables.step_times.get(key)
-    return tables.step_times.store(key, _priced(job, tables, cluster, gpu_type, gangs)) if found is None else found
+def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes, gpu_type: str) -> GangPrices:
+    """Returns the prices that the job shares with all that have its model, mode and batches. tables: of the job."""
+    key = (gpu_type, job.mode, batch_key(job))
+    found = tables.gang_prices.get(key)
+    if found is None:
+        model = tables.model  # prices do not refer to the tables that hold them: what is dropped is freed at once
+        found = tables.gang_prices.store(
+            key,
+            GangPrices(
+                lambda gangs: priced(job, model, cluster.candidates(gpu_type, gangs)),
+                lambda n_workers: cluster.topology.spreads(gpu_type, n_workers),
+            ),
+        )
+    return found
 
 
-def _priced(
-    job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes, gpu_type: str, gangs: tuple[Gang, ...]
-) -> StepTimes:
-    model, candidates = tables.model, cluster.candidates(gpu_type, gangs)
+def priced(job: JobSnapshot, model: SpeedModel, candidates: CandidateLayouts) -> StepTimes:
+    """Returns the step times of the candidate gangs, each in the mode that is best at the smallest batch."""
+    gangs = candidates.gangs
     batches = {n: batches_of(job, n) for n in {n for n, _ in gangs}}
     size_GB = np.concatenate([batches[n].size_B for n, _ in gangs]).reshape(len(gangs), -1)
     passes_GB = np.concatenate([batches[n].passes_B for n, _ in gangs]).reshape(len(gangs), -1)

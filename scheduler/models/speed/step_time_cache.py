@@ -3,7 +3,8 @@
 
 Nothing here changes a decision: each entry is a pure function of its key and can be worked out again at any time.
 Limits: the MAX_CLUSTERS clusters (a cluster is its nodes and racks; one whose nodes changed is another one) and the
-MAX_MODELS models that were used last stay; all other tables are emptied when they are full.
+MAX_MODELS models that were used last stay; a model's tables go when KEPT_ROUNDS rounds did without them, since a family
+that was fitted anew never asks for them again; all other tables are emptied when they are full.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from scheduler.models.layout import ClusterTopology
 from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, candidate_layouts
 from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.gpu_factors import NO_FACTORS, GpuFactors, Levels, learn_gpu_factors, levels_of
-from scheduler.models.speed.job_classes import JobClass, StepTimes
+from scheduler.models.speed.job_classes import GangPrices, JobClass
 from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
 from scheduler.models.speed.sync_terms import SyncTerms
 
 MAX_CLUSTERS = 4
 MAX_MODELS = 2048
+KEPT_ROUNDS = 8
 MAX_JOBS = 20_000  # with an entry of their own
 MAX_ENTRIES = 10_000  # in a table of one model
 
@@ -37,9 +39,13 @@ _Profile = tuple[float | None, float, int, float, GpuFactors]  # seconds an exam
 
 @dataclass(eq=False)
 class ModelTables:
-    """Holds results of one speed model on one cluster; most keys hold a layout, a mode and a batch_key()."""
+    """Holds results of one speed model on one cluster; most keys hold a layout, a mode and a batch_key().
+
+    round_number: of the newest round that used them, as the cluster counts.
+    """
 
     model: SpeedModel
+    round_number: int = 0
     step_s: BoundedTable[Hashable, float] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     step_and_pass_s: BoundedTable[Hashable, tuple[float, float]] = field(
         default_factory=lambda: BoundedTable(MAX_ENTRIES)
@@ -52,7 +58,7 @@ class ModelTables:
     gang_schedules: BoundedTable[Hashable, tuple[BatchSchedule, ...]] = field(
         default_factory=lambda: BoundedTable(MAX_ENTRIES)
     )
-    step_times: BoundedTable[Hashable, StepTimes] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
+    gang_prices: BoundedTable[Hashable, GangPrices] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     job_classes: BoundedTable[Hashable, JobClass] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     link_demands: BoundedTable[Hashable, LinkDemand | None] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
 
@@ -73,6 +79,16 @@ class ClusterStepTimes:
         self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
         self._models = models
         self._tables = RecentTable[SpeedModel, ModelTables](MAX_MODELS)
+        self._n_rounds = 0
+
+    def begin_round(self) -> None:
+        """Counts a round, and drops the tables of models that the last rounds did without."""
+        self._n_rounds += 1
+        while self._tables:
+            model, oldest = next(iter(self._tables.items()))
+            if oldest.round_number >= self._n_rounds - KEPT_ROUNDS:
+                return
+            del self._tables[model]
 
     def gpu_factors(self, jobs: Iterable[JobSnapshot]) -> GpuFactors:
         """Returns what these jobs show of the cluster's GPU types; nothing where there is one type."""
@@ -85,7 +101,9 @@ class ClusterStepTimes:
         if gpu_factors is not NO_FACTORS and self._models.types_of(job) >= set(self.topology.gpu_types()):
             gpu_factors = NO_FACTORS  # its own measurements count
         model = self._models.model(job, nic_bps=self.topology.nic_bps, gpu_factors=gpu_factors)
-        return self._tables.find(model) or self._tables.store(model, ModelTables(model))
+        found = self._tables.find(model) or self._tables.store(model, ModelTables(model))
+        found.round_number = self._n_rounds
+        return found
 
     def candidates(self, gpu_type: str, gangs: tuple[Gang, ...]) -> CandidateLayouts:
         """Returns all modes of these gangs on nodes of that type, from the table where they are known."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from scheduler.api.snapshot import JobSnapshot
@@ -17,13 +17,20 @@ MOST_JOBS = 60  # above so many jobs the forward simulation costs more than the 
 class ResizeGains:
     """Says what a plan gains over leaving all jobs as they are.
 
-    Both plans of a round are simulated forward once, when they are first needed. plan: workers by job.
+    Both plans of a round are simulated forward once, when they are first needed. plan: workers by job. types: GPU types
+    by job, before and after.
     """
 
     def __init__(
-        self, plan: Mapping[str, int], *, view: View, sizes: Mapping[str, Sequence[int]], capacity: int
+        self,
+        plan: Mapping[str, int],
+        *,
+        view: View,
+        sizes: Mapping[str, Sequence[int]],
+        capacity: int,
+        types: Callable[[], tuple[Mapping[str, str], Mapping[str, str]]],
     ) -> None:
-        self._plan, self._view, self._sizes, self._capacity = plan, view, sizes, capacity
+        self._plan, self._view, self._sizes, self._capacity, self._types = plan, view, sizes, capacity, types
 
     def of_others(self, leaver: JobSnapshot) -> float | None:
         """Returns the seconds by which all other jobs end earlier in sum under the plan.
@@ -39,9 +46,11 @@ class ResizeGains:
 
     @cached_property
     def _both(self) -> tuple[dict[str, JobProgress], dict[str, JobProgress]]:
-        return self._simulated({job.id: n_held(job) for job in self._view.jobs}), self._simulated(self._plan)
+        before, after = self._types()
+        unchanged = {job.id: n_held(job) for job in self._view.jobs}
+        return self._simulated(unchanged, before), self._simulated(self._plan, after)
 
-    def _simulated(self, plan: Mapping[str, int]) -> dict[str, JobProgress]:
+    def _simulated(self, plan: Mapping[str, int], types: Mapping[str, str]) -> dict[str, JobProgress]:
         jobs = self._view.jobs
         room_s = max((job.checkpoint_s for job in jobs if plan[job.id] < n_held(job)), default=0.0)
         running = []
@@ -52,7 +61,12 @@ class ResizeGains:
                 running.append((job, n, delay_s))
         queue = sorted(
             (job for job in jobs if not plan[job.id]),
-            key=lambda job: (self._view.speeds.remaining_s(job, job.min_workers) * job.min_workers, job.id),
+            key=lambda job: (self._least_gpu_s(job, types[job.id]), job.id),
         )
-        forecast = ForwardSimulation(self._view.speeds, sizes=lambda job: self._sizes[job.id])
+        forecast = ForwardSimulation(
+            self._view.speeds, sizes=lambda job: self._sizes[job.id], gpu_type=lambda job: types[job.id]
+        )
         return forecast.run(running, queue, free=self._capacity - sum(plan.values()))
+
+    def _least_gpu_s(self, job: JobSnapshot, gpu_type: str) -> float:
+        return self._view.speeds.remaining_s(job, job.min_workers, gpu_type=gpu_type) * job.min_workers

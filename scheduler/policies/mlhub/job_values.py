@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -65,23 +65,34 @@ class JobValues:
         self.is_mixed = len(self.capacity) > 1
         self._node_types = {node.name: node.gpu_type for node in view.nodes}
         self._options: dict[tuple[str, str], SpeedCurve] = {}
+        self._held_types: dict[str, str] = {}
+        self._n_there: dict[str, int] = {}
+        self._restart_s: dict[str, float] = {}
+        self._share = sum(self.capacity.values()) / max(1, len(self.jobs))
+        self._present_left_s: dict[str, float] = {}
+        self.standard_sizes: dict[str, tuple[int, ...]] = {}
+        self.sizes: dict[str, tuple[int, ...]] = {}
+        self.curves: dict[str, SpeedCurve] = {}
+        self._left_s: dict[str, dict[int, float]] = {}
         self.gpu_type = dict.fromkeys((job.id for job in self.jobs), "")
         if self.is_mixed:
             self.gpu_type |= self._assigned({job.id for job in self.running if self.is_settled(job)} | set(guests))
-        self.value_jobs()
+        self._value_jobs(self.jobs)
         before = memory.get("waiting_since", {})
         self.waiting_since = {job.id: float(before.get(job.id, view.now_s)) for job in self.waiting}
         self.starved = [job for job in self.waiting if self._is_starved(job)]
 
-    def value_jobs(self) -> None:
-        """Works out sizes, remaining times and prices of all jobs on their types."""
-        standard = {job.id: self._standard_sizes(job, self.gpu_type[job.id]) for job in self.jobs}
-        self.standard_sizes = standard
-        self.sizes = {j.id: tuple(sorted({*standard[j.id], *filter(None, [self.n_there(j)])})) for j in self.jobs}
-        self.view.speeds.prepare(self.jobs, self.sizes, types=self.gpu_type if self.is_mixed else None)
-        self.is_rigid = all(len(sizes) == 1 for sizes in standard.values())
-        self._left_s = {job.id: self._times(job) for job in self.jobs}
-        self.curves = {job.id: self._curve(job, self.gpu_type[job.id]) for job in self.jobs}
+    def _value_jobs(self, changed: Sequence[JobSnapshot]) -> None:
+        """Works out sizes and remaining times of these jobs on their types, and from them the prices of all jobs."""
+        for job in changed:
+            standard, n_there = self._standard_sizes(job, self.gpu_type[job.id]), self._count_there(job)
+            self.standard_sizes[job.id], self._n_there[job.id] = standard, n_there
+            self.sizes[job.id] = tuple(sorted({*standard, n_there})) if n_there else standard
+        self.view.speeds.prepare(changed, self.sizes, types=self.gpu_type if self.is_mixed else None)
+        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
+        for job in changed:
+            self._left_s[job.id] = self._times(job)
+            self.curves[job.id] = self._curve(job, self.gpu_type[job.id])
         self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
         self.weights = self._weights()
 
@@ -89,12 +100,20 @@ class JobValues:
 
     def held_type(self, job: JobSnapshot) -> str:
         """Returns the type of the GPUs that the job holds; "" for a waiting one."""
-        shares = job.held.shares if job.held is not None else ()
-        return next((self._node_types.get(share.node, "") for share in shares if share.gpus), "")
+        found = self._held_types.get(job.id)
+        if found is None:
+            shares = job.held.shares if job.held is not None else ()
+            found = next((self._node_types.get(share.node, "") for share in shares if share.gpus), "")
+            self._held_types[job.id] = found
+        return found
 
     def n_there(self, job: JobSnapshot) -> int:
         """Returns the GPUs that the job holds of the type that it is valued on."""
-        return n_held(job) if not self.is_mixed or self.held_type(job) == self.gpu_type[job.id] else 0
+        return self._n_there[job.id]
+
+    def _count_there(self, job: JobSnapshot) -> int:
+        n_workers = n_held(job)
+        return n_workers if not self.is_mixed or self.held_type(job) == self.gpu_type[job.id] else 0
 
     def types_of(self, job: JobSnapshot) -> list[str]:
         """Returns the types that the job may use and that have enough GPUs for it."""
@@ -103,8 +122,9 @@ class JobValues:
 
     def revalue_on(self, gpu_types: Mapping[str, str]) -> None:
         """Values jobs on other types than those that they were assigned to."""
+        changed = [job for job in self.jobs if gpu_types.get(job.id, self.gpu_type[job.id]) != self.gpu_type[job.id]]
         self.gpu_type |= gpu_types
-        self.value_jobs()
+        self._value_jobs(changed)
 
     def worth_on(self, job: JobSnapshot, gpu_type: str) -> float:
         """Returns the speed of the job on its least GPUs of that type, in parts of its remaining work a second."""
@@ -113,25 +133,36 @@ class JobValues:
     def _assigned(self, pinned: Collection[str]) -> dict[str, str]:
         """A type for each job. pinned: running jobs that keep theirs. Starting jobs count where they are."""
         settled = [job for job in self.view.settled if n_held(job)]
-        options = [self._type_options(job, is_pinned=job.id in pinned) for job in self.jobs]
-        options += [self._type_options(job, is_pinned=True) for job in settled]
+        types = {job.id: self._allowed_types(job, is_pinned=job.id in pinned) for job in self.jobs}
+        types |= {job.id: self._allowed_types(job, is_pinned=True) for job in settled}
+        self._prepare_options([*self.jobs, *settled], types)
+        options = [self._type_options(job, types[job.id]) for job in (*self.jobs, *settled)]
         found = assign_types(options, capacity=self.capacity)
         standard = self.view.speeds.standard_type
         return {job.id: found.get(job.id) or self.held_type(job) or standard(job) for job in self.jobs}
 
-    def _type_options(self, job: JobSnapshot, *, is_pinned: bool) -> TypeOptions:
+    def _allowed_types(self, job: JobSnapshot, *, is_pinned: bool) -> list[str]:
+        types = self.types_of(job)
+        return [t for t in types if t == self.held_type(job)] if is_pinned else types
+
+    def _prepare_options(self, jobs: Sequence[JobSnapshot], types: Mapping[str, Sequence[str]]) -> None:
+        """Prices the jobs on all their types at once, at all sizes that they may have there."""
+        for gpu_type in self.capacity:
+            there = [job for job in jobs if gpu_type in types[job.id]]
+            sizes = {job.id: self._standard_sizes(job, gpu_type) for job in there}
+            self.view.speeds.prepare(there, sizes, types={job.id: gpu_type for job in there})
+
+    def _type_options(self, job: JobSnapshot, types: Iterable[str]) -> TypeOptions:
         """A change of type is charged like one of size; on the present type its restart is saved."""
-        own, types = self.held_type(job), self.types_of(job)
-        types = [t for t in types if t == own] if is_pinned else types
-        share = sum(self.capacity.values()) / max(1, len(self.jobs))
+        own = self.held_type(job)
+        change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
         n_gpus, left_s = {}, {}
         for t in types:
-            curve = self._curve(job, t)
-            n_gpus[t], left_s[t] = curve.best_within(share)
             if t == own:
                 n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
             else:
-                left_s[t] += restart_cost_s(job) * (1 + self.policy.margin if own else 1)
+                n_gpus[t], best_s = self._curve(job, t).best_within(self._share)
+                left_s[t] = best_s + change_s
         return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
 
     # sizes and times
@@ -143,6 +174,13 @@ class JobValues:
         per_node = self.view.speeds.topology.gpus_per_node(gpu_type or self.view.speeds.standard_type(job))
         return _doubling(job.min_workers, top, per_node)
 
+    def restart_s(self, job: JobSnapshot) -> float:
+        """Returns restart_cost_s(), worked out once."""
+        found = self._restart_s.get(job.id)
+        if found is None:
+            found = self._restart_s[job.id] = restart_cost_s(job)
+        return found
+
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns the remaining time at a size; at the present size on the present nodes."""
         times = self._left_s[job.id]
@@ -153,7 +191,10 @@ class JobValues:
 
     def present_left_s(self, job: JobSnapshot) -> float:
         """Returns the remaining time on the GPUs that the job holds."""
-        return steps_left(job) * self.view.speeds.present_step_s(job)
+        found = self._present_left_s.get(job.id)
+        if found is None:
+            found = self._present_left_s[job.id] = steps_left(job) * self.view.speeds.present_step_s(job)
+        return found
 
     def _times(self, job: JobSnapshot) -> dict[int, float]:
         """Remaining times by size.
@@ -162,12 +203,12 @@ class JobValues:
         there, and one back.
         """
         sizes, left, speeds, gpu_type = self.sizes[job.id], steps_left(job), self.view.speeds, self.gpu_type[job.id]
-        trial_s = 2 * restart_cost_s(job)
+        trial_s = 2 * self.restart_s(job)
         cautious = speeds.best_curve(job, sizes, gpu_type=gpu_type)
         steps = zip(sizes, cautious, speeds.curve(job, sizes, gpu_type=gpu_type), strict=True)
         times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
         if self.n_there(job):
-            times[n_held(job)] = left * speeds.present_step_s(job)
+            times[n_held(job)] = self.present_left_s(job)
         return times
 
     def _curve(self, job: JobSnapshot, gpu_type: str) -> SpeedCurve:
@@ -204,7 +245,7 @@ class JobValues:
         """Most GPU-seconds first; a restart counts for who would need one, so that equal jobs do not take turns."""
         work = {}
         for job in jobs:
-            restart_s = 0.0 if self.n_there(job) else restart_cost_s(job)
+            restart_s = 0.0 if self.n_there(job) else self.restart_s(job)
             work[job.id] = self.curves[job.id].least_gpu_s + restart_s * job.min_workers
         return sorted(jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
 
@@ -223,7 +264,7 @@ class JobValues:
         if n_workers == self.n_there(job):
             worth *= 1 + self.policy.stickiness
         elif n_held(job):
-            cost_s = restart_cost_s(job) * (1 + self.policy.margin)
+            cost_s = self.restart_s(job) * (1 + self.policy.margin)
             worth *= 1 - cost_s / max(min(self.policy.horizon_s, left_s + cost_s), cost_s + 1e-9)
         return worth
 
@@ -240,11 +281,11 @@ class JobValues:
     def calm_until_s(self, job: JobSnapshot) -> float:
         """Returns when it has trained for about as long as its last change cost."""
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0)
-        return since_s + max(self.policy.cooldown_s, 2 * restart_cost_s(job))
+        return since_s + max(self.policy.cooldown_s, 2 * self.restart_s(job))
 
     def is_near_its_end(self, job: JobSnapshot) -> bool:
         """Returns whether so little is left of a running job that a change is not worth it."""
-        return self.present_left_s(job) < self.policy.last_stretch * restart_cost_s(job)
+        return self.present_left_s(job) < self.policy.last_stretch * self.restart_s(job)
 
     def _is_starved(self, job: JobSnapshot) -> bool:
         waited_s = self.view.now_s - self.waiting_since[job.id]

@@ -104,6 +104,7 @@ class Mlhub:
             values.sizes,
             _wake_at_s(values, budget),
             backfills=True,
+            gpu_types=values.gpu_type if values.is_mixed else {},
         )
 
     def _grant(self, job: JobSnapshot, values: JobValues, budget: Budget, why: tuple[Explanation, ...]) -> Grant:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import JobSnapshot
@@ -22,7 +22,13 @@ class SizeReasons:
         self._values, self._plan, self._budget = values, plan, budget
         self._all_run = all(plan.values())
         self._is_crowded = budget.n_left() == 0 or not self._all_run
-        self._gains = ResizeGains(plan, view=values.view, sizes=values.sizes, capacity=values.n_gpus)
+        self._gains = ResizeGains(
+            plan,
+            view=values.view,
+            sizes=values.sizes,
+            capacity=values.n_gpus,
+            types=partial(_gpu_types, values, plan, budget),
+        )
 
     def why(self, job: JobSnapshot) -> Explanation:
         """Returns the reason for the job's size, or for its move to GPUs of another type."""
@@ -77,3 +83,14 @@ class SizeReasons:
                 gained += self._values.value(job, n) - (self._values.value(job, had) if had else 0.0)
                 gpus += n - had
         return gained / gpus if gpus else 0.0
+
+
+def _gpu_types(
+    values: JobValues, plan: Mapping[str, int], budget: Budget
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """GPU types by job: as they are held now, and as the plan has them; those of waiting jobs as they are valued."""
+    if not values.is_mixed:
+        return values.gpu_type, values.gpu_type
+    now = {job.id: values.held_type(job) or values.gpu_type[job.id] for job in values.jobs}
+    then = {job.id: budget.gpu_type(job) if plan[job.id] else values.gpu_type[job.id] for job in values.jobs}
+    return now, then

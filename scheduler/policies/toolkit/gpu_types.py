@@ -32,7 +32,7 @@ class TypeOptions:
     @property
     def least_gpu_s(self) -> float:
         """Returns the GPU-seconds on the type where they are fewest."""
-        return min(self.left_s[t] * self.n_gpus[t] for t in self.left_s)
+        return min([self.left_s[t] * n for t, n in self.n_gpus.items()])
 
 
 class TypeQueue:
@@ -66,9 +66,9 @@ def assign_types(jobs: Iterable[TypeOptions], *, capacity: Mapping[str, int]) ->
     found: dict[str, str] = {}
     able = [job for job in jobs if job.left_s]
     for job in sorted(able, key=lambda job: (-job.least_gpu_s, -job.submitted_at_s, job.job)):
-        costs = ((job.left_s[t] * queues[t].price(job.n_gpus[t]), t) for t in job.left_s)
-        found[job.job] = min(costs)[1]
-        queues[found[job.job]].add(job.n_gpus[found[job.job]])
+        _, gpu_type = min([(job.left_s[t] * queues[t].price(n), t) for t, n in job.n_gpus.items()])
+        found[job.job] = gpu_type
+        queues[gpu_type].add(job.n_gpus[gpu_type])
     return found
 
 

@@ -36,10 +36,11 @@ class SpeedCurve:
 
     def best_within(self, share: float) -> tuple[int, float]:
         """Returns the fastest size of at most share GPUs, or the least size, and its remaining seconds."""
-        each = zip(self.sizes, self.left_s, strict=True)
-        within = [(left_s, n) for n, left_s in each if n <= max(share, self.sizes[0])]
-        left_s, n = min(within)
-        return n, left_s
+        best, best_s, most = self.sizes[0], self.left_s[0], max(share, self.sizes[0])
+        for n, left_s in zip(self.sizes, self.left_s, strict=True):
+            if n <= most and left_s < best_s:
+                best, best_s = n, left_s
+        return best, best_s
 
 
 def prices(curves: Sequence[SpeedCurve], *, n_gpus: float) -> list[float]:

@@ -36,8 +36,9 @@ def waterfill(
         n = budget.granted(job)
         now = value(job, n) if n else 0.0
         best: tuple[float, int] | None = None
+        refused = closed.get(job.id, ())
         for m in sizes[job.id]:
-            if m <= n or m in closed.get(job.id, ()):
+            if m <= n or m in refused:
                 continue
             gain = value(job, m) - now
             if gain <= min_gain * now or gain <= 0:

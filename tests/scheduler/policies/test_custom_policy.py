@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.api.records import snapshot_to_json
 from scheduler.policies.loading import load_policy
+from tests.scheduler.cases import cluster, job
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "writing-a-policy.md"
 
@@ -38,6 +40,33 @@ def test_it_is_compared_under_its_own_name(folder: Path) -> None:
     arguments = ["--trace", "day.csv", "--cluster", "day.yaml", "--out", "report", "--processes", "1"]
     assert main(["compare", "--policies", "my_policy:Shortest,fifo", *arguments]) == 0
     assert (folder / "report" / "table.csv").read_text().splitlines()[1].startswith("shortest,")
+
+
+def test_what_its_rounds_cost_is_measured(folder: Path) -> None:
+    measured = ["--gpus", "16", "--jobs", "4", "--rounds", "2", "--json", "cost.json"]
+    assert main(["bench", "--policy", "my_policy:Shortest", *measured]) == 0
+    assert json.loads((folder / "cost.json").read_text())["policy"] == "shortest"
+
+
+def test_a_round_that_names_it_is_replayed_under_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = cluster(nodes=1, gpus=2).waiting(job("long", gpus=2, steps_total=9000), job("short", gpus=2)).snapshot
+    record = {"snapshot": snapshot_to_json(seen), "policy": "my_policy:Shortest", "parameters": {"favour_small": 0.5}}
+    (folder / "round.json").write_text(json.dumps(record))
+    assert main(["replay", "round.json", "--json", "plans.json"]) == 0
+    assert "round 1: 2 jobs, shortest" in capsys.readouterr().out
+    assert main(["replay", "round.json", "--policy", "my_policy:Shortest"]) == 0
+    assert main(["explain", "round.json", "--job", "short"]) == 0
+    assert "short: launch" in capsys.readouterr().out
+
+
+def test_a_mistake_in_it_ends_the_command_with_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = (folder / "my_policy.py").read_text().replace("if budget.reserve(job, n):", "if True:")
+    (folder / "careless.py").write_text(source.replace("budget.gpu_type(job)", "'gpu'"))
+    arguments = ["--policy", "careless:Shortest", "--trace", "day.csv", "--cluster", "day.yaml", "--json", "-"]
+    assert main(["simulate", *arguments]) == 2
+    refused = capsys.readouterr().err
+    assert "policy 'shortest' grants" in refused
+    assert "call budget.reserve() before" in refused
 
 
 @pytest.mark.parametrize(

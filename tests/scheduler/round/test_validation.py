@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from scheduler import RackSnapshot
+from scheduler.api.snapshot import Mode, SpeedObservation
 from tests.scheduler.cases import Case, cluster, job
 
 NAN, INF = float("nan"), float("inf")
@@ -32,6 +33,10 @@ def refused(case: Case, message: str) -> None:
         ("start_s", -1.0, "start_s -1.0; it must be a finite number of at least 0"),
         ("parameters_bytes", -5, "parameters_bytes -5; it must be a finite number of at least 0"),
         ("cpus_per_worker", NAN, "cpus_per_worker nan; it must be a finite number of at least 0"),
+        ("noise_scale", -1.0, "noise_scale -1.0; it must be a finite number of at least 0"),
+        ("max_batch_size", 0, "max_batch_size 0; it must be a finite number of at least 1"),
+        ("start_error", NAN, "start_error nan; it must be a finite number of at least 0"),
+        ("noise_ahead", ((0.0, NAN),), "noise_ahead ((0.0, nan),); all must be finite and at least 0"),
     ],
 )
 def test_a_number_of_a_job_is_refused_by_its_field(field: str, value: Any, what: str) -> None:
@@ -57,6 +62,41 @@ def test_a_node_is_refused_by_its_field(changes: dict[str, Any], message: str) -
 def test_an_uplink_without_bandwidth_is_refused(uplink_bps: float) -> None:
     case = replace(cluster(), racks=(RackSnapshot("r0", uplink_bps),))
     refused(case.waiting(job("a")), f"rack 'r0' has uplink_bps {uplink_bps!r}; it must be above 0")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "least"),
+    [
+        ("step_s", NAN, "0"),
+        ("compute_s", -1.0, "0"),
+        ("sync_s", INF, "0"),
+        ("n_workers", 0, "1"),
+        ("share", 0.0, "1e-06"),
+    ],
+)
+def test_a_measurement_is_refused_by_its_field(field: str, value: Any, least: str) -> None:
+    seen = SpeedObservation(Mode.ALL_REDUCE, 1, 0, 1, 1, "gpu", 64, 0.1, 0.1, 0.0, 50)
+    bad = job("b", observations=(seen, replace(seen, **{field: value})))
+    message = f"a measurement of job 'b' has {field} {value!r}; it must be a finite number of at least {least}"
+    refused(cluster().waiting(job("a"), bad), message)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("weight", NAN), ("guarantee", -3), ("max_gpus", -1), ("borrow_limit", -1), ("half_life_s", -1.0)],
+)
+def test_a_tenant_is_refused_by_its_field(field: str, value: Any) -> None:
+    case = cluster()
+    alice, *others = case.tenants
+    case = replace(case, tenants=(replace(alice, **{field: value}), *others))
+    message = f"tenant 'alice' has {field} {value!r}; it must be a finite number of at least 0"
+    refused(case.waiting(job("a")), message)
+
+
+def test_racks_of_one_name_are_refused() -> None:
+    case = cluster()
+    case = replace(case, racks=(*case.racks, case.racks[0]))
+    refused(case.waiting(job("a")), "rack 'r0' appears twice in the snapshot; names must be unique")
 
 
 def test_a_snapshot_without_a_time_is_refused() -> None:

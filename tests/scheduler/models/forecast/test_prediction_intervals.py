@@ -28,15 +28,15 @@ def after(took_s: list[float], *, group: ForecastGroup = RUNNING, withdrawn: boo
     bands, now_s = PredictionIntervals({}), 0.0
     for i, each_s in enumerate(took_s):
         about = forecast(group=group)
-        bands.record(f"j{i}", about, p90_s=bands.p90_s(about), now_s=now_s)
+        bands.record(f"j{i}", about, p90_s=bands.calibrated(about)[1], now_s=now_s)
         now_s += each_s
         bands.close([], withdrawn=[f"j{i}"] if withdrawn else [], now_s=now_s)
     return bands
 
 
 def test_before_a_job_ended_the_models_are_believed() -> None:
-    assert PredictionIntervals({}).p90_s(forecast()) == pytest.approx(200.0)
-    assert after([900.0] * 30, withdrawn=True).p90_s(forecast()) == pytest.approx(200.0)
+    assert PredictionIntervals({}).calibrated(forecast())[1] == pytest.approx(200.0)
+    assert after([900.0] * 30, withdrawn=True).calibrated(forecast())[1] == pytest.approx(200.0)
 
 
 def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> None:
@@ -45,7 +45,7 @@ def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> Non
         chance, bands, now_s, held = random.Random(0), PredictionIntervals({}), 0.0, []
         for i in range(1500):
             about = forecast()
-            p90_s = bands.p90_s(about)
+            p90_s = bands.calibrated(about)[1]
             bands.record(f"j{i}", about, p90_s=p90_s, now_s=now_s)
             took_s = 100.0 * 2 ** chance.gauss(0.0, scale)
             held.append(took_s <= p90_s)
@@ -56,14 +56,14 @@ def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> Non
 
 def test_waiting_jobs_have_a_band_of_their_own() -> None:
     bands = after([400.0] * 200, group=WAITING)
-    assert bands.p90_s(forecast(group=WAITING)) > 350.0
-    assert bands.p90_s(forecast()) == pytest.approx(200.0)
+    assert bands.calibrated(forecast(group=WAITING))[1] > 350.0
+    assert bands.calibrated(forecast())[1] == pytest.approx(200.0)
 
 
 def test_first_predictions_are_judged_among_themselves() -> None:
     bands = after([400.0] * 200, group=FIRST)
-    assert bands.p90_s(forecast(group=FIRST)) > 350.0
-    assert bands.p90_s(forecast()) == pytest.approx(200.0)
+    assert bands.calibrated(forecast(group=FIRST))[1] > 350.0
+    assert bands.calibrated(forecast())[1] == pytest.approx(200.0)
     assert bands.group_of("new", waits=False) is FIRST
     bands.record("new", forecast(group=FIRST), p90_s=400.0, now_s=0.0)
     assert bands.group_of("new", waits=False) is RUNNING
@@ -71,35 +71,35 @@ def test_first_predictions_are_judged_among_themselves() -> None:
 
 
 def test_the_median_follows_the_outcomes_and_stays_within_the_band() -> None:
-    assert PredictionIntervals({}).p50_s(forecast()) == pytest.approx(100.0)
+    assert PredictionIntervals({}).calibrated(forecast())[0] == pytest.approx(100.0)
     late, early = after([190.0] * 200), after([50.0] * 200)
-    assert late.p50_s(forecast()) == pytest.approx(190.0, rel=0.1)
-    assert early.p50_s(forecast()) == pytest.approx(50.0, rel=0.1)
-    assert early.p50_s(forecast()) <= early.p90_s(forecast())
+    assert late.calibrated(forecast())[0] == pytest.approx(190.0, rel=0.1)
+    assert early.calibrated(forecast())[0] == pytest.approx(50.0, rel=0.1)
+    assert early.calibrated(forecast())[0] <= early.calibrated(forecast())[1]
 
 
 def test_a_band_may_end_before_the_models_median_where_all_jobs_do() -> None:
-    assert after([50.0] * 200).p90_s(forecast()) < 70.0
+    assert after([50.0] * 200).calibrated(forecast())[1] < 70.0
 
 
 def test_a_band_that_jobs_outlive_widens_before_they_end() -> None:
     bands = after([100.0 + i for i in range(60)])
-    before_s = bands.p90_s(forecast())
+    before_s = bands.calibrated(forecast())[1]
     late = [f"late-{i}" for i in range(40)]
     for job in late:
         bands.record(job, forecast(), p90_s=before_s, now_s=0.0)
     bands.close(late, now_s=5000.0)
-    assert bands.p90_s(forecast()) > 2 * before_s
+    assert bands.calibrated(forecast())[1] > 2 * before_s
 
 
 def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
     """Ninety of a hundred ended after 100 s; who was cancelled after 90 s proves nothing against it, or for less."""
     ended = after([100.0] * 90)
-    p90_s = ended.p90_s(forecast())
+    p90_s = ended.calibrated(forecast())[1]
     for i in range(90):
         ended.record(f"c{i}", forecast(), p90_s=p90_s, now_s=0.0)
     ended.close([], withdrawn=[f"c{i}" for i in range(90)], now_s=10.0)
-    assert ended.p90_s(forecast()) == pytest.approx(p90_s, rel=0.05)
+    assert ended.calibrated(forecast())[1] == pytest.approx(p90_s, rel=0.05)
 
 
 def test_the_level_stays_within_its_bounds() -> None:
@@ -122,4 +122,4 @@ def test_it_survives_json_and_remembers_a_handful_of_each_jobs_predictions() -> 
 
 def test_a_memory_of_another_format_is_forgotten() -> None:
     old = {"open": {"a": [1, 1, [[0.0, 50.0, False]]]}, "ended": {"waiting": [[4.0, 1.0]] * 30, "running": []}}
-    assert PredictionIntervals(old).p90_s(forecast(group=WAITING)) == pytest.approx(200.0)
+    assert PredictionIntervals(old).calibrated(forecast(group=WAITING))[1] == pytest.approx(200.0)

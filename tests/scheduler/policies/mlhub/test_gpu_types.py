@@ -86,3 +86,14 @@ def test_jobs_that_share_a_type_of_gpu_are_not_moved_by_those_of_another() -> No
     case = cluster(nodes=2, gpus=1, max_jobs_per_gpu=2).with_node("n1", gpu_type="k80", max_jobs_per_gpu=1)
     plan = case.waiting(measured("a"), measured("b", at=1.0)).decide("mlhub")
     assert {plan.of(id).allocation.shares[0].node for id in "ab"} == {"n0", "n1"}
+
+
+def test_a_waiting_job_is_predicted_on_the_type_that_the_plan_has_for_it() -> None:
+    """It waits for the fast GPU; the slow type, first by name, would take ten times as long."""
+    even = {"slow_s": 0.1, "length_s": 3000.0}
+    case = mixed().running(measured("k1", **even), measured("k2", **even), measured("fast", length_s=60.0))
+    plan = case.waiting(measured("w", start_s=0.0)).decide("mlhub")
+    prediction = plan.of("w").prediction
+    assert kinds(plan)["w"] == "Wait"
+    assert prediction.start_p50_s == pytest.approx(1060.0)
+    assert prediction.finish_p50_s == pytest.approx(2060.0)
