@@ -199,8 +199,10 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
         )
         is_repeated = found.intent == intent and (found.state not in ENDED or intent is Intent.CANCEL)
         is_continued = found.state == JobState.FAILED and intent is Intent.RUN and found.preflight == Preflight.PASSED
-        if found.state in ENDED and not is_continued and not (
-            found.state == JobState.CANCELLED and intent is Intent.CANCEL
+        if (
+            found.state in ENDED
+            and not is_continued
+            and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL)
         ):
             raise ConflictError(
                 f"The job has ended: it is {found.state}.",

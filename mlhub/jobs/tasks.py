@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 import structlog
 from celery import shared_task
 from django.conf import settings
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
@@ -20,7 +21,7 @@ from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
 from mlhub.jobs.models import DeletedJob, Job, PassedValidation, Preflight
 from mlhub.jobs.profile_limits import misfit
-from mlhub.jobs.states import ENDED
+from mlhub.jobs.states import ENDED, JobState
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
 from mlhub.storage.models import WorkItem
@@ -73,13 +74,10 @@ def collect_checkpoints() -> int:
     Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
     work.
     """
-    kept_for = checkpoints_kept_for()
     folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
     deleted = DeletedJob.objects.filter(pk__in=folders)
     over = set(deleted.values_list("id", flat=True))
-    if kept_for is not None:
-        ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=timezone.now() - kept_for)
-        over |= set(ended.values_list("id", flat=True))
+    over |= set(jobs_without_checkpoints(timezone.now()).filter(pk__in=folders).values_list("id", flat=True))
     removable = [folders[str(job_id)] for job_id in over]
     for folder in removable:
         shutil.rmtree(folder, ignore_errors=True)
@@ -89,10 +87,21 @@ def collect_checkpoints() -> int:
     return len(removable)
 
 
-def checkpoints_kept_for() -> timedelta | None:
-    """For so long after a job's end; None = for good."""
-    days = settings.KEPT_DAYS["checkpoints"]
+def checkpoints_kept_for(state: JobState = JobState.SUCCEEDED) -> timedelta | None:
+    """For so long after a job's end in that state; None = for good. A failed job may be resumed from them."""
+    days = settings.KEPT_DAYS["failed_checkpoints" if state is JobState.FAILED else "checkpoints"]
     return timedelta(days=days) if days else None
+
+
+def jobs_without_checkpoints(now: datetime, *, within: timedelta | None = None) -> QuerySet[Job]:
+    """Jobs that ended longer ago than their checkpoints are kept. within: only those of which that time came since."""
+    found = Q(pk__in=[])
+    for state in ENDED:
+        kept_for = checkpoints_kept_for(state)
+        if kept_for is not None:
+            recent = Q(finished_at__gt=now - kept_for - within) if within else Q()
+            found |= Q(state=state, finished_at__lt=now - kept_for) & recent
+    return Job.objects.filter(found)
 
 
 def _try_out(job: Job) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponseBase
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -15,6 +16,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.views import AnyAccept
 from mlhub.core.errors import NotFoundError
 from mlhub.jobs.models import Artifact, Checkpoint, Job
+from mlhub.jobs.tasks import jobs_without_checkpoints
 from mlhub.storage.downloads import blob_response
 
 if TYPE_CHECKING:
@@ -57,7 +59,9 @@ class ArtifactView(APIView):
         job: Job = Job.objects.get_visible(request.user, self.kwargs["id"])
         found = Artifact.objects.downloadable(job).filter(name=name).first()
         if found is None:
-            raise NotFoundError(f"{job.name} has no file {name[:200]}; GET /jobs/{{id}}/artifacts lists those that it has.")
+            raise NotFoundError(
+                f"{job.name} has no file {name[:200]}; GET /jobs/{{id}}/artifacts lists those that it has."
+            )
         return blob_response(request._request, found.blob, filename=name.rpartition("/")[2])
 
 
@@ -67,4 +71,6 @@ class CheckpointsView(APIView):
         """The job's checkpoints that are there, the newest first. A failed job is resumed from them."""
         job: Job = Job.objects.get_visible(request.user, self.kwargs["id"])
         found = Checkpoint.objects.filter(attempt__job=job).select_related("attempt").order_by("-at", "-id")
+        if jobs_without_checkpoints(timezone.now()).filter(pk=job.pk).exists():
+            found = found.none()
         return Response(CheckpointSerializer(found, many=True).data)
