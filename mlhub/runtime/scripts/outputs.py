@@ -90,7 +90,7 @@ def listed_outputs(pod: Pod) -> list[OutputFile]:
 
 
 def is_checkpoint(name: str) -> bool:
-    """Whether the name of an artifact is that of a checkpoint, such as checkpoint-500/model.safetensors or epoch_3.pt."""
+    """Whether a file's name is that of a checkpoint, such as checkpoint-500/model.safetensors or epoch_3.pt."""
     return any(CHECKPOINT.search(part) for part in Path(name).parts)
 
 
