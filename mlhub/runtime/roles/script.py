@@ -18,6 +18,7 @@ from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.scripts import api, framework_env, outputs, weights
 from mlhub.runtime.scripts.arguments import command_line
 from mlhub.runtime.scripts.ending import end_like_python
+from mlhub.runtime.scripts.modules import module_name
 from mlhub.wire.exits import ExitCode
 
 
@@ -48,6 +49,9 @@ def _run(pod: Pod) -> int:
     """The script's SystemExit is the pod's answer. Raises ExitStatusError for a status that is neither 0 nor 75."""
     api.watch_for_preemption()
     os.environ.update(framework_env.variables(pod.spec))
+    dataset = api.dataset_path()
+    if dataset is not None:
+        os.environ[framework_env.DATASET] = str(dataset)
     horovod = find_optional(COMPAT, "horovod")
     if horovod is not None:
         horovod.stand_in()
@@ -59,8 +63,11 @@ def _run(pod: Pod) -> int:
     if len(sys.argv) > 1:
         print("$ python", shlex.join(sys.argv), flush=True)
     try:
-        # an absolute path: processes that are spawned run the script again, from whatever folder they are in
-        runpy.run_path(str(script), run_name="__main__")
+        if (module := module_name(script, root=pod.code.resolve())) is not None:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        else:
+            # an absolute path: processes that are spawned run the script again, from whatever folder they are in
+            runpy.run_path(str(script), run_name="__main__")
     except SystemExit as end:
         if end.code in (None, 0):
             return ExitCode.DONE
