@@ -14,8 +14,8 @@ import structlog
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.isolation import FaultIsolation
 from mlhub.core.installation import is_restored_lately
+from mlhub.jobs.checkpoint_retention import checkpoints_kept_for, jobs_without_checkpoints
 from mlhub.jobs.models import DeletedJob
-from mlhub.jobs.tasks import checkpoints_kept_for, jobs_without_checkpoints
 from mlhub.tenants.models import Project
 
 logger = structlog.stdlib.get_logger(__name__)

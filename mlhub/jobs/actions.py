@@ -32,7 +32,12 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
-CONTINUED = {"finished_at": None, "failure": None, "n_platform_failures": 0, "not_before": None}  # of a failed job
+CONTINUED: dict[str, Any] = {
+    "finished_at": None,
+    "failure": None,
+    "n_platform_failures": 0,
+    "not_before": None,
+}  # of a failed job
 CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
     "resources", "limits", "target_metric", "target_value",

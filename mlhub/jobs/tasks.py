@@ -6,22 +6,22 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 import structlog
 from celery import shared_task
 from django.conf import settings
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
 from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
+from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import DeletedJob, Job, PassedValidation, Preflight
 from mlhub.jobs.profile_limits import misfit
-from mlhub.jobs.states import ENDED, JobState
+from mlhub.jobs.states import ENDED
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import inspect
 from mlhub.storage.models import WorkItem
@@ -85,23 +85,6 @@ def collect_checkpoints() -> int:
     if n_unknown:
         logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
     return len(removable)
-
-
-def checkpoints_kept_for(state: JobState = JobState.SUCCEEDED) -> timedelta | None:
-    """For so long after a job's end in that state; None = for good. A failed job may be resumed from them."""
-    days = settings.KEPT_DAYS["failed_checkpoints" if state is JobState.FAILED else "checkpoints"]
-    return timedelta(days=days) if days else None
-
-
-def jobs_without_checkpoints(now: datetime, *, within: timedelta | None = None) -> QuerySet[Job]:
-    """Jobs that ended longer ago than their checkpoints are kept. within: only those of which that time came since."""
-    found = Q(pk__in=[])
-    for state in ENDED:
-        kept_for = checkpoints_kept_for(state)
-        if kept_for is not None:
-            recent = Q(finished_at__gt=now - kept_for - within) if within else Q()
-            found |= Q(state=state, finished_at__lt=now - kept_for) & recent
-    return Job.objects.filter(found)
 
 
 def _try_out(job: Job) -> None:

@@ -15,15 +15,15 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept
 from mlhub.core.errors import NotFoundError
+from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import Artifact, Checkpoint, Job
-from mlhub.jobs.tasks import jobs_without_checkpoints
 from mlhub.storage.downloads import blob_response
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class ArtifactSerializer(serializers.Serializer[Artifact]):
+class ArtifactSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(
         read_only=True, help_text="The file's path: output/ and where it is in the script's output folder."
     )
@@ -32,7 +32,7 @@ class ArtifactSerializer(serializers.Serializer[Artifact]):
     at = serializers.DateTimeField(read_only=True, help_text="When it was uploaded.")
 
 
-class CheckpointSerializer(serializers.Serializer[Checkpoint]):
+class CheckpointSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(read_only=True, help_text="Its path below the job's folder of checkpoints.")
     step = serializers.IntegerField(read_only=True, help_text="The step that it was made at; 0 when that is unknown.")
     attempt = serializers.IntegerField(
