@@ -42,7 +42,7 @@ class CheckpointSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField(read_only=True, help_text="When it was complete.")
 
 
-class ArtifactsView(APIView):
+class JobArtifactsView(APIView):
     @extend_schema(responses=ArtifactSerializer(many=True), filters=False)
     def get(self, request: Request, **_: Any) -> Response:
         """Files that people download from the job, by name: its predictions, or what its script left."""
@@ -50,7 +50,7 @@ class ArtifactsView(APIView):
         return Response(ArtifactSerializer(Artifact.objects.downloadable(job), many=True).data)
 
 
-class ArtifactView(APIView):
+class JobArtifactView(APIView):
     content_negotiation_class = AnyAccept
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})

@@ -20,7 +20,7 @@ SETTLED_S = 2.0  # since the last write: a checkpoint that is being written is n
 SERIES = {"checkpoints", "checkpoint", "ckpts", "ckpt"}  # folders that hold checkpoints rather than being one
 OWN = "script"
 _NUMBERS = re.compile(r"\d+")
-Signature = tuple[float, int]  # when it was written last, bytes
+WriteStamp = tuple[float, int]  # when it was written last, bytes
 
 
 class CheckpointListing:
@@ -29,14 +29,14 @@ class CheckpointListing:
     def __init__(self, root: Path, reporter: Reporter) -> None:
         """root: the job's folder of checkpoints. What earlier attempts left there is known already."""
         self._root, self._reporter = root, reporter
-        self._known = {path: signature(path) for path in self._found()}
+        self._known = {path: write_stamp(path) for path in self._found()}
 
     def look(self, *, is_final: bool = False) -> None:
         """is_final: nothing is written any more."""
         found = sorted(self._found())[:MAX_CHECKPOINTS]
         names = [self._name(path) for path in found]
         for path in found:
-            written = signature(path)
+            written = write_stamp(path)
             is_settled = is_final or time.time() - written[0] >= SETTLED_S
             if is_settled and written[1] and self._known.get(path) != written:
                 self._known[path] = written
@@ -45,7 +45,7 @@ class CheckpointListing:
         for path in gone:
             del self._known[path]
 
-    def _report(self, path: Path, written: Signature, names: list[str]) -> None:
+    def _report(self, path: Path, written: WriteStamp, names: list[str]) -> None:
         numbers = _NUMBERS.findall(path.name)
         step = int(numbers[-1][:15]) if numbers else 0
         self._reporter.send(
@@ -62,7 +62,7 @@ class CheckpointListing:
         yield from _below(self._root / LINK)
 
 
-def signature(path: Path) -> Signature:
+def write_stamp(path: Path) -> WriteStamp:
     """When anything in it was written last, and its bytes; of what goes meanwhile, what is left."""
     newest, size_bytes = 0.0, 0
     for file in [path, *path.rglob("*")] if path.is_dir() else [path]:

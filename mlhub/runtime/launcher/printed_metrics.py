@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Values = dict[str, float]
+PrintedValues = dict[str, float]
 STEPS = ("step", "global_step", "iteration", "iter")
 EPOCH = "epoch"
 MAX_LINE = 4096  # characters; what is longer is no line of metrics
@@ -33,7 +33,7 @@ class PrintedMetrics:
     _last_step: int | None = None
     _n_seen: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def read(self, line: str) -> tuple[int, Values] | None:
+    def read(self, line: str) -> tuple[int, PrintedValues] | None:
         """The step of a line and its values by name; None for a line without metrics.
 
         Where no step was ever named, the values of a name are numbered from 1.
@@ -52,7 +52,7 @@ class PrintedMetrics:
             return None
         return self._step_of(values), values
 
-    def _step_of(self, values: Values) -> int:
+    def _step_of(self, values: PrintedValues) -> int:
         if self._last_step is not None:
             return self._last_step
         for name in values:
@@ -66,7 +66,7 @@ class PrintedFile:
     def __init__(self, path: Path) -> None:
         self._path, self._offset, self._parser = path, path.stat().st_size if path.exists() else 0, PrintedMetrics()
 
-    def new(self, *, is_final: bool = False) -> list[tuple[int, Values]]:
+    def new(self, *, is_final: bool = False) -> list[tuple[int, PrintedValues]]:
         """Steps and values since the last call. An unfinished line counts when is_final."""
         found = []
         for line in self._lines(is_final=is_final):
@@ -93,7 +93,7 @@ class PrintedFile:
         return lines
 
 
-def _pairs(line: str) -> Values | None:
+def _pairs(line: str) -> PrintedValues | None:
     """name=number, as often as there are some; None when they are not what the line is about."""
     if "=" not in line:
         return None
@@ -103,7 +103,7 @@ def _pairs(line: str) -> Values | None:
     return values if values and (is_about_a_step or is_nothing_else) else None
 
 
-def _json(line: str) -> Values | None:
+def _json(line: str) -> PrintedValues | None:
     """The numbers of an object."""
     try:
         found: Any = json.loads(line)

@@ -19,6 +19,7 @@ from mlhub.runtime.scripts import api, framework_env, outputs, weights
 from mlhub.runtime.scripts.arguments import command_line
 from mlhub.runtime.scripts.ending import end_like_python
 from mlhub.runtime.scripts.modules import module_name
+from mlhub.wire import environment
 from mlhub.wire.exits import ExitCode
 
 
@@ -51,7 +52,7 @@ def _run(pod: Pod) -> int:
     os.environ.update(framework_env.variables(pod.spec))
     dataset = api.dataset_path()
     if dataset is not None:
-        os.environ[framework_env.DATASET] = str(dataset)
+        os.environ[environment.DATASET] = str(dataset)
     horovod = find_optional(COMPAT, "horovod")
     if horovod is not None:
         horovod.stand_in()

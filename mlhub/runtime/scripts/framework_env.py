@@ -12,8 +12,6 @@ import json
 
 from mlhub.wire.launch import PodSpec
 
-DATASET = "MLHUB_DATASET"  # path of the job's dataset, for scripts that do not import mlhub
-
 
 def variables(spec: PodSpec) -> dict[str, str]:
     """Of a worker whose gang runs a script."""

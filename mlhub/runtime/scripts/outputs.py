@@ -18,9 +18,9 @@ from hashlib import file_digest
 from pathlib import Path
 
 from mlhub.runtime.pod import Pod
+from mlhub.wire import environment
 from mlhub.wire.report import ARTIFACT_FOLDER, MAX_ARTIFACT_NAME, MAX_ARTIFACTS
 
-VARIABLE = "MLHUB_OUTPUT_DIR"
 LINK = "output"
 LISTED = "outputs.json"  # in the pod's work folder, for the launcher
 MAX_STRAY_BYTES = 2**30
@@ -50,7 +50,7 @@ def open_output(pod: Pod) -> set[Path]:
     To be called in between unpacking the package and running it.
     """
     folder = output_folder(pod)
-    os.environ[VARIABLE] = str(folder)
+    os.environ[environment.OUTPUT_DIR] = str(folder)
     brought = set(_files(pod.code))
     with suppress(FileExistsError):
         (pod.code / LINK).symlink_to(folder, target_is_directory=True)
