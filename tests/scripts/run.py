@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def faults_of(person: Person, script: Script, job_id: str) -> list[str]:
     faults = [
         f"metric {name} is {found.get(name)}"
         for name, value in script.metrics.items()
-        if name not in found or value not in (None, found[name])
+        if name not in found or (value is not None and not math.isclose(value, found[name], rel_tol=1e-6))
     ]
     names = {file["name"] for file in person.get(f"/jobs/{job_id}/artifacts")}
     faults += [f"file {name} is missing" for name in script.files if f"output/{name}" not in names]
