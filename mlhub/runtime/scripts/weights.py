@@ -7,7 +7,6 @@ Nothing is unpickled but tensors (torch.load with weights_only=True). Needs torc
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,15 +68,16 @@ def _copy(source: Path, target: Path) -> bool:
     from safetensors.torch import save_file
 
     try:
-        found = torch.load(source, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, OSError, ValueError, KeyError):
+        tensors = state_of(torch.load(source, map_location="cpu", weights_only=True))
+        # clones, since safetensors refuses tensors that share memory, as tied embeddings do
+        copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+        if copies:
+            save_file(copies, target)
+    except Exception as error:  # whatever a stranger's file makes torch raise: the script succeeded all the same
+        print(f"mlhub: {source.name}: {type(error).__name__}", flush=True)
+        target.unlink(missing_ok=True)
         return False
-    tensors = state_of(found)
-    if not tensors:
-        return False
-    # clones, since safetensors refuses tensors that share memory, as tied embeddings do
-    save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, target)
-    return True
+    return bool(copies)
 
 
 def state_of(found: Any) -> dict[str, Any]:
