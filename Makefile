@@ -116,6 +116,10 @@ frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 e2e: setup frontend  ## The whole platform, driven through a real browser
 	@python -m pytest -m e2e $(ARGS)
 
+.PHONY: test-scripts
+test-scripts: setup  ## Run unchanged scripts on a platform of their own; writes benchmarks/results/scripts.md (ARGS=names)
+	@OMP_NUM_THREADS=1 python -m tests.scripts $(if $(ARGS),$(ARGS),--page benchmarks/results/scripts.md)
+
 chaos: setup  ## What is guaranteed under faults, as much as fits into MINUTES=10; writes docs/guides/guarantees.md
 	@OMP_NUM_THREADS=1 python -m tests.chaos --minutes $(or $(MINUTES),10) $(ARGS)
 

@@ -14,9 +14,8 @@ import structlog
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.isolation import FaultIsolation
 from mlhub.core.installation import is_restored_lately
-from mlhub.jobs.models import DeletedJob, Job
-from mlhub.jobs.states import ENDED
-from mlhub.jobs.tasks import checkpoints_kept_for
+from mlhub.jobs.checkpoint_retention import checkpoints_kept_for, jobs_without_checkpoints
+from mlhub.jobs.models import DeletedJob
 from mlhub.tenants.models import Project
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -57,10 +56,8 @@ def _over(now: datetime) -> dict[UUID, list[str]]:
     kept_for = checkpoints_kept_for()
     deleted = DeletedJob.objects.filter(deleted_at__gt=now - (kept_for or timedelta()) - LOOKS_BACK)
     found = list(deleted.order_by("id").values_list("project_id", "id"))
-    if kept_for is not None:
-        before = now - kept_for
-        ended = Job.objects.filter(state__in=ENDED, finished_at__lt=before, finished_at__gt=before - LOOKS_BACK)
-        found += ended.order_by("id").values_list("project_id", "id")
+    ended = jobs_without_checkpoints(now, within=LOOKS_BACK)
+    found += ended.order_by("id").values_list("project_id", "id")
     over: dict[UUID, list[str]] = {}
     for project_id, job_id in found:
         over.setdefault(project_id, []).append(str(job_id))

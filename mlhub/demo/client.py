@@ -46,6 +46,11 @@ class Person:
     def upload(self, path: str, filename: str, content: bytes, **fields: Any) -> Any:
         return self._call("POST", path, files={"file": (filename, content)}, data=fields)
 
+    def download(self, path: str, **query: Any) -> bytes:
+        """The bytes of a file. Raises httpx.HTTPStatusError."""
+        answer = self._http.get(path, params=query)
+        return answer.raise_for_status().content
+
     def named(self, path: str, name: str) -> dict[str, Any] | None:
         """The newest object of that name in a list, if there is one."""
         found: dict[str, Any]

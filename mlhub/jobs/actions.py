@@ -32,6 +32,12 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
+CONTINUED: dict[str, Any] = {
+    "finished_at": None,
+    "failure": None,
+    "n_platform_failures": 0,
+    "not_before": None,
+}  # of a failed job
 CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
     "resources", "limits", "target_metric", "target_value",
@@ -135,11 +141,12 @@ def pause_job(job: Job, *, actor: User) -> Job:
 
 
 def resume_job(job: Job, *, actor: User) -> Job:
-    """Back to the queue, under the limits of a submission; it goes on from its last checkpoint.
+    """Back to the queue, under the limits of a submission; a paused or failed job goes on from its last checkpoint.
 
+    A failed one that never passed its dry run is refused: it would fail again.
     Raises what submit_job raises of limits that were reached while it was paused, and ConflictError, NotAllowedError.
     """
-    return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED,), actor=actor)
+    return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED, JobState.FAILED), actor=actor)
 
 
 def pass_preflight(job: Job, *, profile: dict[str, Any], validation: PassedValidation | None = None) -> bool:
@@ -196,7 +203,12 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             .get(pk=job.pk)
         )
         is_repeated = found.intent == intent and (found.state not in ENDED or intent is Intent.CANCEL)
-        if found.state in ENDED and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL):
+        is_continued = found.state == JobState.FAILED and intent is Intent.RUN and found.preflight == Preflight.PASSED
+        if (
+            found.state in ENDED
+            and not is_continued
+            and not (found.state == JobState.CANCELLED and intent is Intent.CANCEL)
+        ):
             raise ConflictError(
                 f"The job has ended: it is {found.state}.",
                 code="job_ended",
@@ -218,7 +230,10 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             Job.objects.filter(pk=job.pk).update(intent=intent)
             _record(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor)
         if found.state in at_once_in:
-            advance(job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version)
+            changes = CONTINUED if is_continued else {}
+            advance(
+                job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version, **changes
+            )
     job.refresh_from_db()
     return job
 

@@ -46,7 +46,7 @@ def deletion_of(job: Job, *, actor: User) -> Deletion:
     _require_right(job, actor)
     conflict = _conflict(job)
     trained = ModelVersion.objects.filter(job_id=job.pk).select_related("model").first()
-    results = Artifact.objects.filter(attempt__job=job, name__startswith="predictions.")
+    results = Artifact.objects.downloadable(job)
     return Deletion(
         refusal=conflict.message if conflict else "",
         remedy=conflict.remedy if conflict else "",

@@ -10,6 +10,7 @@ from django.db import models
 from mlhub.jobs.states import ENDED, JobState
 from mlhub.storage.models import WorkItem
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
+from mlhub.wire.report import ARTIFACT_FOLDER
 
 
 class JobQuerySet(ProjectOwnedQuerySet):
@@ -52,3 +53,9 @@ class ArtifactQuerySet(TenantOwnedQuerySet):
         """The file that people download from a job that predicted and is done."""
         done = self.filter(attempt__job=job, attempt__outcome="succeeded", name__startswith="predictions.")
         return done.select_related("blob")
+
+    def downloadable(self, job: Any) -> Self:
+        """What people download from the job: its predictions, and the files that its script left, by name."""
+        kinds = models.Q(name__startswith="predictions.") | models.Q(name__startswith=f"{ARTIFACT_FOLDER}/")
+        found = self.filter(kinds, attempt__job=job, attempt__outcome="succeeded")
+        return found.select_related("blob").order_by("name", "-attempt__number")

@@ -55,6 +55,7 @@ TRANSITIONS: Mapping[tuple[JobState, Trigger], JobState] = {
     (_S.QUEUED, _T.REJECT): _S.FAILED,
     (_S.PAUSED, _T.RESUME): _S.QUEUED,
     (_S.PAUSED, _T.CANCEL): _S.CANCELLED,
+    (_S.FAILED, _T.RESUME): _S.QUEUED,
     (_S.STARTING, _T.PODS_RUN): _S.RUNNING,
     **{
         (state, trigger): target

@@ -18,6 +18,7 @@ from django.utils import timezone
 from mlhub.core.locks import work_lock
 from mlhub.jobs import actions, inputs, startup, validations
 from mlhub.jobs.causes import failure
+from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import DeletedJob, Job, PassedValidation, Preflight
 from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED
@@ -73,13 +74,10 @@ def collect_checkpoints() -> int:
     Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
     work.
     """
-    kept_for = checkpoints_kept_for()
     folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
     deleted = DeletedJob.objects.filter(pk__in=folders)
     over = set(deleted.values_list("id", flat=True))
-    if kept_for is not None:
-        ended = Job.objects.filter(pk__in=folders, state__in=ENDED, finished_at__lt=timezone.now() - kept_for)
-        over |= set(ended.values_list("id", flat=True))
+    over |= set(jobs_without_checkpoints(timezone.now()).filter(pk__in=folders).values_list("id", flat=True))
     removable = [folders[str(job_id)] for job_id in over]
     for folder in removable:
         shutil.rmtree(folder, ignore_errors=True)
@@ -87,12 +85,6 @@ def collect_checkpoints() -> int:
     if n_unknown:
         logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
     return len(removable)
-
-
-def checkpoints_kept_for() -> timedelta | None:
-    """For so long after a job's end; None = for good."""
-    days = settings.KEPT_DAYS["checkpoints"]
-    return timedelta(days=days) if days else None
 
 
 def _try_out(job: Job) -> None:

@@ -32,6 +32,7 @@ from mlhub.tenants.authentication import hash_token
 from mlhub.wire.exits import Cause
 from mlhub.wire.report import (
     LOG,
+    MAX_ARTIFACTS,
     MAX_LOG_LINE,
     CheckpointReport,
     FailureReport,
@@ -44,6 +45,7 @@ from mlhub.wire.report import (
 )
 
 METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
+N_OWN_ARTIFACTS = 10  # weights, metadata, predictions: in addition to what a script left
 PUBLISHED_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
 
 
@@ -109,7 +111,7 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
 def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str) -> bool:
     """A result file; True when it is new. It counts against the organisation's storage quota.
 
-    Raises InvalidInputError when the bytes have another hash, QuotaExceededError.
+    Raises InvalidInputError when the bytes have another hash or the attempt has too many files, QuotaExceededError.
     """
     found, size_bytes = staging.finish()
     if found != sha256.lower():
@@ -119,6 +121,13 @@ def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str
     with transaction.atomic():
         if Artifact.objects.filter(attempt=attempt, name=name, blob=found).exists():
             return False
+        if Artifact.objects.filter(attempt=attempt).exclude(name=name).count() >= MAX_ARTIFACTS + N_OWN_ARTIFACTS:
+            raise InvalidInputError(
+                f"The attempt has {MAX_ARTIFACTS:,} files already.",
+                code="too_many_artifacts",
+                field="name",
+                remedy="Pack small files into one.",
+            )
         organisation = attempt.job.project.organisation
         if name == METADATA:
             Attempt.objects.filter(pk=attempt.pk).update(result_metadata=_metadata(staging, size_bytes))
@@ -168,17 +177,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case StalenessReport():
                 keep_staleness(attempt, report, shard=pod.index)
             case CheckpointReport():
-                Checkpoint.objects.get_or_create(
-                    attempt=attempt,
-                    name=report.name[:200],
-                    defaults={
-                        "step": report.step,
-                        "size_bytes": report.size_bytes,
-                        "write_s": report.write_s,
-                        "stall_s": report.stall_s,
-                        "at": at(report.at),
-                    },
-                )
+                _store_checkpoint(attempt, report)
             case PhaseReport(phase="stalled" | "moving"):
                 record_stall(attempt, report, worker=pod.index)
             case PhaseReport(phase="server_returned") if pod.role == "server":
@@ -213,6 +212,24 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     if not refused.intersection(TIMES):
         changes["step_s"] = report.step_s
     Job.objects.filter(pk=attempt.job_id).update(**changes)
+
+
+def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
+    """One that was written anew, also by a later attempt, replaces the former; those that are gone are removed."""
+    former = Checkpoint.objects.filter(attempt__job_id=attempt.job_id)
+    gone = former.filter(name=report.name[:200])
+    if report.present:
+        gone |= former.exclude(name__in=[name[:200] for name in report.present])
+    gone.delete()
+    Checkpoint.objects.create(
+        attempt=attempt,
+        name=report.name[:200],
+        step=report.step,
+        size_bytes=report.size_bytes,
+        write_s=report.write_s,
+        stall_s=report.stall_s,
+        at=at(report.at),
+    )
 
 
 def _store_phase(attempt: Attempt, report: PhaseReport) -> None:

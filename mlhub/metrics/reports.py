@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_type_hints
 
@@ -12,7 +11,10 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.wire.exits import Cause
 from mlhub.wire.measurements import MEASUREMENTS, known
 from mlhub.wire.report import (
+    MAX_CHECKPOINTS,
     MAX_STALENESS,
+    MAX_VALUES,
+    METRIC_NAME,
     CheckpointReport,
     FailureReport,
     MetricReport,
@@ -24,10 +26,8 @@ from mlhub.wire.report import (
     from_dict,
 )
 
-KEY = re.compile(r"[A-Za-z0-9_./-]{1,250}")
 MAX_STEP = 2**53
 MAX_TEXT = 20_000
-MAX_VALUES = 500
 MAX_CLOCK_AHEAD = timedelta(minutes=1)
 
 
@@ -71,7 +71,7 @@ def _check_content(report: Report, number: int) -> None:
             if not isinstance(values, dict) or len(values) > MAX_VALUES:
                 raise _bad(number, "values", f"They must be an object of at most {MAX_VALUES} numbers.")
             for key, value in values.items():
-                if not KEY.fullmatch(key):
+                if not METRIC_NAME.fullmatch(key):
                     raise _bad(number, "values", f"{key[:50]!r} is no name of a metric: use A-Z a-z 0-9 _ . / -")
                 _check_number(number, f"values.{key}", value)
         case FailureReport(cause=cause):
@@ -91,8 +91,10 @@ def _check_content(report: Report, number: int) -> None:
             for key, value in known(measured).items():
                 if not MEASUREMENTS[key].accepts(value):
                     raise _bad(number, f"measured.{key}", "It must be a finite number within its bounds, 0 or more.")
-        case CheckpointReport():
-            pass
+        case CheckpointReport(present=present):
+            is_names = isinstance(present, list) and all(isinstance(name, str) for name in present)
+            if not is_names or len(present) > MAX_CHECKPOINTS:
+                raise _bad(number, "present", f"They must be a list of at most {MAX_CHECKPOINTS:,} names.")
 
 
 def _check_number(number: int, field: str, value: Any) -> None:

@@ -12,7 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mlhub.wire.report import FailureReport, MetricReport, PhaseReport, Report, StalenessReport, to_dict
+from mlhub.wire.report import (
+    MAX_VALUES,
+    FailureReport,
+    MetricReport,
+    PhaseReport,
+    Report,
+    StalenessReport,
+    metric_name,
+    to_dict,
+)
 
 MAX_TRACEBACK = 16_000
 REPORT_EVERY_S = 2.0
@@ -31,10 +40,15 @@ class Reporter:
             os.write(self._file, json.dumps(storable(to_dict(report))).encode() + b"\n")
 
     def metrics(self, *, step: int, epoch: float, values: dict[str, float]) -> None:
-        """Reports metrics at a step. Values that are not finite are left out, since JSON cannot hold them."""
-        finite = {key: float(value) for key, value in values.items() if math.isfinite(value)}
-        if finite:
-            self.send(MetricReport(step=step, epoch=epoch, at=time.time(), values=finite))
+        """Reports metrics at a step. Values that are not finite are left out, since JSON cannot hold them.
+
+        What the platform does not take in a name, such as the spaces of TensorBoard's tags, becomes "_".
+        """
+        finite = {metric_name(key): float(value) for key, value in values.items() if math.isfinite(value)}
+        named = list(finite.items())
+        for first in range(0, len(named), MAX_VALUES):
+            part = dict(named[first : first + MAX_VALUES])
+            self.send(MetricReport(step=step, epoch=epoch, at=time.time(), values=part))
 
     def phase(self, phase: str, **detail: Any) -> None:
         self.send(PhaseReport(at=time.time(), phase=phase, since_start_s=time.monotonic() - self._began, detail=detail))

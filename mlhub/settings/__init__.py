@@ -296,6 +296,7 @@ KEPT_DAYS = {
     "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=0.0),
     "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
     "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
+    "failed_checkpoints": env.float("MLHUB_KEEP_FAILED_CHECKPOINTS_DAYS", default=14.0),
     "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
     "validations": env.float("MLHUB_KEEP_VALIDATIONS_DAYS", default=30.0),
 }

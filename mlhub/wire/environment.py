@@ -16,6 +16,9 @@ JOB_ID = "MLHUB_JOB_ID"
 SANDBOX_RUN = "MLHUB_SANDBOX_RUN"  # of a Job that makes one run in the sandbox
 SERVER_ADDRESSES = "MLHUB_SERVER_ADDRESSES"  # comma-separated host:port, one a shard
 
+OUTPUT_DIR = "MLHUB_OUTPUT_DIR"  # of scripts: folder whose files become artifacts of the job
+DATASET = "MLHUB_DATASET"  # of scripts: path of the job's dataset
+
 MEMORY_BYTES = "MLHUB_MEMORY_BYTES"  # what the pod may take, where its control group does not say so
 CUDA_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"  # of the local backend's pods: their GPUs by UUID; "" hides all
 

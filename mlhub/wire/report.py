@@ -11,11 +11,12 @@ A `first` above the server's `next` is answered 409 with the same body: send aga
 A line of "log" is a string (one output line without its newline, at most 8192 characters).
 A line of "reports" is one of the objects below, recognised by "type".
 PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name} uploads a result file (header X-Content-SHA256: hex),
-idempotent by hash, and answers 201 or 200.
+idempotent by hash, and answers 201 or 200. A script's own files are called output/<path below its output folder>.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
@@ -25,6 +26,13 @@ REPORTS = "reports"
 LOG = "log"
 MAX_LOG_LINE = 8192
 MAX_BATCH_LINES = 1000
+ARTIFACT_FOLDER = "output"  # first part of the names of files that a script left
+MAX_CHECKPOINTS = 1000  # of a job
+MAX_ARTIFACTS = 1000  # of an attempt
+MAX_ARTIFACT_NAME = 200  # characters
+MAX_VALUES = 500  # of one report
+MAX_NAME = 250
+METRIC_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{MAX_NAME}}}")
 MAX_STALENESS = 64  # counted one by one; staler ones together
 
 
@@ -85,7 +93,11 @@ class StalenessReport:
 
 @dataclass(frozen=True)
 class CheckpointReport:
-    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training was stalled."""
+    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training was stalled.
+
+    present: the names of all checkpoints that are there now, this one among them; those of the job that are not are
+    gone. Empty: nothing is said of others.
+    """
 
     type: ClassVar[str] = "checkpoint"
     at: float
@@ -94,6 +106,7 @@ class CheckpointReport:
     size_bytes: int
     write_s: float
     stall_s: float
+    present: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,6 +158,18 @@ _TYPES: dict[str, type[Any]] = {
         MetricReport, ProgressReport, StalenessReport, CheckpointReport, PhaseReport, FailureReport, ResultReport,
     )
 }  # fmt: skip
+
+
+def is_output(name: str) -> bool:
+    """Whether the name of an artifact is that of a file that a script left: a path below output/, without detours."""
+    first, *parts = name.split("/")
+    is_path = bool(parts) and all(part not in ("", ".", "..") and part.isprintable() for part in parts)
+    return first == ARTIFACT_FOLDER and is_path and "\\" not in name and len(name) <= MAX_ARTIFACT_NAME
+
+
+def metric_name(text: str) -> str:
+    """The text as a name that METRIC_NAME matches: each run of other characters becomes one "_"."""
+    return re.sub(r"[^A-Za-z0-9_./-]+", "_", text)[:MAX_NAME] or "_"
 
 
 def to_dict(report: Report) -> dict[str, Any]:

@@ -472,6 +472,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Files that people download from the job, by name: its predictions, or what its script left. */
+        get: operations["jobs_artifacts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/artifacts/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One of the job's files; one byte range, and an entity tag to ask again. */
+        get: operations["jobs_artifacts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/cancel": {
         parameters: {
             query?: never;
@@ -483,6 +517,23 @@ export interface paths {
         put?: never;
         /** @description Ends the job for good; asked again it changes nothing. */
         post: operations["jobs_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The job's checkpoints that are there, the newest first. A failed job is resumed from them. */
+        get: operations["jobs_checkpoints_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1313,6 +1364,19 @@ export interface components {
             /** @description launched, resized, preempted, moved (another change was first), delayed, failed */
             outcome: string;
         };
+        Artifact: {
+            /** @description The file's path: output/ and where it is in the script's output folder. */
+            readonly name: string;
+            /** @description The size in bytes. */
+            readonly size_bytes: number;
+            /** @description The SHA-256 of its bytes. */
+            readonly sha256: string;
+            /**
+             * Format: date-time
+             * @description When it was uploaded.
+             */
+            readonly at: string;
+        };
         Attempt: {
             /**
              * Format: uuid
@@ -1524,6 +1588,21 @@ export interface components {
             started_within_p90: number | null;
             /** @description The name of the organisation whose jobs these are. */
             organisation: string;
+        };
+        Checkpoint: {
+            /** @description Its path below the job's folder of checkpoints. */
+            readonly name: string;
+            /** @description The step that it was made at; 0 when that is unknown. */
+            readonly step: number;
+            /** @description The number of the attempt that wrote it. */
+            readonly attempt: number;
+            /** @description The size in bytes. */
+            readonly size_bytes: number;
+            /**
+             * Format: date-time
+             * @description When it was complete.
+             */
+            readonly at: string;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -1835,7 +1914,7 @@ export interface components {
             readonly n_attempts: number;
             /** @description Bytes of its checkpoints; null where only pods reach them. */
             readonly checkpoint_bytes: number | null;
-            /** @description Bytes of its files of predictions. */
+            /** @description Bytes of its files: predictions, and what its script left. */
             readonly result_bytes: number;
             /** @description Name and version of the model that it trained, which stays; empty without one. */
             readonly trained_model: string;
@@ -7123,6 +7202,86 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_artifacts_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Artifact"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_artifacts_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+                /** @description The name of one of the artifacts. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_cancel_create: {
         parameters: {
             query?: never;
@@ -7149,6 +7308,37 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_checkpoints_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -21,7 +21,7 @@ export const JOB_STATES: Record<JobState, StateDeclaration> = {
   stopping: { label: "Stopping", color: "orange", phase: "moving", verbs: ["pause", "cancel"] },
   paused: { label: "Paused", color: "violet", phase: "waiting", verbs: ["resume", "cancel"] },
   succeeded: { label: "Succeeded", color: "teal", phase: "over", verbs: [] },
-  failed: { label: "Failed", color: "red", phase: "over", verbs: [] },
+  failed: { label: "Failed", color: "red", phase: "over", verbs: ["resume"] },
   cancelled: { label: "Cancelled", color: "gray", phase: "over", verbs: [] },
 };
 

@@ -110,7 +110,9 @@ class DeletionSerializer(serializers.Serializer[Deletion]):
     checkpoint_bytes = serializers.IntegerField(
         read_only=True, allow_null=True, help_text="Bytes of its checkpoints; null where only pods reach them."
     )
-    result_bytes = serializers.IntegerField(read_only=True, help_text="Bytes of its files of predictions.")
+    result_bytes = serializers.IntegerField(
+        read_only=True, help_text="Bytes of its files: predictions, and what its script left."
+    )
     trained_model = serializers.CharField(
         read_only=True, help_text="Name and version of the model that it trained, which stays; empty without one."
     )

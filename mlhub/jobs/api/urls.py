@@ -4,6 +4,7 @@
 from django.urls import path
 
 from mlhub.jobs.api import views
+from mlhub.jobs.api.artifacts import CheckpointsView, JobArtifactsView, JobArtifactView
 from mlhub.jobs.api.startup import StartupView
 
 urlpatterns = [
@@ -16,5 +17,8 @@ urlpatterns = [
     path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
     path("jobs/<uuid:id>/startup", StartupView.as_view()),
     path("jobs/<uuid:id>/deletion", views.DeletionView.as_view()),
+    path("jobs/<uuid:id>/artifacts", JobArtifactsView.as_view()),
+    path("jobs/<uuid:id>/artifacts/<path:name>", JobArtifactView.as_view()),
+    path("jobs/<uuid:id>/checkpoints", CheckpointsView.as_view()),
     path("jobs/<uuid:id>/result", views.ResultView.as_view()),
 ]

@@ -26,6 +26,7 @@ from mlhub.metrics import actions
 from mlhub.metrics.api import serializers as s
 from mlhub.storage.downloads import blob_response
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
+from mlhub.wire.report import ARTIFACT_FOLDER, MAX_ARTIFACT_NAME, is_output
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -96,8 +97,12 @@ class ArtifactView(PodView):
     def put(self, request: Request, name: str, **_: Any) -> Response:
         """A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200."""
         attempt = self.attempt(request)
-        if name not in ARTIFACTS:
-            raise InvalidInputError(f"{name} is no artifact.", field="name", remedy=f"One of {', '.join(ARTIFACTS)}.")
+        if name not in ARTIFACTS and not is_output(name):
+            raise InvalidInputError(
+                f"{name[:MAX_ARTIFACT_NAME]} is no artifact.",
+                field="name",
+                remedy=f"One of {', '.join(ARTIFACTS)}, or a path below {ARTIFACT_FOLDER}/.",
+            )
         with blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as staging:
             while chunk := request._request.read(CHUNK_BYTES):
                 staging.write(chunk)

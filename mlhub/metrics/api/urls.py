@@ -11,6 +11,6 @@ urlpatterns = [
     path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
     path("jobs/<uuid:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
-    path("ingest/attempts/<uuid:id>/artifacts/<str:name>", ingest.ArtifactView.as_view()),
+    path("ingest/attempts/<uuid:id>/artifacts/<path:name>", ingest.ArtifactView.as_view()),
     path("ingest/attempts/<uuid:id>/blobs/<str:sha256>", ingest.InputView.as_view()),
 ]

@@ -135,6 +135,11 @@ def latest(root: Path, *, before_attempt: int | None = None) -> StepCheckpoint |
     return None
 
 
+def names(root: Path) -> list[str]:
+    """The names of complete checkpoints, newest first."""
+    return [folder.name for folder in _listed(root)]
+
+
 def _listed(root: Path) -> list[Path]:
     """Folders with a manifest, newest attempt and step first."""
     found = []

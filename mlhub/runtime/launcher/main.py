@@ -22,11 +22,13 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
+from mlhub.runtime.launcher.script_result import result_of
 from mlhub.runtime.launcher.shipping import Shipper
-from mlhub.runtime.launcher.tracking_files import Pickup, variables
+from mlhub.runtime.launcher.tracking_files import END_S, Pickup, variables
 from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import PodRole
 
@@ -71,14 +73,16 @@ class Launcher:
             return self._end(ExitCode.PREEMPTED)
         code = self._train()
         if code == ExitCode.DONE:
+            self._report_result()
             code = self._upload()
         return self._end(code)
 
     def _train(self) -> int:
         is_script = self.pod.spec.model.kind == "script"
-        pickup = (
-            Pickup(self.pod.work, self.reporter, log=self.pod.output) if is_script and self.pod.is_reporter else None
-        )
+        pickup = None
+        if is_script and self.pod.is_reporter:
+            kept = self.pod.checkpoints
+            pickup = Pickup(self.pod.work, self.reporter, folders=[kept], log=self.pod.output, checkpoints=kept)
         with self.pod.output.open("ab") as output:
             self.trainer = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.runtime.roles"],
@@ -97,7 +101,7 @@ class Launcher:
         if watch is not None:
             watch.end()
         if pickup is not None:
-            pickup.end()
+            pickup.end(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else END_S)
         end = judge_end(status, is_asked_to_stop=self.is_stopping, was_oom_killed=self._oom_kills.has_grown())
         if end.cause is not None and not self.shipper.is_refused:
             self.reporter.failure(end.cause, end.message)
@@ -120,36 +124,49 @@ class Launcher:
             return None
         pod = self.pod
         watch = (
-            Watchdog(self.reporter, reports=pod.reports)
+            Watchdog(self.reporter, reports=pod.reports, output=pod.output)
             if is_script
             else Watchdog(self.reporter, heartbeat_file=pod.heartbeat)
         )
         watch.start()
         return watch
 
+    def _report_result(self) -> None:
+        if self.pod.spec.model.kind == "script" and self.pod.is_reporter:
+            result = result_of(self.pod.reports)
+            if result is not None:
+                self.reporter.send(result)
+
     def _upload(self) -> int:
-        """Sends the files of the trainer's artifacts folder, for as long as that takes."""
-        listed = self.pod.artifacts / "artifacts.json"
-        if not listed.exists():
-            return ExitCode.DONE
-        until = time.monotonic() + DRAIN_S
-        for name, sha256 in json.loads(listed.read_text()).items():
-            while True:
-                try:
-                    self.api.put_artifact(name, self.pod.artifacts / name, sha256=sha256)
-                    break
-                except IngestUnavailableError as error:
-                    if time.monotonic() > until:
-                        self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
-                        return ExitCode.REPORT_REFUSED
-                    time.sleep(max(1.0, error.retry_after_s))
-                except StorageQuotaError as error:
-                    self.reporter.failure(Cause.STORAGE_QUOTA, f"{name}: {error}")
-                    return ExitCode.STORAGE_QUOTA
-                except (FencedError, RefusedError) as error:
-                    self.reporter.failure(Cause.REPORT_REFUSED, f"{name} could not be uploaded: {error}")
-                    return ExitCode.REPORT_REFUSED
+        """Sends the trainer's artifacts, and what a script left, for as long as that takes."""
+        listed, folder = self.pod.artifacts / "artifacts.json", self.pod.artifacts
+        own = json.loads(listed.read_text()) if listed.exists() else {}
+        for file in (
+            *(OutputFile(name, str(folder / name), sha) for name, sha in own.items()),
+            *listed_outputs(self.pod),
+        ):
+            code = self._put(file, until=time.monotonic() + DRAIN_S)
+            if code is not ExitCode.DONE:
+                return code
         return ExitCode.DONE
+
+    def _put(self, file: OutputFile, *, until: float) -> ExitCode:
+        """Sends one file. until: on the clock of time.monotonic()."""
+        while True:
+            try:
+                self.api.put_artifact(file.name, Path(file.path), sha256=file.sha256)
+                return ExitCode.DONE
+            except IngestUnavailableError as error:
+                if time.monotonic() > until:
+                    self.reporter.failure(Cause.REPORT_REFUSED, f"{file.name} could not be uploaded: {error}")
+                    return ExitCode.REPORT_REFUSED
+                time.sleep(max(1.0, error.retry_after_s))
+            except StorageQuotaError as error:
+                self.reporter.failure(Cause.STORAGE_QUOTA, f"{file.name}: {error}")
+                return ExitCode.STORAGE_QUOTA
+            except (FencedError, RefusedError) as error:
+                self.reporter.failure(Cause.REPORT_REFUSED, f"{file.name} could not be uploaded: {error}")
+                return ExitCode.REPORT_REFUSED
 
     def _end(self, code: int) -> int:
         if self.shipper.is_refused:

@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picks up what a script writes for others: TensorBoard's event files and MLflow's file store, as metrics of the job.
+"""Picks up what a script writes for others as metrics of the job: TensorBoard's event files, MLflow's file store, and
+what it prints.
 
-A script that writes `SummaryWriter` scalars or calls `mlflow.log_metric` needs no line of ours. Only what is written in
-this attempt counts, by the time in each entry: a package may bring old files along.
+A script that writes `SummaryWriter` scalars, calls `mlflow.log_metric` or prints `step=1 loss=0.5` needs no line of
+ours. Only what is written in this attempt counts, by the time in each entry: a package, or the checkpoint of an earlier
+attempt, may bring old files along.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlhub.runtime.launcher.checkpoint_listing import CheckpointListing
+from mlhub.runtime.launcher.printed_metrics import PrintedFile
 from mlhub.runtime.reporting import Reporter
 
 PERIOD_S = 1.0
+END_S = 120.0  # for the last look of a script that ended by itself: on a busy machine imports alone take many seconds
+FLOATS = (1, 2)  # DT_FLOAT and DT_DOUBLE of TensorFlow's types
 MLFLOW_STORE = "mlruns"
 EVENT_FILES = "events.out.tfevents.*"
-VARIABLES = {"MLFLOW_ALLOW_FILE_STORE": "true"}  # MLflow asks for it since 3.7; the store's address is added per pod
+VARIABLES = {
+    "MLFLOW_ALLOW_FILE_STORE": "true",  # MLflow asks for it since 3.7; the store's address is added per pod
+    "PYTHONUNBUFFERED": "1",  # else what a script prints into a file arrives in blocks of 8 KiB, minutes late
+}
 
 Point = tuple[int, str, float]  # step, name, value
 
@@ -29,12 +38,26 @@ def variables(work: Path) -> dict[str, str]:
 
 
 class Pickup(threading.Thread):
-    """Looks below `work` once a second until it is asked to end; then once more."""
+    """Looks below `work` and the other `folders` once a second until it is asked to end; then once more."""
 
-    def __init__(self, work: Path, reporter: Reporter, *, log: Path | None = None) -> None:
-        """log: what the script prints into; what cannot be picked up is reported there, once."""
+    def __init__(
+        self,
+        work: Path,
+        reporter: Reporter,
+        *,
+        folders: Sequence[Path] = (),
+        log: Path | None = None,
+        checkpoints: Path | None = None,
+    ) -> None:
+        """log: what the script prints into; what cannot be picked up is reported there, once.
+        folders: where else event files may be, such as the folder of checkpoints, whether it exists yet or not.
+        checkpoints: the job's folder of checkpoints, whose new ones are reported.
+        """
         super().__init__(name="pickup", daemon=True)
         self._work, self._reporter, self._log = work, reporter, log
+        self._folders = (work, *folders)
+        self._checkpoints = None if checkpoints is None else CheckpointListing(checkpoints, reporter)
+        self._printed = None if log is None else PrintedFile(log)
         self._unread: set[str] = set()
         self._since_s = time.time()
         self._events: dict[Path, Any] = {}
@@ -44,13 +67,17 @@ class Pickup(threading.Thread):
     def run(self) -> None:
         while not self._is_ending.wait(PERIOD_S):
             self._look()
-        self._look()
+        self._look(is_final=True)
 
-    def end(self, *, timeout_s: float = 10.0) -> None:
+    def end(self, *, timeout_s: float = END_S) -> None:
         self._is_ending.set()
         self.join(timeout_s)
 
-    def _look(self) -> None:
+    def _look(self, *, is_final: bool = False) -> None:
+        for step, values in self._printed.new(is_final=is_final) if self._printed is not None else ():
+            self._reporter.metrics(step=step, epoch=0.0, values={_named(name): x for name, x in values.items()})
+        if self._checkpoints is not None:
+            self._checkpoints.look(is_final=is_final)
         by_step: dict[int, dict[str, float]] = {}
         for step, name, value in (*self._tensorboard(), *self._mlflow()):
             by_step.setdefault(max(0, step), {})[_named(name)] = value
@@ -58,7 +85,7 @@ class Pickup(threading.Thread):
             self._reporter.metrics(step=step, epoch=0.0, values=by_step[step])
 
     def _tensorboard(self) -> Iterator[Point]:
-        for path in sorted(self._work.rglob(EVENT_FILES)):
+        for path in sorted({path for folder in self._folders for path in folder.rglob(EVENT_FILES)}):
             if path not in self._events:
                 try:
                     # late: only pods that need it pay for the import
@@ -106,10 +133,13 @@ def _point(line: bytes, name: str, *, since_s: float) -> Point | None:
 
 
 def _scalars(event: Any) -> Iterator[Point]:
-    """EventFileLoader gives every summary in TensorBoard's newer form: a tensor, a scalar one has one number."""
+    """EventFileLoader gives every summary in TensorBoard's newer form, a tensor: torch writes its numbers into
+    float_val, Keras into tensor_content."""
+    from tensorboard.util.tensor_util import make_ndarray
+
     for value in event.summary.value:
-        if value.HasField("tensor") and len(value.tensor.float_val) == 1:
-            yield int(event.step), str(value.tag), float(value.tensor.float_val[0])
+        if value.HasField("tensor") and value.tensor.dtype in FLOATS and not value.tensor.tensor_shape.dim:
+            yield int(event.step), str(value.tag), float(make_ndarray(value.tensor))
 
 
 def _named(name: str) -> str:

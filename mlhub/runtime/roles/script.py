@@ -15,8 +15,11 @@ from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
-from mlhub.runtime.scripts import api, framework_env
+from mlhub.runtime.scripts import api, framework_env, outputs, weights
 from mlhub.runtime.scripts.arguments import command_line
+from mlhub.runtime.scripts.ending import end_like_python
+from mlhub.runtime.scripts.modules import module_name
+from mlhub.wire import environment
 from mlhub.wire.exits import ExitCode
 
 
@@ -24,12 +27,20 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
     """Runs the script and returns the exit code of the pod."""
 
     def run() -> int:
-        status = _run(pod)
-        horovod, tables = find_optional(COMPAT, "horovod"), find_optional(COMPAT, "tables")
-        if horovod is not None:
-            horovod.leave()
-        if tables is not None:
-            tables.leave(pod)
+        is_done = False
+        brought = _unpack(pod)
+        try:
+            status = _run(pod)
+            horovod, tables = find_optional(COMPAT, "horovod"), find_optional(COMPAT, "tables")
+            if horovod is not None:
+                horovod.leave()
+            if tables is not None:
+                tables.leave(pod)
+            is_done = True
+        finally:
+            end_like_python(waits=is_done)
+        if status == ExitCode.DONE and pod.is_reporter:
+            _hand_in(pod, brought=brought)
         return status
 
     return exit_code_of(run, reporter, code=pod.code)
@@ -37,10 +48,11 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
 
 def _run(pod: Pod) -> int:
     """The script's SystemExit is the pod's answer. Raises ExitStatusError for a status that is neither 0 nor 75."""
-    assert pod.spec.model.package is not None
-    archives.extract(pod.input(pod.spec.model.package), pod.code)
     api.watch_for_preemption()
     os.environ.update(framework_env.variables(pod.spec))
+    dataset = api.dataset_path()
+    if dataset is not None:
+        os.environ[environment.DATASET] = str(dataset)
     horovod = find_optional(COMPAT, "horovod")
     if horovod is not None:
         horovod.stand_in()
@@ -52,8 +64,11 @@ def _run(pod: Pod) -> int:
     if len(sys.argv) > 1:
         print("$ python", shlex.join(sys.argv), flush=True)
     try:
-        # an absolute path: processes that are spawned run the script again, from whatever folder they are in
-        runpy.run_path(str(script), run_name="__main__")
+        if (module := module_name(script, root=pod.code.resolve())) is not None:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        else:
+            # an absolute path: processes that are spawned run the script again, from whatever folder they are in
+            runpy.run_path(str(script), run_name="__main__")
     except SystemExit as end:
         if end.code in (None, 0):
             return ExitCode.DONE
@@ -61,6 +76,33 @@ def _run(pod: Pod) -> int:
             return ExitCode.PREEMPTED
         raise ExitStatusError(f"The script ended with status {end.code}.") from end
     return ExitCode.DONE
+
+
+def _unpack(pod: Pod) -> set[Path]:
+    """Unpacks the package, and returns its files: what else is there in the end, the script wrote."""
+    assert pod.spec.model.package is not None
+    archives.extract(pod.input(pod.spec.model.package), pod.code)
+    return outputs.open_output(pod)
+
+
+def _hand_in(pod: Pod, *, brought: set[Path]) -> None:
+    """Lists what the script left, for the launcher to send, and its weights, unless it called finish()."""
+    if not _ends_a_line(pod.output):
+        print(flush=True)  # else the lines from here on would continue the script's last one
+    files = outputs.found_outputs(pod, brought=brought)
+    source = weights.keep_weights(pod, files, hyperparameters=api.hyperparameters())
+    if source is not None:
+        print(f"mlhub: the model's new version has the weights of {source}", flush=True)
+        api.list_artifacts(pod)
+    outputs.list_outputs(pod, files)
+
+
+def _ends_a_line(path: Path) -> bool:
+    if not path.exists() or not path.stat().st_size:
+        return True
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
 
 
 def _search_like_python(script: Path, *, root: Path) -> None:

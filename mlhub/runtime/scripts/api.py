@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.scripts import outputs
 from mlhub.wire import environment as names
 from mlhub.wire.report import ProgressReport, ResultReport
 
@@ -116,6 +117,12 @@ def checkpoint_folder() -> Path | None:
     return folder
 
 
+def output_folder() -> Path | None:
+    """A folder whose files become the job's artifacts when it succeeds; all attempts share it. None outside a pod."""
+    pod = _pod()
+    return None if pod is None else outputs.output_folder(pod)
+
+
 def report(step: int, *, total_steps: int = 0, epoch: float = 0.0, step_s: float = 0.0, **metrics: float) -> None:
     """Metrics at a step, by name ("loss" becomes train/loss; a name with a slash stays). Only rank 0 reports."""
     pod = _pod()
@@ -181,10 +188,16 @@ def finish(*, step: int, metrics: dict[str, float], weights: Path | str) -> None
 
 
 def hand_in(pod: Pod, reporter: Reporter, *, step: int, metrics: dict[str, float]) -> None:
-    """Lists the files of the artifacts folder with their hashes, for the launcher, and reports the result."""
+    """Lists the files of the artifacts folder, and reports the result."""
+    listed = list_artifacts(pod)
+    reporter.send(ResultReport(at=time.time(), steps=step, metrics=metrics, artifacts=listed))
+
+
+def list_artifacts(pod: Pod) -> dict[str, str]:
+    """Writes the hashes of the files of the artifacts folder by name, from which the launcher sends them."""
     listed = {path.name: _sha256(path) for path in sorted(pod.artifacts.iterdir()) if path.name != "artifacts.json"}
     (pod.artifacts / "artifacts.json").write_text(json.dumps(listed))
-    reporter.send(ResultReport(at=time.time(), steps=step, metrics=metrics, artifacts=listed))
+    return listed
 
 
 def _sha256(path: Path) -> str:

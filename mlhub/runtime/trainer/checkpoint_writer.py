@@ -99,5 +99,6 @@ class CheckpointWriter:
                 size_bytes=checkpoint.size_bytes,
                 write_s=write_s,
                 stall_s=stall_s,
+                present=step_folders.names(self._pod.checkpoints),
             )
         )

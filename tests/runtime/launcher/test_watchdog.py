@@ -82,7 +82,7 @@ def test_a_worker_that_hangs_is_distinguished_from_those_that_wait(mode: SyncMod
 
 def watched(tmp_path: Path, **of: Path) -> tuple[RecordingReporter, Callable[[float], None]]:
     reporter = RecordingReporter()
-    watch, began = Watchdog(reporter, still_s=10.0, **of), time.monotonic()
+    watch, began = Watchdog(reporter, still_s=10.0, start_s=100.0, **of), time.monotonic()
     return reporter, lambda seconds: watch.look(began + seconds)
 
 
@@ -105,5 +105,22 @@ def test_a_script_lives_as_long_as_it_reports_and_is_reported_again_while_it_doe
 
 def test_a_trainer_that_never_came_to_its_first_step_is_reported(tmp_path: Path) -> None:
     reporter, look_after = watched(tmp_path, heartbeat_file=tmp_path / "pulse")
-    look_after(12)
-    assert reporter.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 12.0})]
+    look_after(99)
+    assert reporter.phases == []  # it imports its libraries
+    look_after(102)
+    assert reporter.phases == [("stalled", {"step": 0, "doing": "start", "still_s": 102.0})]
+
+
+def test_a_script_that_prints_is_not_stalled(tmp_path: Path) -> None:
+    output = tmp_path / "output.log"
+    output.write_text("$ python train.py\n")
+    reporter, look_after = watched(tmp_path, reports=tmp_path / "reports.jsonl", output=output)
+    look_after(60)
+    assert reporter.phases == []
+    for seconds in (61, 70, 79):
+        with output.open("a") as file:
+            file.write("epoch 1\n")
+        look_after(seconds)
+    assert reporter.phases == []
+    look_after(91)
+    assert [phase for phase, _ in reporter.phases] == ["stalled"]

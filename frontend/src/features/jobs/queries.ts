@@ -16,6 +16,7 @@ const PAGE_SIZE = 25;
 const ACTIVE_REFRESH_MS = 5000;
 const STARTING_REFRESH_MS = 2000;
 const ANALYSIS_STALE_MS = 10_000;
+const CHECKPOINTS_REFRESH_MS = 15_000;
 
 /** The address may hold any word for a state; the API names those there are. */
 function asked({ state, ...filters }: JobFilters) {
@@ -51,6 +52,21 @@ export const speedQuery = (job: Pick<Job, "id" | "state">) =>
     queryKey: ["job", job.id, "speed"],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/speed", { params: { path: { id: job.id } } })),
     refetchInterval: job.state === "running" ? ACTIVE_REFRESH_MS : false,
+  });
+
+/** Its files: there once it has succeeded. */
+export const artifactsQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "artifacts", job.state],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/artifacts", { params: { path: { id: job.id } } })),
+  });
+
+/** The checkpoints that are there; read again while it trains. */
+export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "checkpoints", job.state],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
+    refetchInterval: isMoving(job) ? CHECKPOINTS_REFRESH_MS : false,
   });
 
 /** How its newest attempt started; read again until the first step is made. */

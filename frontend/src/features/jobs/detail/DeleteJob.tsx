@@ -42,7 +42,7 @@ function gone({ n_attempts, checkpoint_bytes, result_bytes }: Deletion): string[
   const parts = [`${count(n_attempts, "attempt")} with curves and logs`];
   if (checkpoint_bytes === null) parts.push("all checkpoints");
   else if (checkpoint_bytes > 0) parts.push(`${bytes(checkpoint_bytes)} of checkpoints`);
-  if (result_bytes > 0) parts.push(`${bytes(result_bytes)} of predictions`);
+  if (result_bytes > 0) parts.push(`${bytes(result_bytes)} of results`);
   return [`For good: ${parts.join(", ")}.`];
 }
 

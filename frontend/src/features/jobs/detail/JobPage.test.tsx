@@ -234,6 +234,20 @@ it("gives the predictions of a job that is done, and says what was asked", async
   expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
 });
 
+it("lists what a script left, and the checkpoints that a failed job is resumed from", async () => {
+  const at = "2026-03-02T09:00:00Z";
+  stored(jobDetail({ state: "failed", finished_at: at }));
+  server.use(
+    answers("/api/v1/jobs/{id}/artifacts", [{ name: "output/plots/loss #1.svg", size_bytes: 2048, sha256: "ab", at }]),
+    answers("/api/v1/jobs/{id}/checkpoints", [{ name: "script/step-000000000003", step: 3, attempt: 1, size_bytes: 4096, at }]),
+  );
+  renderPage(ADDRESS);
+  const link = await screen.findByRole("link", { name: "output/plots/loss #1.svg" });
+  expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/artifacts/output/plots/loss%20%231.svg`);
+  expect(await screen.findByText("script/step-000000000003")).toBeInTheDocument();
+  expect(screen.getByRole("button", { name: "Resume" })).toBeInTheDocument();
+});
+
 it("shows how long the start took, phase by phase, and whose validation counts", async () => {
   const earlier = "00000000-0000-7000-8000-0000000000ff";
   stored(jobDetail({ validated_by: earlier }));

@@ -24,6 +24,7 @@ import { MetricCurves } from "./metrics/MetricCurves";
 import { ConfigurationCard } from "./overview/ConfigurationCard";
 import { FailureCard } from "./overview/FailureCard";
 import { JobProgress } from "./overview/JobProgress";
+import { FilesCard } from "./files/FilesCard";
 import { PredictionResultCard } from "./overview/PredictionResultCard";
 import { ResourcesCard } from "./overview/ResourcesCard";
 import { StatusCard } from "./overview/StatusCard";
@@ -107,6 +108,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
           </QueryResult>
         </SectionCard>
       )}
+      <FilesCard job={job} />
       <StartupCard job={job} />
       <ProfileCard job={job} />
       <SectionCard title="Attempts">

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a script leaves: the files of its output folder, those that it wrote into its working folder, and its model.
+
+The output folder (MLHUB_OUTPUT_DIR, and `output` in the working folder) outlives attempts, so that a script which goes
+on from what it finds there does so after a preemption. Of the working folder only new files count, up to
+MAX_STRAY_BYTES, since a script may have downloaded data into it. Standard library only; weights.py needs torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+from mlhub.runtime.pod import Pod
+from mlhub.wire import environment
+from mlhub.wire.report import ARTIFACT_FOLDER, MAX_ARTIFACT_NAME, MAX_ARTIFACTS
+
+LINK = "output"
+LISTED = "outputs.json"  # in the pod's work folder, for the launcher
+MAX_STRAY_BYTES = 2**30
+NOT_RESULTS = {"__pycache__", "mlruns", "data", "datasets", "node_modules"}  # folders of the working folder
+CHECKPOINT = re.compile(r"checkpoint|ckpt|(?:step|epoch|iter)s?[-_=]?\d+", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """name: of the artifact. path: where it is in this pod."""
+
+    name: str
+    path: str
+    sha256: str
+
+
+def output_folder(pod: Pod) -> Path:
+    """The folder for what a script wants to be kept; all attempts and all workers of a job share it."""
+    folder = pod.checkpoints / LINK
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def open_output(pod: Pod) -> set[Path]:
+    """Makes the output folder, unless the package brings one of its own; returns the files that are there already.
+
+    To be called in between unpacking the package and running it.
+    """
+    folder = output_folder(pod)
+    os.environ[environment.OUTPUT_DIR] = str(folder)
+    brought = set(_files(pod.code))
+    with suppress(FileExistsError):
+        (pod.code / LINK).symlink_to(folder, target_is_directory=True)
+    return brought
+
+
+def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
+    """The files by the names of their artifacts; what is over the limits is named in the log and left out."""
+    found = {
+        f"{ARTIFACT_FOLDER}/{path.relative_to(root)}": path for root in [output_folder(pod)] for path in _files(root)
+    }
+    left = MAX_STRAY_BYTES
+    for path in _files(pod.code, without=NOT_RESULTS):
+        name = f"{ARTIFACT_FOLDER}/{path.relative_to(pod.code).as_posix().removeprefix(f'{LINK}/')}"
+        if path in brought or name in found:
+            continue
+        left -= path.stat().st_size
+        if left < 0:
+            print(f"mlhub: files of the working folder beyond {MAX_STRAY_BYTES:,} bytes are no artifacts, from {path}")
+            break
+        found[name] = path
+    kept = {name: found[name] for name in list(found)[:MAX_ARTIFACTS] if len(name) <= MAX_ARTIFACT_NAME}
+    if len(kept) < len(found):
+        print(f"mlhub: {len(found) - len(kept)} files are too many, or have too long names, to be artifacts")
+    return kept
+
+
+def list_outputs(pod: Pod, files: dict[str, Path]) -> None:
+    """Writes the list from which the launcher sends them."""
+    listed = [asdict(OutputFile(name, str(path), sha256_of(path))) for name, path in files.items()]
+    (pod.work / LISTED).write_text(json.dumps(listed))
+
+
+def listed_outputs(pod: Pod) -> list[OutputFile]:
+    path = pod.work / LISTED
+    return [OutputFile(**found) for found in json.loads(path.read_text())] if path.exists() else []
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a file's name is that of a checkpoint, such as checkpoint-500/model.safetensors or epoch_3.pt."""
+    return any(CHECKPOINT.search(part) for part in Path(name).parts)
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _files(root: Path, *, without: frozenset[str] | set[str] = frozenset()) -> Iterator[Path]:
+    """Regular files below, in order, without hidden ones; no link is followed."""
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in without)
+        for name in sorted(files):
+            path = Path(place) / name
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path
