@@ -17,6 +17,7 @@ from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import HYPERPARAMETERS
 from mlhub.runtime.model.hyperparameters import check_declared, read_settings
+from mlhub.runtime.model.requested_metrics import metrics_of
 from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
@@ -87,7 +88,7 @@ def check_request(
         raise InvalidInputError(
             "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
         )
-    _check_settings(model, request)
+    _check_settings(model, dataset.schema or {}, request)
     if not has_targets(dataset.schema or {}):
         raise InvalidInputError(
             "The dataset was uploaded without targets: there is nothing to learn.",
@@ -102,17 +103,18 @@ def check_request(
     return request
 
 
-def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
+def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[str, Any]) -> None:
     """The hyperparameters that the training loop and built-in models read; the dry run tries out those of uploads."""
     if model.kind == Kind.SCRIPT:
         return
     given = request.get("hyperparameters") or {}
     try:
-        read_settings(
+        settings = read_settings(
             given,
             target_metric=request.get("target_metric") or None,
             target_value=request.get("target_value"),
         )
+        metrics_of(settings.metrics, schema, has_usual_form=True)
         if model.kind == Kind.BUILTIN:
             check_declared(given, HYPERPARAMETERS[model.entry])
     except BadInputError as error:

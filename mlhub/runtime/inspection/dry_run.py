@@ -20,6 +20,8 @@ from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.evaluation_metrics import metric_names
 from mlhub.runtime.model.hyperparameters import Settings, read_settings
+from mlhub.runtime.model.requested_metrics import check_number_of_scores, metrics_of
+from mlhub.runtime.model.whole_set_metrics import WholeSetMetrics
 from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
 from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
@@ -81,7 +83,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         optimizer = contract.build_optimizer(model, settings)
     if strategy.name == "sparse_rows":
         tables_of(model, optimizer)
-    names = _check_evaluation(model, contract, data, training.target_metric)
+    names = _check_evaluation(model, contract, data, training.target_metric, loop.metrics)
     small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, min(LARGE, len(data.train))))
     example_s = max(1e-9, (large_s - small_s) / (min(LARGE, len(data.train)) - SMALL) if len(data.train) > SMALL else 0)
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -139,7 +141,9 @@ def _check_memory_format(loop: Settings, data: Split) -> None:
         )
 
 
-def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, target: str | None) -> list[str]:
+def _check_evaluation(
+    model: torch.nn.Module, contract: Contract, data: Split, target: str | None, asked: tuple[str, ...] | None
+) -> list[str]:
     """Names of the metrics on held-out examples. Raises BadInputError when the target metric is not among them."""
     inputs, targets = data.batch(data.held_out[:SMALL])
     model.eval()
@@ -147,14 +151,31 @@ def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, t
         outputs = outputs_of(model, contract, inputs, data.facts)
         if contract.has_usual_loss:
             check_fit(outputs, targets, data.facts)
+        whole = _whole_set_metrics(contract, data, outputs, targets, asked)
         with tried("metrics", "It is given the model's outputs and the targets of a batch, and returns {name: mean}."):
             names = metric_names(contract, data, outputs, targets)
+    names = sorted({*names, *whole})
     model.train()
     if target and target not in names:
         raise BadInputError(
             f"The target metric {target} does not exist.", field="target_metric", remedy=f"One of {', '.join(names)}."
         )
     return names
+
+
+def _whole_set_metrics(
+    contract: Contract, data: Split, outputs: Any, targets: torch.Tensor, asked: tuple[str, ...] | None
+) -> list[str]:
+    """The names of the metrics of the whole evaluation set. Raises BadInputError for those that do not fit."""
+    is_usual = contract.has_usual_loss and contract.has_usual_metrics
+    names = metrics_of(asked, data.facts, has_usual_form=is_usual)
+    check_number_of_scores(names, data.facts, n_held_out=len(data.held_out))
+    if names:
+        check_fit(outputs, targets, data.facts)
+    whole = WholeSetMetrics(names, data.facts, n_held_out=len(targets), answers=contract.answers)
+    whole.add(outputs, targets, start=0)
+    undefined = {"eval/auc"} & {f"eval/{name}" for name in names}  # a few examples may be of one class
+    return [*undefined, *whole.values(whole.vector())]
 
 
 def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples: int) -> float:

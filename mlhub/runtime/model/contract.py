@@ -49,6 +49,7 @@ class Contract:
     preprocess: Callable[[Tensor], Any]
     declared: HyperparameterValues = field(default_factory=dict)
     has_usual_loss: bool = True
+    has_usual_metrics: bool = True
     answers: Callable[[Tensor], Tensor] = field(
         default=lambda outputs: outputs
     )  # in the unit of a regression's targets
@@ -84,6 +85,7 @@ def load_contract(
         preprocess=getattr(module, "preprocess", usual or _as_it_is),
         declared=_declared(module, has_weights=initial is not None),
         has_usual_loss=not hasattr(module, "loss"),
+        has_usual_metrics=not hasattr(module, "metrics"),
         answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
         begins_trained=initial is not None or bool(getattr(module, "BEGINS_TRAINED", False)),
     )

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.model.requested_metrics import read_metrics
 from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
 
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -19,7 +20,7 @@ NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
     "standardise", "l1", "evaluate_first", "evaluate_only", "compile", "memory_format",
-    "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay",
+    "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay", "metrics",
 )  # fmt: skip
 MOVED = {
     "memory_gib": "resources.memory_gib",
@@ -41,6 +42,7 @@ class Settings:
     1. evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
     compile: by torch.compile. memory_format: of images and of the weights of convolutions. max_batch_size: the
     batch may grow up to it; None: it is fixed. learning_rate_scaling: how the rate grows with it (batch_adaptation.py).
+    metrics: of the whole evaluation set (requested_metrics.py); None: the defaults of the task.
     """
 
     lr_schedule: str = "constant"
@@ -62,6 +64,7 @@ class Settings:
     learning_rate_scaling: str = "auto"
     lr_decay_steps: int = 0
     lr_decay: float = 0.1
+    metrics: tuple[str, ...] | None = None
 
     def rates(self, steps: int) -> LearningRates:
         return LearningRates(
@@ -96,6 +99,7 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         learning_rate_scaling=_choice(hyperparameters, "learning_rate_scaling", LEARNING_RATE_SCALINGS, "auto"),
         lr_decay_steps=int(_number(hyperparameters, "lr_decay_steps", least=1, is_whole=True) or 0),
         lr_decay=_number(hyperparameters, "lr_decay", above=0.0, most=1.0) or 0.1,
+        metrics=read_metrics(hyperparameters.get("metrics")),
         memory_format=_choice(hyperparameters, "memory_format", MEMORY_FORMATS, "contiguous"),
     )
     if settings.lr_schedule == "step" and not settings.lr_decay_steps:

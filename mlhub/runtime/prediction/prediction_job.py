@@ -18,6 +18,7 @@ from mlhub.runtime.data.readers.text import Windows
 from mlhub.runtime.data.sampling import split
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import load_contract
+from mlhub.runtime.model.requested_metrics import read_metrics
 from mlhub.runtime.model.user_code import tried
 from mlhub.runtime.prediction.inference import Inference
 from mlhub.wire.launch import PodSpec, PredictionSpec
@@ -67,7 +68,8 @@ def open_prediction_job(
     with tried("build_model", "It built a model when it was trained: what does it depend on?"):
         # what training accepted is not checked again: a later version may declare fewer names
         model = contract.build_model({**facts, **contract.declared, **training.hyperparameters})
-    answers = Inference(model, contract, examples.batch, facts, combine=asked.combine)
+    metrics = read_metrics(training.hyperparameters.get("metrics"))
+    answers = Inference(model, contract, examples.batch, facts, combine=asked.combine, metrics=metrics)
     answers.load(path(spec.model.weights))
     rows = _rows(len(examples), int(dataset.schema.get("n_held_out") or 0), spec)
     return PredictionJob(asked, answers, rows, training.batch_size)

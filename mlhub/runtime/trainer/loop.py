@@ -134,6 +134,7 @@ class Trainer:
         metrics = evaluate(
             self.model, self.contract, self.data, self.strategy,
             rank=barrier.rank, n_workers=barrier.n_members, heartbeat=self.heartbeat,
+            metrics=self.settings.metrics,
         )  # fmt: skip
         self.report.report_evaluation(barrier.step, metrics)
         return metrics

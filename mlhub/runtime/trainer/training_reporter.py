@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from mlhub.runtime.checkpoints import step_folders
 from mlhub.runtime.data.readers import Split
 from mlhub.runtime.errors import NotANumberError
+from mlhub.runtime.model.whole_set_metrics import CONFUSION
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
@@ -111,6 +112,8 @@ class TrainingReporter:
         self._print(f"step {step}: batches of {batch_size}, learning rate times {learning_rate_factor:.3g}. {reason}")
 
     def report_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Reports the metrics of an evaluation as points of curves; a confusion matrix is of the result alone."""
+        metrics = {name: value for name, value in metrics.items() if not name.startswith(CONFUSION)}
         self._metrics(step, metrics)
         values = ", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items()))
         epoch = step / self._plan.steps_per_epoch
