@@ -14,6 +14,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.models import ModeChoice
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import HYPERPARAMETERS
 from mlhub.runtime.model.hyperparameters import check_declared, read_settings
@@ -115,6 +116,8 @@ def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[s
             target_value=request.get("target_value"),
         )
         metrics_of(settings.metrics, schema, has_usual_form=True)
+        check_own_part(given, schema)
+        check_validation(read_validation(given), schema, n_examples=int(schema.get("n_examples") or 2))
         if model.kind == Kind.BUILTIN:
             check_declared(given, HYPERPARAMETERS[model.entry])
     except BadInputError as error:
@@ -124,7 +127,8 @@ def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[s
 def _check_fit(schema: dict[str, Any], request: dict[str, Any]) -> None:
     """What inspection found out about the dataset, against what was asked for."""
     n_examples = int(schema.get("n_examples") or 0)
-    n_train = n_examples - n_held_out(schema) if n_examples else None
+    validation = read_validation(request.get("hyperparameters") or {})
+    n_train = n_examples - n_held_out(schema, validation) if n_examples else None
     if n_train is not None and request["batch_size"] > n_train:
         raise InvalidInputError(
             f"The batch size {request['batch_size']} is larger than the {n_train} training examples.",

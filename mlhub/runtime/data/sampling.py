@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
+DEFAULT_SPLIT_SEED = 20_240_229
 
 
 def split(n_examples: int, *, evaluation_fraction: float) -> tuple[Indices, Indices]:
@@ -19,7 +20,7 @@ def split(n_examples: int, *, evaluation_fraction: float) -> tuple[Indices, Indi
     """
     if n_examples < 2:
         raise ValueError("a dataset needs at least two examples: one to train on, one to evaluate with")
-    order = np.random.Generator(np.random.PCG64(20_240_229)).permutation(n_examples).astype(np.int64)
+    order = np.random.Generator(np.random.PCG64(DEFAULT_SPLIT_SEED)).permutation(n_examples).astype(np.int64)
     n_held_out = min(max(1, round(n_examples * evaluation_fraction)), n_examples - 1)
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 

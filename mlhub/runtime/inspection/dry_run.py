@@ -15,6 +15,7 @@ import torch
 from mlhub.runtime.data import archives, augmentation
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.data.validation_options import check_own_part, read_validation
 from mlhub.runtime.errors import BadInputError, NotANumberError
 from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
 from mlhub.runtime.model.contract import Contract, load_contract
@@ -53,11 +54,12 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         )
     _check_compile(loop, strategy)
     _check_batch_range(loop, strategy, training.batch_size)
+    check_own_part(training.hyperparameters, spec.dataset.schema)
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
         spec.dataset.schema,
-        evaluation_fraction=training.evaluation_fraction,
+        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
     )
     augmentation.check(loop.augment, data.facts.get("input_shape", ()))
     _check_memory_format(loop, data)

@@ -14,6 +14,7 @@ from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.heartbeat import Heartbeat
@@ -71,14 +72,14 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
 
 
 def _open_data(pod: Pod) -> Split:
-    dataset = pod.spec.dataset
+    dataset, training = pod.spec.dataset, pod.spec.training
     if dataset is None:
         raise BadInputError("The job has no dataset.", field="dataset", remedy="Name one, or train with a script.")
     return open_split(
         dataset.format,
         pod.input(dataset.files[0]),
         dataset.schema,
-        evaluation_fraction=pod.spec.training.evaluation_fraction,
+        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
         cache=NodeCache(pod.cache),
         sha256=next(item.sha256 for item in pod.spec.inputs if item.name == dataset.files[0]),
     )
