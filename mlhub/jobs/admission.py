@@ -17,6 +17,7 @@ from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import HYPERPARAMETERS
+from mlhub.runtime.model.class_options import check_classes
 from mlhub.runtime.model.hyperparameters import check_declared, read_settings
 from mlhub.runtime.model.requested_metrics import metrics_of
 from mlhub.runtime.prediction.schema_compatibility import has_targets
@@ -116,6 +117,12 @@ def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[s
             target_value=request.get("target_value"),
         )
         metrics_of(settings.metrics, schema, has_usual_form=True)
+        check_classes(
+            class_weights=settings.class_weights,
+            label_smoothing=settings.label_smoothing,
+            sampling=settings.sampling,
+            facts=schema,
+        )
         check_own_part(given, schema)
         check_validation(read_validation(given), schema, n_examples=int(schema.get("n_examples") or 2))
         if model.kind == Kind.BUILTIN:

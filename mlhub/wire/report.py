@@ -85,7 +85,10 @@ class StalenessReport:
 
 @dataclass(frozen=True)
 class CheckpointReport:
-    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training was stalled."""
+    """A complete checkpoint: its name under checkpoint_uri, seconds it took, seconds that training was stalled.
+
+    metrics: of the evaluation of these weights, where they are kept for being among the best.
+    """
 
     type: ClassVar[str] = "checkpoint"
     at: float
@@ -94,6 +97,7 @@ class CheckpointReport:
     size_bytes: int
     write_s: float
     stall_s: float
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class ValidationSplit:
 def _shares(sizes_C: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     """Divides a total over classes in proportion to their sizes, by largest remainders."""
     exact = sizes_C * (total / sizes_C.sum())
-    shares = np.floor(exact).astype(np.int64)
+    shares: NDArray[np.int64] = np.floor(exact).astype(np.int64)
     missing = total - int(shares.sum())
     shares[np.argsort(shares - exact, kind="stable")[:missing]] += 1
     return shares

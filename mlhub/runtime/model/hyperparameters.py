@@ -9,12 +9,15 @@ from difflib import get_close_matches
 from typing import Any
 
 from mlhub.runtime.data.validation_options import VALIDATION_NAMES
+from mlhub.runtime.model.class_options import SAMPLINGS, ClassWeights, read_class_weights
 from mlhub.runtime.model.requested_metrics import read_metrics
 from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
 from mlhub.runtime.option_values import Values, choice, flag, invalid, number, whole
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 LEARNING_RATE_SCALINGS = ("auto", "adascale", "square_root", "none")
+WEIGHT_DECAY_ON = ("all", "matrices")  # matrices: not biases, nor the scales of normalisation layers
+MAX_KEPT = 100
 MEMORY_FORMATS = ("contiguous", "channels_last")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
@@ -22,6 +25,8 @@ NAMES = (
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
     "standardise", "l1", "evaluate_first", "evaluate_only", "compile", "memory_format",
     "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay", "metrics", *VALIDATION_NAMES,
+    "class_weights", "label_smoothing", "sampling", "ema_decay", "lr_patience", "weight_decay_on",
+    "monitor", "monitor_mode", "keep_best", "keep_checkpoints",
 )  # fmt: skip
 MOVED = {
     "memory_gib": "resources.memory_gib",
@@ -43,6 +48,10 @@ class Settings:
     compile: by torch.compile. memory_format: of images and of the weights of convolutions. max_batch_size: the
     batch may grow up to it; None: it is fixed. learning_rate_scaling: how the rate grows with it (batch_adaptation.py).
     metrics: of the whole evaluation set (requested_metrics.py); None: the defaults of the task.
+    class_weights, sampling: of class_options.py. ema_decay: of a moving average of the weights. lr_patience: how many
+    evaluations without an improvement the schedule plateau bears. weight_decay_on: WEIGHT_DECAY_ON. monitor: the
+    metric by which the best weights are selected, early stopping and plateaus judge; monitor_mode: min or max; None: by
+    its name. keep_best, keep_checkpoints: how many of the best weights and of the newest checkpoints stay on the disk.
     """
 
     lr_schedule: str = "constant"
@@ -65,6 +74,16 @@ class Settings:
     lr_decay_steps: int = 0
     lr_decay: float = 0.1
     metrics: tuple[str, ...] | None = None
+    class_weights: ClassWeights = None
+    label_smoothing: float = 0.0
+    sampling: str = "uniform"
+    ema_decay: float | None = None
+    lr_patience: int = 2
+    weight_decay_on: str = "all"
+    monitor: str | None = None
+    monitor_mode: str | None = None
+    keep_best: int = 1
+    keep_checkpoints: int = 2
 
     def rates(self, steps: int) -> LearningRates:
         return LearningRates(
@@ -99,16 +118,52 @@ def read_settings(hyperparameters: Values, *, target_metric: str | None, target_
         learning_rate_scaling=choice(hyperparameters, "learning_rate_scaling", LEARNING_RATE_SCALINGS, "auto"),
         lr_decay_steps=int(number(hyperparameters, "lr_decay_steps", least=1, is_whole=True) or 0),
         lr_decay=number(hyperparameters, "lr_decay", above=0.0, most=1.0) or 0.1,
+        class_weights=read_class_weights(hyperparameters),
+        label_smoothing=number(hyperparameters, "label_smoothing", least=0.0, below=1.0) or 0.0,
+        sampling=choice(hyperparameters, "sampling", SAMPLINGS, "uniform"),
+        ema_decay=number(hyperparameters, "ema_decay", above=0.0, below=1.0),
+        lr_patience=2 if (waits := whole(hyperparameters, "lr_patience", least=0)) is None else waits,
+        weight_decay_on=choice(hyperparameters, "weight_decay_on", WEIGHT_DECAY_ON, "all"),
+        monitor=_metric_name(hyperparameters.get("monitor")),
+        monitor_mode=_optional_choice(hyperparameters, "monitor_mode", ("min", "max")),
+        keep_best=whole(hyperparameters, "keep_best", most=MAX_KEPT) or 1,
+        keep_checkpoints=whole(hyperparameters, "keep_checkpoints", most=MAX_KEPT) or 2,
         metrics=read_metrics(hyperparameters.get("metrics")),
         memory_format=choice(hyperparameters, "memory_format", MEMORY_FORMATS, "contiguous"),
     )
     if settings.lr_schedule == "step" and not settings.lr_decay_steps:
         raise invalid("lr_schedule", "The schedule step does not say when the rate falls.", "Give lr_decay_steps.")
-    if settings.patience and not target_metric:
-        raise invalid("patience", "There is no metric that must improve.", "Name the job's target_metric.")
+    if settings.patience and not target_metric and not settings.monitor:
+        raise invalid("patience", "There is no metric that must improve.", "Name the job's target_metric, or monitor.")
+    _check_monitoring(hyperparameters, settings)
     if settings.stop_at_target and (not target_metric or target_value is None):
         raise invalid("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
+
+
+def _check_monitoring(hyperparameters: Values, settings: Settings) -> None:
+    for name in ("monitor_mode", "keep_best"):
+        if hyperparameters.get(name) is not None and not settings.monitor:
+            raise invalid(name, "There is no metric by which weights are the best.", "Name it as monitor.")
+    if hyperparameters.get("lr_patience") is not None and settings.lr_schedule != "plateau":
+        raise invalid("lr_patience", "Only the schedule plateau waits.", "Leave it out, or give lr_schedule plateau.")
+    if settings.lr_schedule == "plateau" and settings.max_batch_size is not None:
+        raise invalid(
+            "lr_schedule", "A batch that grows sets the rate itself.", "Leave max_batch_size out, or plateau."
+        )
+
+
+def _metric_name(value: Any) -> str | None:
+    """The key of a metric: "f1_macro" becomes "eval/f1_macro"."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise invalid("monitor", f"monitor is {value!r}.", "Give the name of a metric, such as eval/accuracy.")
+    return value if "/" in value else f"eval/{value}"
+
+
+def _optional_choice(values: Values, name: str, choices: tuple[str, ...]) -> str | None:
+    return None if values.get(name) is None else choice(values, name, choices, choices[0])
 
 
 def check_declared(hyperparameters: Values, declared: Values) -> None:

@@ -13,7 +13,7 @@ from mlhub.runtime.checkpoints import step_folders
 from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
-from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.data.sampling import ClassBalance, Schedule
 from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
@@ -21,6 +21,7 @@ from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.ensemble import first_member
 from mlhub.runtime.model.hyperparameters import Settings
+from mlhub.runtime.model.option_checks import with_training_loss
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.protocol import Strategy, TrainingPlan
 from mlhub.runtime.trainer.acceleration import accelerate, check_machine
@@ -49,7 +50,9 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
     data = _open_data(pod)
     package = None if pod.spec.model.package is None else pod.input(pod.spec.model.package)
     contract = load_contract(pod.spec.model, package, code=pod.code, facts=data.facts, standardise=settings.standardise)
-    schedule = Schedule(len(data.train), spec.batch_size, spec.epochs, spec.seed + strategy.order)
+    contract = with_training_loss(contract, settings, data)
+    balance = ClassBalance(data.examples.targets(data.train)) if settings.sampling == "balanced" else None
+    schedule = Schedule(len(data.train), spec.batch_size, spec.epochs, spec.seed + strategy.order, balance)
     seed = spec.seed + strategy.member
     torch.manual_seed(seed)
     values = contract.settings(spec.hyperparameters, data.facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import step_folders
+from mlhub.runtime.checkpoints.best_weights import BestWeights
 from mlhub.runtime.data.readers import Split
 from mlhub.runtime.errors import NotANumberError
 from mlhub.runtime.model.whole_set_metrics import CONFUSION
@@ -122,14 +124,24 @@ class TrainingReporter:
     def report_early_stop(self, step: int, reason: str) -> None:
         self._print(f"ends early, after step {step}: {reason}")
 
-    def publish_result(self, step: int, metrics: dict[str, float], strategy: Strategy) -> None:
-        """Leaves weights and metadata for the launcher to upload, and reports the result; only rank 0 does."""
+    def publish_result(
+        self, step: int, metrics: dict[str, float], strategy: Strategy, *, best: BestWeights | None = None
+    ) -> None:
+        """Leaves weights and metadata for the launcher to upload, and reports the result; only rank 0 does.
+
+        best: the weights to hand in instead of the model's; metrics are then theirs.
+        """
         pod, spec = self._pod, self._pod.spec.training
         if not pod.is_reporter:
             return
         pod.artifacts.mkdir(exist_ok=True)
-        weights = _all_weights(self._model, strategy.extra_weights())
-        step_folders.write_tensors(pod.artifacts / "weights.safetensors", weights)
+        if best is None:
+            weights = all_weights(self._model, strategy.extra_weights())
+            step_folders.write_tensors(pod.artifacts / step_folders.WEIGHTS, weights)
+        else:
+            shutil.copyfile(best.folder / step_folders.WEIGHTS, pod.artifacts / step_folders.WEIGHTS)
+            metrics = dict(best.metrics)
+            self._print(f"hands in the weights of step {best.step}, the best of those that were evaluated")
         metadata = {
             "hyperparameters": spec.hyperparameters,
             "strategy": spec.strategy,
@@ -138,6 +150,7 @@ class TrainingReporter:
             "batch_size": spec.batch_size,
             "seed": spec.seed,
             "steps": step,
+            "selected_step": step if best is None else best.step,
             "mode": str(pod.spec.mode),
             "n_workers": pod.spec.n_workers,
             "n_servers": pod.spec.n_servers,
@@ -155,6 +168,6 @@ class TrainingReporter:
             print(line, flush=True)
 
 
-def _all_weights(model: nn.Module, extra: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def all_weights(model: nn.Module, extra: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The model's state under the names of load_state_dict(), and extra tensors such as members of an ensemble."""
     return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()} | dict(extra)

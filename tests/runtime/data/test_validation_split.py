@@ -25,9 +25,7 @@ def no_classes() -> np.ndarray:
 
 
 def test_without_options_it_is_the_split_that_standard_units_were_measured_on() -> None:
-    for ours, theirs in zip(
-        ValidationSplit().indices(57, no_classes), split(57, evaluation_fraction=0.2), strict=True
-    ):
+    for ours, theirs in zip(ValidationSplit().indices(57, no_classes), split(57, evaluation_fraction=0.2), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -93,8 +91,11 @@ def test_a_dataset_is_opened_with_the_split_that_a_job_asks_for(tmp_path: Path) 
 def test_a_split_that_does_not_fit_is_refused_with_field_and_remedy(
     hyperparameters: dict[str, Any], schema: dict[str, Any], field: str, remedy: str
 ) -> None:
-    with pytest.raises(BadInputError) as refused:
+    def check() -> None:
         check_own_part(hyperparameters, schema)
         check_validation(read_validation(hyperparameters), schema, n_examples=200)
+
+    with pytest.raises(BadInputError) as refused:
+        check()
     assert refused.value.field == f"hyperparameters.{field}"
     assert remedy in refused.value.remedy
