@@ -177,6 +177,7 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
                         "write_s": report.write_s,
                         "stall_s": report.stall_s,
                         "at": at(report.at),
+                        "metrics": report.metrics,
                     },
                 )
             case PhaseReport(phase="stalled" | "moving"):

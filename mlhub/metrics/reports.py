@@ -67,7 +67,7 @@ def at(seconds: float) -> datetime:
 
 def _check_content(report: Report, number: int) -> None:
     match report:
-        case MetricReport(values=values) | ResultReport(metrics=values):
+        case MetricReport(values=values) | ResultReport(metrics=values) | CheckpointReport(metrics=values):
             if not isinstance(values, dict) or len(values) > MAX_VALUES:
                 raise _bad(number, "values", f"They must be an object of at most {MAX_VALUES} numbers.")
             for key, value in values.items():
@@ -91,8 +91,6 @@ def _check_content(report: Report, number: int) -> None:
             for key, value in known(measured).items():
                 if not MEASUREMENTS[key].accepts(value):
                     raise _bad(number, f"measured.{key}", "It must be a finite number within its bounds, 0 or more.")
-        case CheckpointReport():
-            pass
 
 
 def _check_number(number: int, field: str, value: Any) -> None:

@@ -489,6 +489,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/checkpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The checkpoints that are there, newest first, at most 200. */
+        get: operations["jobs_checkpoints_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{checkpoint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Pins a checkpoint, so that neither the training nor the retention removes it, or unpins it. */
+        patch: operations["jobs_checkpoints_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{checkpoint}/weights": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The checkpoint's weights as safetensors; one byte range, and an entity tag to ask again. */
+        get: operations["jobs_checkpoints_weights_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Deletes these checkpoints, all or none. 409 for a pinned one, and for one that a live job needs. */
+        post: operations["jobs_checkpoints_delete_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/clone": {
         parameters: {
             query?: never;
@@ -534,6 +602,23 @@ export interface paths {
         get: operations["jobs_events_list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A new job with the same request that starts from a checkpoint's weights, but for the fields in the body. */
+        post: operations["jobs_fork_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1478,6 +1563,41 @@ export interface components {
             started_within_p90: number | null;
             /** @description The name of the organisation whose jobs these are. */
             organisation: string;
+        };
+        /** @description A complete checkpoint of a job, or weights that are kept for being among the best. */
+        Checkpoint: {
+            /** @description The checkpoint's id. */
+            id: number;
+            /** @description The step after which it was written. */
+            step: number;
+            /** @description The attempt that wrote it. */
+            attempt_number: number;
+            /** @description Whether it is weights of one of the best evaluations; else a restart may continue from it. */
+            is_best: boolean;
+            /** @description Whether it stays until it is deleted. */
+            is_pinned: boolean;
+            /** @description Whether it can be downloaded, pinned, deleted and forked; false where only pods reach the files. */
+            is_reachable: boolean;
+            /** @description The metrics of its evaluation, of the best ones; else {}. */
+            metrics: {
+                [key: string]: number;
+            };
+            /** @description Its size in bytes. */
+            size_bytes: number;
+            /**
+             * Format: date-time
+             * @description When it was complete.
+             */
+            at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        CheckpointDeletionRequest: {
+            /** @description The ids of the checkpoints to delete. */
+            checkpoints: number[];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -2692,6 +2812,52 @@ export interface components {
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
+        /** @description The checkpoint to start from, and what shall be different from the job that it is of. */
+        JobForkRequest: {
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
+            name?: string;
+            /** @description How often training passes over the dataset; by default by its size. */
+            epochs?: number;
+            /** @description The global batch size, in examples. */
+            batch_size?: number;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
+            hyperparameters?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description How workers exchange gradients; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
+            mode?: components["schemas"]["ModeEnum"];
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
+            strategy?: {
+                [key: string]: unknown;
+            };
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description What each pod gets; by default what was measured. */
+            resources?: components["schemas"]["ResourcesRequest"];
+            /** @description When the platform ends the job. */
+            limits?: components["schemas"]["LimitsRequest"];
+            /** @description The seed of all random numbers. */
+            seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
+            target_metric?: string;
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
+            target_value?: number | null;
+            /** @description The id of the checkpoint to start from. */
+            checkpoint: number;
+        };
         /**
          * @description * `train` - Train
          *     * `predict` - Predict
@@ -3461,6 +3627,20 @@ export interface components {
          * @enum {string}
          */
         OutputEnum: "parquet" | "npz";
+        PaginatedCheckpointList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Checkpoint"][];
+        };
         PaginatedDatasetList: {
             /**
              * Format: uri
@@ -3663,6 +3843,15 @@ export interface components {
          * @enum {string}
          */
         PartEnum: "log" | "metrics";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedCheckpointPinRequest: {
+            /** @description Whether the checkpoint shall stay until a person deletes it. */
+            is_pinned?: boolean;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -7045,6 +7234,167 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_checkpoints_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedCheckpointList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_checkpoints_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint of one of the checkpoints. */
+                checkpoint: number;
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedCheckpointPinRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_checkpoints_weights_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint of one of the checkpoints. */
+                checkpoint: number;
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_checkpoints_delete_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckpointDeletionRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_clone_create: {
         parameters: {
             query?: never;
@@ -7146,6 +7496,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_fork_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobForkRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

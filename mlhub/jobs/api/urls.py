@@ -3,6 +3,7 @@
 
 from django.urls import path
 
+from mlhub.jobs.api import checkpoints as c
 from mlhub.jobs.api import views
 from mlhub.jobs.api.startup import StartupView
 
@@ -14,6 +15,11 @@ urlpatterns = [
     path("jobs/<uuid:id>/pause", views.PauseView.as_view()),
     path("jobs/<uuid:id>/resume", views.ResumeView.as_view()),
     path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
+    path("jobs/<uuid:id>/fork", c.ForkView.as_view()),
+    path("jobs/<uuid:id>/checkpoints", c.CheckpointsView.as_view()),
+    path("jobs/<uuid:id>/checkpoints/delete", c.CheckpointDeletionView.as_view()),
+    path("jobs/<uuid:id>/checkpoints/<int:checkpoint>", c.CheckpointView.as_view()),
+    path("jobs/<uuid:id>/checkpoints/<int:checkpoint>/weights", c.CheckpointWeightsView.as_view()),
     path("jobs/<uuid:id>/startup", StartupView.as_view()),
     path("jobs/<uuid:id>/deletion", views.DeletionView.as_view()),
     path("jobs/<uuid:id>/result", views.ResultView.as_view()),
