@@ -3627,20 +3627,6 @@ export interface components {
          * @enum {string}
          */
         OutputEnum: "parquet" | "npz";
-        PaginatedCheckpointList: {
-            /**
-             * Format: uri
-             * @description The address of the next page; null on the last one.
-             */
-            next: string | null;
-            /**
-             * Format: uri
-             * @description The address of the previous page; null on the first one.
-             */
-            previous: string | null;
-            /** @description The rows of this page. */
-            results: components["schemas"]["Checkpoint"][];
-        };
         PaginatedDatasetList: {
             /**
              * Format: uri
@@ -7236,12 +7222,7 @@ export interface operations {
     };
     jobs_checkpoints_list: {
         parameters: {
-            query?: {
-                /** @description Where the page begins: from `next` or `previous` of another page. */
-                cursor?: string;
-                /** @description Rows of a page; 50 when absent, at most 200. */
-                limit?: number;
-            };
+            query?: never;
             header?: never;
             path: {
                 /** @description The id of one of the jobs. */
@@ -7256,7 +7237,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PaginatedCheckpointList"];
+                    "application/json": components["schemas"]["Checkpoint"][];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -5,6 +5,7 @@ import type { components } from "@/api/schema";
 type Schemas = components["schemas"];
 
 export type Attempt = Schemas["Attempt"];
+export type Checkpoint = Schemas["Checkpoint"];
 export type Cluster = Schemas["Cluster"];
 export type Dataset = Schemas["Dataset"];
 export type DatasetDocuments = Schemas["DocumentsEnum"];

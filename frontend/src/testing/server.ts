@@ -28,6 +28,7 @@ export const server = setupServer(
   answers("/api/v1/jobs/{id}/why", why()),
   answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [] }),
   answers("/api/v1/jobs/{id}/startup", { number: null, phases: [], total_s: 0, is_complete: false }),
+  answers("/api/v1/jobs/{id}/checkpoints", []),
   http.post("/api/v1/jobs/preview", () => HttpResponse.json<JobPreview>(jobPreview())),
   http.post("/api/v1/what-if", () => HttpResponse.json<WhatIfAnswer>(whatIfAnswer())),
   answers("/api/v1/organisations/{id}/quota-tree", { may_edit: false, owners: [] }),

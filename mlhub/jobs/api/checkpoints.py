@@ -68,6 +68,7 @@ class JobForkSerializer(JobCloneSerializer):
 
 
 class CheckpointsView(JobActionView):
+    pagination_class = None
     serializer_class = CheckpointSerializer
 
     @extend_schema(responses=CheckpointSerializer(many=True), filters=False)

@@ -60,6 +60,14 @@ export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">)
     refetchInterval: (query) => (isMoving(job) && query.state.data?.is_complete !== true ? STARTING_REFRESH_MS : false),
   });
 
+/** Its checkpoints, newest first; read again while it trains, since newer ones replace them. */
+export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "checkpoints"],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
+    refetchInterval: isMoving(job) ? ACTIVE_REFRESH_MS : false,
+  });
+
 export const strategiesQuery = queryOptions({
   queryKey: ["strategies"],
   queryFn: () => unwrap(api.GET("/api/v1/strategies")),
