@@ -2855,7 +2855,10 @@ export interface components {
              * @description The value of target_metric to reach.
              */
             target_value?: number | null;
-            /** @description The id of the checkpoint to start from. */
+            /**
+             * Format: int64
+             * @description The id of the checkpoint to start from.
+             */
             checkpoint: number;
         };
         /**

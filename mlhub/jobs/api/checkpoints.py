@@ -25,6 +25,8 @@ from mlhub.tenants.rate_limits import submission_seat
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
+MAX_ID = 2**63 - 1
+
 
 class CheckpointSerializer(serializers.Serializer[checkpoints.ListedCheckpoint]):
     """A complete checkpoint of a job, or weights that are kept for being among the best."""
@@ -54,7 +56,7 @@ class CheckpointPinSerializer(StrictSerializer):
 
 class CheckpointDeletionSerializer(StrictSerializer):
     checkpoints = serializers.ListField(
-        child=serializers.IntegerField(min_value=1),
+        child=serializers.IntegerField(min_value=1, max_value=MAX_ID),
         min_length=1,
         max_length=checkpoints.MAX_LISTED,
         help_text="The ids of the checkpoints to delete.",
@@ -64,7 +66,9 @@ class CheckpointDeletionSerializer(StrictSerializer):
 class JobForkSerializer(JobCloneSerializer):
     """The checkpoint to start from, and what shall be different from the job that it is of."""
 
-    checkpoint = serializers.IntegerField(min_value=1, help_text="The id of the checkpoint to start from.")
+    checkpoint = serializers.IntegerField(
+        min_value=1, max_value=MAX_ID, help_text="The id of the checkpoint to start from."
+    )
 
 
 class CheckpointsView(JobActionView):

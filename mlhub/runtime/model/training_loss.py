@@ -14,7 +14,7 @@ from torch import Tensor
 from mlhub.runtime.model.class_options import ClassWeights
 from mlhub.runtime.option_values import invalid
 
-FloatArray = NDArray[np.float64]
+ClassWeightArray = NDArray[np.float64]
 
 
 def training_loss(
@@ -49,7 +49,7 @@ def training_loss(
     return loss
 
 
-def class_weights(weights: ClassWeights, targets_N: NDArray[Any], facts: Mapping[str, Any]) -> FloatArray:
+def class_weights(weights: ClassWeights, targets_N: NDArray[Any], facts: Mapping[str, Any]) -> ClassWeightArray:
     """The weight of an example of each class, shape (n_classes,), with mean 1 over the training examples.
 
     Raises BadInputError for a class that does not exist, or a list of another length.

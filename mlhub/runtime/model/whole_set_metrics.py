@@ -21,7 +21,7 @@ from torch import Tensor
 
 from mlhub.runtime.model.requested_metrics import CLASSIFICATION, REGRESSION, top_k_of
 
-FloatArray = NDArray[np.float64]
+CountArray = NDArray[np.float64]
 MAX_EXPONENT = 50.0
 CONFUSION = "eval/confusion/"  # begins the names of the cells of a confusion matrix: its target, its answer
 SCORES = "auc"  # the only counts with a row for each example
@@ -47,7 +47,7 @@ class WholeSetMetrics:
         self._labels = class_labels(facts, self._n_classes)
         self._centre = float(facts.get("target_mean") or 0.0)  # sums of squares around it lose no digits
         self._has_matrix = "confusion_matrix" in names
-        self._counts: dict[str, FloatArray] = {}
+        self._counts: dict[str, CountArray] = {}
         if self._task == CLASSIFICATION and names:
             # a model may have more outputs than there are classes; the last column counts what was taken for those
             shape = (self._n_classes, self._n_classes + 1) if self._has_matrix else (3, self._n_classes)
@@ -83,7 +83,7 @@ class WholeSetMetrics:
             self._add_scores(scores, wanted, start=start)
 
     @property
-    def counts(self) -> Mapping[str, FloatArray]:
+    def counts(self) -> Mapping[str, CountArray]:
         """What was counted so far, by name; empty where no metric is computed."""
         return self._counts if self._names else {}
 
@@ -98,14 +98,14 @@ class WholeSetMetrics:
             counts[name], left = left[: own.size].reshape(own.shape), left[own.size :]
         return self.values_of(counts)
 
-    def values_of(self, counts: Mapping[str, FloatArray]) -> dict[str, float]:
+    def values_of(self, counts: Mapping[str, CountArray]) -> dict[str, float]:
         """The metrics under "eval/..." of the counts of a whole set, such as joined() gives."""
         found: dict[str, float] = {}
         for name in self._names:
             found |= self._value(name, counts)
         return {f"eval/{name}": value for name, value in found.items()}
 
-    def _value(self, name: str, counts: Mapping[str, FloatArray]) -> dict[str, float]:
+    def _value(self, name: str, counts: Mapping[str, CountArray]) -> dict[str, float]:
         if top_k_of(name) is not None:
             return {name: float(counts[name][0] / counts["n_targets"][0])}
         if name == "perplexity":
@@ -153,7 +153,7 @@ class WholeSetMetrics:
         rows[:, :-1], rows[:, -1] = columns.cpu().numpy(), wanted.cpu().numpy()
 
 
-def joined(parts: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
+def joined(parts: Sequence[Mapping[str, CountArray]]) -> dict[str, CountArray]:
     """The counts of a set from those of its parts, each of which was counted on its own."""
     first = parts[0] if parts else {}
     return {
@@ -162,9 +162,9 @@ def joined(parts: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
     }
 
 
-def sum_of(arrays: Sequence[FloatArray]) -> FloatArray:
+def sum_of(arrays: Sequence[CountArray]) -> CountArray:
     """The elementwise sum of arrays of one shape."""
-    total: FloatArray = np.sum(np.stack(arrays), axis=0)
+    total: CountArray = np.sum(np.stack(arrays), axis=0)
     return total
 
 
@@ -176,7 +176,7 @@ def class_labels(facts: Mapping[str, Any], n_classes: int) -> list[str]:
     return plain if is_usable else [str(index) for index in range(n_classes)]
 
 
-def of_counts(name: str, right_C: FloatArray, given_C: FloatArray, wanted_C: FloatArray) -> float:
+def of_counts(name: str, right_C: CountArray, given_C: CountArray, wanted_C: CountArray) -> float:
     """A metric of counts a class: examples taken for it rightly, taken for it, and of it. Each has shape (C,).
 
     Macro means are over the classes that occur as a target or an answer; what is undefined counts as 0.
@@ -192,7 +192,7 @@ def of_counts(name: str, right_C: FloatArray, given_C: FloatArray, wanted_C: Flo
     return float((numerator[there] / np.maximum(denominator[there], 1.0)).mean()) if there.any() else 0.0
 
 
-def mean_auc(scores_NS: FloatArray, wanted_N: FloatArray, *, n_classes: int) -> float | None:
+def mean_auc(scores_NS: CountArray, wanted_N: CountArray, *, n_classes: int) -> float | None:
     """The area under the ROC curve, of several classes the mean of each against the others; None: undefined.
 
     scores_NS: shape (n, 1) for two classes, else (n, n_classes). Ties count half.
@@ -203,7 +203,7 @@ def mean_auc(scores_NS: FloatArray, wanted_N: FloatArray, *, n_classes: int) -> 
     return float(np.mean(defined)) if defined else None
 
 
-def _auc(scores_N: FloatArray, is_positive_N: NDArray[np.bool_]) -> float | None:
+def _auc(scores_N: CountArray, is_positive_N: NDArray[np.bool_]) -> float | None:
     """The Mann-Whitney statistic, by mean ranks."""
     n_positive = int(is_positive_N.sum())
     n_negative = len(scores_N) - n_positive
@@ -215,7 +215,7 @@ def _auc(scores_N: FloatArray, is_positive_N: NDArray[np.bool_]) -> float | None
     return float((ranks[is_positive_N].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
 
 
-def _of_moments(name: str, moments: FloatArray) -> float:
+def _of_moments(name: str, moments: CountArray) -> float:
     n, total, squares, errors, sizes = (float(v) for v in moments)
     if name == "mean_absolute_error":
         return sizes / n
