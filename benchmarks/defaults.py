@@ -27,6 +27,7 @@ from benchmarks.defaults_tuned import tuned
 from mlhub.jobs.training_defaults import training_defaults
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.readers import Split
+from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.runtime.gang import Gang
 
@@ -102,7 +103,7 @@ def row(name: str, each: Set, python: str | None, n_draws: int) -> str:
             folder = Path(place)
             data = each.write(folder, draw)
             schema = readers.inspect(each.format, data, each.options).schema
-            split = readers.open_split(each.format, data, schema, evaluation_fraction=TrainingSpec.evaluation_fraction)
+            split = readers.open_split(each.format, data, schema, validation=ValidationSplit())
             columns["ours"].append(score(split, trained(folder / "ours", data, each, {}, draw)))
             if "input_mean" in schema:
                 as_it_came = trained(folder / "raw", data, each, {"standardise": False}, draw)

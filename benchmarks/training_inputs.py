@@ -18,6 +18,7 @@ from PIL import Image
 
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.augmentation import augmented
+from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang
 
@@ -112,7 +113,7 @@ def _trained(case: Case, folder: Path, path: Path) -> tuple[float, float]:
 def _alone(case: Case, path: Path) -> float:
     """Seconds that making a batch takes where nothing else is done."""
     schema = readers.inspect(case.format, path, case.options).schema
-    data = readers.open_split(case.format, path, schema, evaluation_fraction=0.01)
+    data = readers.open_split(case.format, path, schema, validation=ValidationSplit(0.01))
     random, generator, times = np.random.default_rng(0), torch.Generator().manual_seed(0), []
     wanted = case.hyperparameters.get("augment", [])
     for _ in range(N_ALONE):

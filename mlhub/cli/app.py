@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from mlhub._version import __version__
-from mlhub.cli.commands import account, cluster, collections, jobs, platform
+from mlhub.cli.commands import account, checkpoints, cluster, collections, jobs, platform
 from mlhub.cli.commands.run import run
 from mlhub.cli.credentials import TOKEN, URL
 from mlhub.cli.failures import CommandError, CommandStatus
@@ -57,6 +57,7 @@ for panel, commands in {
         app.command(rich_help_panel=panel)(command)
 for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": collections.project, "node": cluster.node,
+    "checkpoint": checkpoints.checkpoint,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 

@@ -78,6 +78,10 @@ class Api:
         """Raises Refused, httpx.TransportError. Not repeated: the platform may have done it."""
         return content_of(self._in_time("POST", path, json=body or None))
 
+    def patch(self, path: str, **body: Any) -> Any:
+        """Raises Refused, httpx.TransportError."""
+        return content_of(self._in_time("PATCH", path, json=body))
+
     def all(self, path: str, *, at_most: int | None = None, **query: Any) -> Iterator[dict[str, Any]]:
         """The rows of a list, over its pages. Raises Refused, httpx.TransportError."""
         limit = PAGE if at_most is None else min(PAGE, at_most)

@@ -14,9 +14,12 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.models import ModeChoice
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.builtin import HYPERPARAMETERS
+from mlhub.runtime.model.class_options import check_classes
 from mlhub.runtime.model.hyperparameters import check_declared, read_settings
+from mlhub.runtime.model.requested_metrics import metrics_of
 from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.models import Organisation, Project, Quota
@@ -87,7 +90,7 @@ def check_request(
         raise InvalidInputError(
             "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
         )
-    _check_settings(model, request)
+    _check_settings(model, dataset.schema or {}, request)
     if not has_targets(dataset.schema or {}):
         raise InvalidInputError(
             "The dataset was uploaded without targets: there is nothing to learn.",
@@ -102,17 +105,26 @@ def check_request(
     return request
 
 
-def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
+def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[str, Any]) -> None:
     """The hyperparameters that the training loop and built-in models read; the dry run tries out those of uploads."""
     if model.kind == Kind.SCRIPT:
         return
     given = request.get("hyperparameters") or {}
     try:
-        read_settings(
+        settings = read_settings(
             given,
             target_metric=request.get("target_metric") or None,
             target_value=request.get("target_value"),
         )
+        metrics_of(settings.metrics, schema, has_usual_form=True)
+        check_classes(
+            class_weights=settings.class_weights,
+            label_smoothing=settings.label_smoothing,
+            sampling=settings.sampling,
+            facts=schema,
+        )
+        check_own_part(given, schema)
+        check_validation(read_validation(given), schema, n_examples=int(schema.get("n_examples") or 2))
         if model.kind == Kind.BUILTIN:
             check_declared(given, HYPERPARAMETERS[model.entry])
     except BadInputError as error:
@@ -122,7 +134,8 @@ def _check_settings(model: ModelVersion, request: dict[str, Any]) -> None:
 def _check_fit(schema: dict[str, Any], request: dict[str, Any]) -> None:
     """What inspection found out about the dataset, against what was asked for."""
     n_examples = int(schema.get("n_examples") or 0)
-    n_train = n_examples - n_held_out(schema) if n_examples else None
+    validation = read_validation(request.get("hyperparameters") or {})
+    n_train = n_examples - n_held_out(schema, validation) if n_examples else None
     if n_train is not None and request["batch_size"] > n_train:
         raise InvalidInputError(
             f"The batch size {request['batch_size']} is larger than the {n_train} training examples.",

@@ -19,7 +19,9 @@ WITHOUT_EFFECT_ON_STEPS = frozenset({
     "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from", "final_learning_rate",
     "lr", "wd", "betas", "eps", "gamma", "dropout", "label_smoothing", "seed",
     "patience", "stop_at_target", "evaluate_first", "evaluate_only", "l1", "max_batch_size", "learning_rate_scaling",
-    "lr_decay_steps", "lr_decay",
+    "lr_decay_steps", "lr_decay", "metrics", "validation_fraction", "validation_seed", "validation_stratified",
+    "validation_folds", "validation_fold", "class_weights", "sampling", "lr_patience", "weight_decay_on", "monitor",
+    "monitor_mode", "keep_best", "keep_checkpoints",
 })  # fmt: skip
 
 

@@ -197,8 +197,11 @@ class Allocation(models.Model):
         indexes = [models.Index(fields=["released_at"])]
 
 
+BEST = "best-"  # begins the names of weights that are kept for being among the best
+
+
 class Checkpoint(models.Model):
-    """A complete checkpoint under the job's folder, as its pods reported it."""
+    """A complete checkpoint under the job's folder, as its pods reported it; newer ones may have replaced its files."""
 
     id = models.BigAutoField(primary_key=True)
     attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="checkpoints")
@@ -208,6 +211,8 @@ class Checkpoint(models.Model):
     write_s = models.FloatField()
     stall_s = models.FloatField()
     at = models.DateTimeField()
+    metrics = models.JSONField(default=dict)  # of its evaluation, where it is kept for being among the best
+    is_pinned = models.BooleanField(default=False)  # the mark in its folder is what trainings go by
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "name"], name="checkpoint_name")]

@@ -12,6 +12,7 @@ from mlhub.jobs.models import Job, JobKind, ModeChoice
 from mlhub.jobs.states import JobState
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
+from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.tenants.models import User
@@ -71,7 +72,7 @@ def check_prediction(
     _check_asked(kind, asked, trained["strategy"])
     n = int((dataset.schema or {}).get("n_examples") or 1)
     if asked["examples"] == "held_out":
-        n = n_held_out(schema | {"n_examples": n})
+        n = n_held_out(schema | {"n_examples": n}, read_validation(trained["hyperparameters"]))
     batch_size = request.get("batch_size") or min(MOST_BATCH, max(LEAST_BATCH, math.ceil(n / N_PARTS)))
     n_parts = max(1, math.ceil(n / batch_size))
     least, most = request.get("min_workers", 1), request.get("max_workers", 64)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,10 +15,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
-from mlhub.jobs import actions, inputs, startup, validations
+from mlhub.jobs import actions, checkpoint_files, inputs, startup, validations
 from mlhub.jobs.causes import failure
 from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
-from mlhub.jobs.models import DeletedJob, Job, PassedValidation, Preflight
+from mlhub.jobs.models import Checkpoint, DeletedJob, Job, PassedValidation, Preflight
 from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED
 from mlhub.storage import work_queue
@@ -69,7 +68,7 @@ def sweep_not_handed_off() -> int:
 @shared_task
 def collect_checkpoints() -> int:
     """Removes the checkpoints of deleted jobs, and of jobs that ended long ago, as the settings have it; returns how
-    many folders.
+    many folders. Pinned checkpoints stay until their job is deleted.
 
     Folders of jobs that the database does not know are left alone: after an older database was restored they are newer
     work.
@@ -78,13 +77,16 @@ def collect_checkpoints() -> int:
     deleted = DeletedJob.objects.filter(pk__in=folders)
     over = set(deleted.values_list("id", flat=True))
     over |= set(jobs_without_checkpoints(timezone.now()).filter(pk__in=folders).values_list("id", flat=True))
-    removable = [folders[str(job_id)] for job_id in over]
-    for folder in removable:
-        shutil.rmtree(folder, ignore_errors=True)
+    pinned: dict[UUID, set[str]] = {}
+    for job_id, name in Checkpoint.objects.filter(attempt__job__in=over, is_pinned=True).values_list(
+        "attempt__job_id", "name"
+    ):
+        pinned.setdefault(job_id, set()).add(name)
+    removed = [checkpoint_files.remove_but(folders[str(job_id)], pinned.get(job_id, ())) for job_id in over]
     n_unknown = len(folders) - Job.objects.filter(pk__in=folders).count() - deleted.count()
     if n_unknown:
         logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
-    return len(removable)
+    return sum(removed)
 
 
 def _try_out(job: Job) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mlhub.wire.launch import TrainingSpec
+from mlhub.runtime.data.validation_split import ValidationSplit
 
 if TYPE_CHECKING:  # what benchmarks measure needs no database
     from mlhub.datasets.models import DatasetVersion
@@ -32,8 +32,8 @@ def training_defaults(schema: Mapping[str, Any], request: Mapping[str, Any]) -> 
     return {"batch_size": batch_size, "epochs": request.get("epochs") or epochs}
 
 
-def n_held_out(schema: Mapping[str, Any]) -> int:
-    """Of the dataset's examples: its own test part, or the part that the runtime holds out (sampling.split)."""
+def n_held_out(schema: Mapping[str, Any], validation: ValidationSplit) -> int:
+    """Of the dataset's examples: its own test part, or the part that the runtime holds out."""
     n_examples = int(schema.get("n_examples") or 0)
     own = int(schema.get("n_held_out") or 0)
-    return own or min(max(1, round(n_examples * TrainingSpec.evaluation_fraction)), max(0, n_examples - 1))
+    return own or validation.n_held_out(n_examples)

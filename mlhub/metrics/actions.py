@@ -215,20 +215,28 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
 
 
 def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
-    """One that was written anew, also by a later attempt, replaces the former; those that are gone are removed."""
+    """One of a name that an earlier attempt used replaces it; those that are gone are removed.
+
+    Weights that are kept for being among the best, and pinned checkpoints, are not among those that a pod counts.
+    """
+    name = report.name[:200]
     former = Checkpoint.objects.filter(attempt__job_id=attempt.job_id)
-    gone = former.filter(name=report.name[:200])
+    gone = former.filter(name=name).exclude(attempt=attempt)
     if report.present:
-        gone |= former.exclude(name__in=[name[:200] for name in report.present])
+        counted = former.filter(is_pinned=False).exclude(name__startswith=BEST)
+        gone |= counted.exclude(name__in=[name[:200] for name in report.present])
     gone.delete()
-    Checkpoint.objects.create(
+    Checkpoint.objects.update_or_create(
         attempt=attempt,
-        name=report.name[:200],
-        step=report.step,
-        size_bytes=report.size_bytes,
-        write_s=report.write_s,
-        stall_s=report.stall_s,
-        at=at(report.at),
+        name=name,
+        defaults={
+            "step": report.step,
+            "size_bytes": report.size_bytes,
+            "write_s": report.write_s,
+            "stall_s": report.stall_s,
+            "at": at(report.at),
+            "metrics": report.metrics,
+        },
     )
 
 

@@ -67,7 +67,7 @@ def at(seconds: float) -> datetime:
 
 def _check_content(report: Report, number: int) -> None:
     match report:
-        case MetricReport(values=values) | ResultReport(metrics=values):
+        case MetricReport(values=values) | ResultReport(metrics=values) | CheckpointReport(metrics=values):
             if not isinstance(values, dict) or len(values) > MAX_VALUES:
                 raise _bad(number, "values", f"They must be an object of at most {MAX_VALUES} numbers.")
             for key, value in values.items():

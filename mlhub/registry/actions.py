@@ -215,6 +215,50 @@ def register_trained(
     return version
 
 
+def register_checkpoint(
+    *,
+    code_version: ModelVersion,
+    dataset_version: DatasetVersion,
+    staging: Staging,
+    metadata: dict[str, Any],
+    metrics: dict[str, Any],
+    created_by: User,
+    project: Project,
+) -> ModelVersion:
+    """The weights of a checkpoint as a model version, to start from. The same checkpoint again gives the same version.
+
+    metadata: holds under "checkpoint" what it is of. Raises QuotaExceededError.
+    """
+    with transaction.atomic():
+        model = _line_of(code_version, project, created_by)
+        Model.objects.select_for_update().get(pk=model.pk)
+        sha256 = staging.finish().sha256
+        same = ModelVersion.objects.filter(model=model, weights_id=sha256)
+        found: ModelVersion | None = same.filter(metadata__checkpoint=metadata["checkpoint"]).first()
+        if found is not None:
+            return found
+        version: ModelVersion = ModelVersion.objects.create(
+            model=model,
+            number=_next_number(model),
+            source="training",
+            kind=code_version.kind,
+            entry=code_version.entry,
+            state=VersionState.READY,
+            size_bytes=staging.size_bytes,
+            metadata=metadata,
+            metrics=metrics,
+            code_version=code_version,
+            dataset_version=dataset_version,
+            created_by=created_by,
+        )
+        version.weights = storage.keep(
+            staging, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id
+        )
+        version.save(update_fields=["weights"])
+        _record("model.checkpoint_registered", model, created_by, version_id=str(version.id), metrics=metrics)
+    return version
+
+
 def _line_of(code_version: ModelVersion, project: Project, created_by: User | None) -> Model:
     own = code_version.model
     if own.project is not None and own.project.organisation_id == project.organisation_id:

@@ -52,6 +52,18 @@ def bytes_response(
     return _response(request, file, etag=etag, size_bytes=len(content), filename=filename, content_type=content_type)
 
 
+def file_response(
+    request: HttpRequest, file: BinaryIO, *, etag: str, size_bytes: int, filename: str,
+    content_type: str = "application/octet-stream",
+) -> HttpResponseBase:  # fmt: skip
+    """The same for an open file, which is closed with the response."""
+    early = _without_body(request, etag=etag, size_bytes=size_bytes)
+    if early is not None:
+        file.close()
+        return early
+    return _response(request, file, etag=etag, size_bytes=size_bytes, filename=filename, content_type=content_type)
+
+
 def _without_body(request: HttpRequest, *, etag: str, size_bytes: int) -> HttpResponseBase | None:
     seen = request.headers.get("If-None-Match", "")
     if seen == "*" or f'"{etag}"' in (tag.strip().removeprefix("W/") for tag in seen.split(",")):

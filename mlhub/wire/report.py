@@ -97,6 +97,7 @@ class CheckpointReport:
 
     present: the names of all checkpoints that are there now, this one among them; those of the job that are not are
     gone. Empty: nothing is said of others.
+    metrics: of the evaluation of these weights, where they are kept for being among the best.
     """
 
     type: ClassVar[str] = "checkpoint"
@@ -107,6 +108,7 @@ class CheckpointReport:
     write_s: float
     stall_s: float
     present: list[str] = field(default_factory=list)
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

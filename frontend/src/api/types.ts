@@ -8,6 +8,7 @@ export type AdvisedAction = Schemas["Action"];
 export type Analysis = Schemas["Analysis"];
 export type Attempt = Schemas["Attempt"];
 export type Blocker = Schemas["Blocker"];
+export type Checkpoint = Schemas["Checkpoint"];
 export type Cluster = Schemas["Cluster"];
 export type Dataset = Schemas["Dataset"];
 export type DatasetDocuments = Schemas["DocumentsEnum"];

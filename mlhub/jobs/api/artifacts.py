@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a job: what its script left, and its checkpoints."""
+"""The files of a job: its predictions, or what its script left."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponseBase
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -15,8 +14,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept
 from mlhub.core.errors import NotFoundError
-from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
-from mlhub.jobs.models import Artifact, Checkpoint, Job
+from mlhub.jobs.models import Artifact, Job
 from mlhub.storage.downloads import blob_response
 
 if TYPE_CHECKING:
@@ -30,16 +28,6 @@ class ArtifactSerializer(serializers.Serializer[Any]):
     size_bytes = serializers.IntegerField(read_only=True, source="blob.size_bytes", help_text="The size in bytes.")
     sha256 = serializers.CharField(read_only=True, source="blob_id", help_text="The SHA-256 of its bytes.")
     at = serializers.DateTimeField(read_only=True, help_text="When it was uploaded.")
-
-
-class CheckpointSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(read_only=True, help_text="Its path below the job's folder of checkpoints.")
-    step = serializers.IntegerField(read_only=True, help_text="The step that it was made at; 0 when that is unknown.")
-    attempt = serializers.IntegerField(
-        read_only=True, source="attempt.number", help_text="The number of the attempt that wrote it."
-    )
-    size_bytes = serializers.IntegerField(read_only=True, help_text="The size in bytes.")
-    at = serializers.DateTimeField(read_only=True, help_text="When it was complete.")
 
 
 class JobArtifactsView(APIView):
@@ -64,13 +52,3 @@ class JobArtifactView(APIView):
             )
         return blob_response(request._request, found.blob, filename=name.rpartition("/")[2])
 
-
-class CheckpointsView(APIView):
-    @extend_schema(responses=CheckpointSerializer(many=True), filters=False)
-    def get(self, request: Request, **_: Any) -> Response:
-        """The job's checkpoints that are there, the newest first. A failed job is resumed from them."""
-        job: Job = Job.objects.get_visible(request.user, self.kwargs["id"])
-        found = Checkpoint.objects.filter(attempt__job=job).select_related("attempt").order_by("-at", "-id")
-        if jobs_without_checkpoints(timezone.now()).filter(pk=job.pk).exists():
-            found = found.none()
-        return Response(CheckpointSerializer(found, many=True).data)

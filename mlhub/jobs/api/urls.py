@@ -3,8 +3,9 @@
 
 from django.urls import path
 
+from mlhub.jobs.api import checkpoints as c
 from mlhub.jobs.api import views
-from mlhub.jobs.api.artifacts import CheckpointsView, JobArtifactsView, JobArtifactView
+from mlhub.jobs.api.artifacts import JobArtifactsView, JobArtifactView
 from mlhub.jobs.api.startup import StartupView
 
 urlpatterns = [
@@ -15,10 +16,14 @@ urlpatterns = [
     path("jobs/<uuid:id>/pause", views.PauseView.as_view()),
     path("jobs/<uuid:id>/resume", views.ResumeView.as_view()),
     path("jobs/<uuid:id>/clone", views.CloneView.as_view()),
+    path("jobs/<uuid:id>/fork", c.ForkView.as_view()),
+    path("jobs/<uuid:id>/checkpoints", c.CheckpointsView.as_view()),
+    path("jobs/<uuid:id>/checkpoints/delete", c.CheckpointDeletionView.as_view()),
+    path("jobs/<uuid:id>/checkpoints/<int:checkpoint>", c.CheckpointView.as_view()),
+    path("jobs/<uuid:id>/checkpoints/<int:checkpoint>/weights", c.CheckpointWeightsView.as_view()),
     path("jobs/<uuid:id>/startup", StartupView.as_view()),
     path("jobs/<uuid:id>/deletion", views.DeletionView.as_view()),
     path("jobs/<uuid:id>/artifacts", JobArtifactsView.as_view()),
     path("jobs/<uuid:id>/artifacts/<path:name>", JobArtifactView.as_view()),
-    path("jobs/<uuid:id>/checkpoints", CheckpointsView.as_view()),
     path("jobs/<uuid:id>/result", views.ResultView.as_view()),
 ]

@@ -12,6 +12,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
@@ -74,7 +75,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
         received_at = timezone.now()
         with submission_seat(caller(request)):
-            return Response(_shown(self._submit(request, received_at)), status=status.HTTP_201_CREATED)
+            return Response(shown(self._submit(request, received_at)), status=status.HTTP_201_CREATED)
 
     def _submit(self, request: Request, received_at: datetime) -> Job:
         body = read_body(JobSubmitSerializer, request)
@@ -128,7 +129,7 @@ class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
 class JobActionView(generics.GenericAPIView[Job]):
     """One verb on one job."""
 
-    serializer_class = s.JobSerializer
+    serializer_class: type[BaseSerializer[Any]] = s.JobSerializer
 
     def job(self, request: Request) -> Job:
         found: Job = Job.objects.select_related(
@@ -141,21 +142,21 @@ class CancelView(JobActionView):
     @extend_schema(request=None)
     def post(self, request: Request, **_: Any) -> Response:
         """Ends the job for good; asked again it changes nothing."""
-        return Response(_shown(actions.cancel_job(self.job(request), actor=caller(request))))
+        return Response(shown(actions.cancel_job(self.job(request), actor=caller(request))))
 
 
 class PauseView(JobActionView):
     @extend_schema(request=None)
     def post(self, request: Request, **_: Any) -> Response:
         """Saves and leaves the GPUs until it is resumed."""
-        return Response(_shown(actions.pause_job(self.job(request), actor=caller(request))))
+        return Response(shown(actions.pause_job(self.job(request), actor=caller(request))))
 
 
 class ResumeView(JobActionView):
     @extend_schema(request=None)
     def post(self, request: Request, **_: Any) -> Response:
         """Back to the queue, to go on from the last checkpoint."""
-        return Response(_shown(actions.resume_job(self.job(request), actor=caller(request))))
+        return Response(shown(actions.resume_job(self.job(request), actor=caller(request))))
 
 
 class CloneView(JobActionView):
@@ -167,7 +168,7 @@ class CloneView(JobActionView):
         overrides = read_body(JobCloneSerializer, request)
         with submission_seat(caller(request)):
             job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
-            return Response(_shown(job), status=status.HTTP_201_CREATED)
+            return Response(shown(job), status=status.HTTP_201_CREATED)
 
 
 class DeletionView(JobActionView):
@@ -203,7 +204,8 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
         return blob_response(request._request, found.blob, filename=f"{job.name}.{found.name.rpartition('.')[2]}")
 
 
-def _shown(job: Job) -> dict[str, Any]:
+def shown(job: Job) -> dict[str, Any]:
+    """The job's JSON, freshly read."""
     return s.JobSerializer(Job.objects.with_what_is_shown().get(pk=job.pk)).data
 
 

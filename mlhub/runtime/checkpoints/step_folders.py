@@ -5,7 +5,9 @@
     weights.safetensors             the model's state: parameters and buffers
     optimizer-0-of-2.safetensors    flat state (optimizer_state.py), one file a shard
     residuals.safetensors           of compressed gradients: the residual, as a mean over workers
-    manifest.json                   written last: step, files with their hashes and sizes
+    average.safetensors             the moving average of the weights, where the job has one
+    manifest.json                   written last: step, files with their hashes and sizes, state of the training loop
+    pinned                          there when a person wants to keep it
 
 A later attempt's checkpoint precedes an earlier one's, so that a zombie's is never resumed.
 """
@@ -19,7 +21,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,9 @@ from torch import Tensor
 
 WEIGHTS = "weights.safetensors"
 RESIDUALS = "residuals.safetensors"
+AVERAGE = "average.safetensors"
 MANIFEST = "manifest.json"
+PIN = "pinned"
 N_KEPT = 2
 _NAME = re.compile(r"attempt-(\d+)-step-(\d+)")
 
@@ -39,6 +43,7 @@ class StepCheckpoint:
     attempt: int
     step: int
     files: Mapping[str, Any]
+    state: Mapping[str, Any] = field(default_factory=dict)  # of the training loop
 
     @property
     def size_bytes(self) -> int:
@@ -54,6 +59,10 @@ class StepCheckpoint:
             if name.startswith("optimizer-"):
                 out |= load_file(self.folder / name)
         return out
+
+    def average(self) -> dict[str, Tensor] | None:
+        """The moving average of the weights; None without one."""
+        return load_file(self.folder / AVERAGE) if AVERAGE in self.files else None
 
     def residuals(self) -> dict[str, Tensor]:
         """The residual of each parameter, in its shape; empty without compression."""
@@ -112,18 +121,24 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     _sync(path)
 
 
-def complete(folder: Path, *, step: int, attempt: int) -> StepCheckpoint:
-    """Writes the manifest, which completes the checkpoint, and removes the oldest ones beyond N_KEPT."""
+def complete(
+    folder: Path, *, step: int, attempt: int, state: Mapping[str, Any] | None = None, n_kept: int = N_KEPT
+) -> StepCheckpoint:
+    """Writes the manifest, which completes the checkpoint, and removes the oldest ones beyond n_kept.
+
+    state: of the training loop, as JSON. Those that a person pinned stay, and do not count.
+    """
     files = {p.name: {"sha256": _sha256(p), "size_bytes": p.stat().st_size} for p in sorted(folder.iterdir())}
-    manifest = {"step": step, "attempt": attempt, "at": time.time(), "files": files}
+    manifest = {"step": step, "attempt": attempt, "at": time.time(), "files": files, "state": dict(state or {})}
     temporary = folder / f".{MANIFEST}"
     temporary.write_text(json.dumps(manifest, indent=1))
     _sync(temporary)
     temporary.rename(folder / MANIFEST)
     _sync(folder)
-    for old in _listed(folder.parent)[N_KEPT:]:
+    unpinned = [path for path in _listed(folder.parent) if not (path / PIN).exists()]
+    for old in unpinned[n_kept:]:
         shutil.rmtree(old, ignore_errors=True)
-    return StepCheckpoint(folder, attempt, step, files)
+    return StepCheckpoint(folder, attempt, step, files, dict(state or {}))
 
 
 def latest(root: Path, *, before_attempt: int | None = None) -> StepCheckpoint | None:
@@ -156,7 +171,8 @@ def _read(folder: Path) -> StepCheckpoint | None:
         files = manifest["files"]
         if any(_sha256(folder / name) != file["sha256"] for name, file in files.items()):
             return None
-        return StepCheckpoint(folder, int(manifest["attempt"]), int(manifest["step"]), files)
+        state = manifest.get("state") or {}
+        return StepCheckpoint(folder, int(manifest["attempt"]), int(manifest["step"]), files, state)
     except (OSError, ValueError, KeyError):
         return None
 

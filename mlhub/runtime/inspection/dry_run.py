@@ -15,11 +15,15 @@ import torch
 from mlhub.runtime.data import archives, augmentation
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.data.validation_options import check_own_part, read_validation
 from mlhub.runtime.errors import BadInputError, NotANumberError
 from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.evaluation_metrics import metric_names
 from mlhub.runtime.model.hyperparameters import Settings, read_settings
+from mlhub.runtime.model.option_checks import check_options, with_training_loss
+from mlhub.runtime.model.requested_metrics import check_number_of_scores, metrics_of
+from mlhub.runtime.model.whole_set_metrics import WholeSetMetrics
 from mlhub.runtime.ps.layout import ELEMENTWISE, plan_shards
 from mlhub.runtime.strategies.asynchronous.sparse_rows import tables_of
 from mlhub.runtime.strategies.catalogue.schema import StrategySpec, parse
@@ -50,12 +54,14 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
             remedy="Give bfloat16, which needs no scaling, or the strategy all_reduce.",
         )
     _check_compile(loop, strategy)
+    _check_all_reduce_only(loop, strategy)
     _check_batch_range(loop, strategy, training.batch_size)
+    check_own_part(training.hyperparameters, spec.dataset.schema)
     data = open_split(
         spec.dataset.format,
         inputs[spec.dataset.files[0]],
         spec.dataset.schema,
-        evaluation_fraction=training.evaluation_fraction,
+        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
     )
     augmentation.check(loop.augment, data.facts.get("input_shape", ()))
     _check_memory_format(loop, data)
@@ -68,6 +74,8 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         )
     package = None if spec.model.package is None else inputs[spec.model.package]
     contract = load_contract(spec.model, package, code=code, facts=data.facts, standardise=loop.standardise)
+    check_options(loop, contract, data.facts)
+    contract = with_training_loss(contract, loop, data)
     torch.manual_seed(training.seed)
     torch.set_num_threads(1)
     settings = contract.settings(training.hyperparameters, data.facts)
@@ -81,7 +89,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
         optimizer = contract.build_optimizer(model, settings)
     if strategy.name == "sparse_rows":
         tables_of(model, optimizer)
-    names = _check_evaluation(model, contract, data, training.target_metric)
+    names = _check_evaluation(model, contract, data, training.target_metric, loop)
     small_s, large_s = (_step_s(model, contract, data, n) for n in (SMALL, min(LARGE, len(data.train))))
     example_s = max(1e-9, (large_s - small_s) / (min(LARGE, len(data.train)) - SMALL) if len(data.train) > SMALL else 0)
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -112,6 +120,18 @@ def _check_compile(loop: Settings, strategy: StrategySpec) -> None:
         )
 
 
+def _check_all_reduce_only(loop: Settings, strategy: StrategySpec) -> None:
+    asked = {"ema_decay": loop.ema_decay is not None, "lr_schedule": loop.lr_schedule == "plateau"}
+    for name, is_asked in asked.items():
+        if is_asked and strategy.name not in ("auto", "all_reduce"):
+            what = "averages no weights" if name == "ema_decay" else "cannot lower the rate on a plateau"
+            raise BadInputError(
+                f"The strategy {strategy.name} {what}.",
+                field=f"hyperparameters.{name}",
+                remedy="Leave it out, or choose the strategy all_reduce.",
+            )
+
+
 def _check_batch_range(loop: Settings, strategy: StrategySpec, batch_size: int) -> None:
     if loop.max_batch_size is None:
         return
@@ -139,7 +159,9 @@ def _check_memory_format(loop: Settings, data: Split) -> None:
         )
 
 
-def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, target: str | None) -> list[str]:
+def _check_evaluation(
+    model: torch.nn.Module, contract: Contract, data: Split, target: str | None, loop: Settings
+) -> list[str]:
     """Names of the metrics on held-out examples. Raises BadInputError when the target metric is not among them."""
     inputs, targets = data.batch(data.held_out[:SMALL])
     model.eval()
@@ -147,14 +169,37 @@ def _check_evaluation(model: torch.nn.Module, contract: Contract, data: Split, t
         outputs = outputs_of(model, contract, inputs, data.facts)
         if contract.has_usual_loss:
             check_fit(outputs, targets, data.facts)
+        whole = _whole_set_metrics(contract, data, outputs, targets, loop.metrics)
         with tried("metrics", "It is given the model's outputs and the targets of a batch, and returns {name: mean}."):
             names = metric_names(contract, data, outputs, targets)
+    names = sorted({*names, *whole})
     model.train()
     if target and target not in names:
         raise BadInputError(
             f"The target metric {target} does not exist.", field="target_metric", remedy=f"One of {', '.join(names)}."
         )
+    if loop.monitor and loop.monitor not in names:
+        raise BadInputError(
+            f"The metric {loop.monitor} does not exist.",
+            field="hyperparameters.monitor",
+            remedy=f"One of {', '.join(names)}.",
+        )
     return names
+
+
+def _whole_set_metrics(
+    contract: Contract, data: Split, outputs: Any, targets: torch.Tensor, asked: tuple[str, ...] | None
+) -> list[str]:
+    """The names of the metrics of the whole evaluation set. Raises BadInputError for those that do not fit."""
+    is_usual = contract.has_usual_loss and contract.has_usual_metrics
+    names = metrics_of(asked, data.facts, has_usual_form=is_usual)
+    check_number_of_scores(names, data.facts, n_held_out=len(data.held_out))
+    if names:
+        check_fit(outputs, targets, data.facts)
+    whole = WholeSetMetrics(names, data.facts, n_held_out=len(targets), answers=contract.answers)
+    whole.add(outputs, targets, start=0)
+    undefined = {"eval/auc"} & {f"eval/{name}" for name in names}  # a few examples may be of one class
+    return [*undefined, *whole.values(whole.vector())]
 
 
 def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples: int) -> float:
@@ -166,7 +211,7 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
         inputs, targets = data.batch(data.train[chosen])
         outputs = outputs_of(model, contract, inputs, data.facts)
         with tried("loss", "It is given the model's outputs and the targets of a batch, and returns their mean."):
-            loss = contract.loss(outputs, targets)
+            loss = (contract.training_loss or contract.loss)(outputs, targets)
         if not isinstance(loss, torch.Tensor) or loss.dim() != 0:
             found = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
             raise BadInputError(f"loss returned {found}.", field="loss", remedy="Return the mean, a tensor.")
@@ -180,9 +225,10 @@ def _step_s(model: torch.nn.Module, contract: Contract, data: Split, n_examples:
 
 
 def _is_same_on_servers(loop: Settings, strategy: StrategySpec) -> bool:
-    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses or grows batches: where
-    MLHub may choose, it then chooses all-reduce."""
+    """A norm is of the whole gradient, which no server sees, and only all-reduce scales losses, grows batches, averages
+    weights or lowers the rate on a plateau: where MLHub may choose, it then chooses all-reduce."""
     is_same = loop.clip_norm is None and loop.precision != "float16" and loop.max_batch_size is None
+    is_same = is_same and loop.ema_decay is None and loop.lr_schedule != "plateau"
     return is_same or strategy.mode is SyncMode.PARAMETER_SERVER
 
 

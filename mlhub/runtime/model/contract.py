@@ -44,6 +44,9 @@ class Contract:
     preprocess: Callable[[Tensor], Any]
     declared: HyperparameterValues = field(default_factory=dict)
     has_usual_loss: bool = True
+    has_usual_metrics: bool = True
+    has_usual_optimizer: bool = True
+    training_loss: Callable[[Any, Tensor], Tensor] | None = None  # where it is not `loss`: training_loss.py
     answers: Callable[[Tensor], Tensor] = field(
         default=lambda outputs: outputs
     )  # in the unit of a regression's targets
@@ -79,6 +82,8 @@ def load_contract(
         preprocess=getattr(module, "preprocess", usual or _as_it_is),
         declared=_declared(module, has_weights=initial is not None),
         has_usual_loss=not hasattr(module, "loss"),
+        has_usual_metrics=not hasattr(module, "metrics"),
+        has_usual_optimizer=not hasattr(module, "build_optimizer"),
         answers=unit.answers if task == "regression" and not hasattr(module, "loss") else _as_it_is,
         begins_trained=initial is not None or bool(getattr(module, "BEGINS_TRAINED", False)),
     )
@@ -97,7 +102,7 @@ def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torc
     """AdamW; or what the hyperparameter `optimizer` names. learning_rate, weight_decay (ftrl: l2), momentum
     (sgd, rmsprop), l1 (ftrl)."""
     name = str(hyperparameters.get("optimizer", "adamw")).lower()
-    parameters = [p for p in model.parameters() if p.requires_grad]
+    parameters = _parameter_groups(model, hyperparameters, decay="l2" if name == "ftrl" else "weight_decay")
     decay = hyperparameters.get("weight_decay")
     if name == "sgd":
         rate = float(hyperparameters.get("learning_rate", 0.1))
@@ -122,6 +127,17 @@ def default_optimizer(model: nn.Module, hyperparameters: dict[str, Any]) -> torc
         field="hyperparameters.optimizer",
         remedy="Give adamw, adam, sgd, adagrad, rmsprop or ftrl, or define build_optimizer in your package.",
     )
+
+
+def _parameter_groups(model: nn.Module, hyperparameters: dict[str, Any], *, decay: str) -> list[Any]:
+    """The trained parameters; with weight_decay_on matrices as two groups, of which biases, and the scales of
+    normalisation layers, have no decay. decay: the optimiser's name of it."""
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if hyperparameters.get("weight_decay_on", "all") == "all":
+        return trained
+    matrices, others = [p for p in trained if p.dim() > 1], [p for p in trained if p.dim() <= 1]
+    groups: list[dict[str, Any]] = [{"params": matrices}, {"params": others, decay: 0.0}]
+    return [group for group in groups if group["params"]]
 
 
 def _as_it_is(inputs: Tensor) -> Tensor:

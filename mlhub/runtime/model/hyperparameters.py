@@ -3,23 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.data.validation_options import VALIDATION_NAMES
+from mlhub.runtime.model.class_options import SAMPLINGS, ClassWeights, read_class_weights
+from mlhub.runtime.model.requested_metrics import read_metrics
 from mlhub.runtime.optimization.learning_rates import SCHEDULES, LearningRates
+from mlhub.runtime.option_values import Values, choice, flag, invalid, number, whole
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 LEARNING_RATE_SCALINGS = ("auto", "adascale", "square_root", "none")
+WEIGHT_DECAY_ON = ("all", "matrices")  # matrices: not biases, nor the scales of normalisation layers
+MAX_KEPT = 100
 MEMORY_FORMATS = ("contiguous", "channels_last")
 AUGMENTATIONS = ("flip", "translate", "rotate", "noise")
 NAMES = (
     "optimizer", "learning_rate", "weight_decay", "momentum", "lr_schedule", "warmup_steps", "warmup_from",
     "final_learning_rate", "clip_norm", "accumulation_steps", "precision", "augment", "patience", "stop_at_target",
     "standardise", "l1", "evaluate_first", "evaluate_only", "compile", "memory_format",
-    "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay",
+    "max_batch_size", "learning_rate_scaling", "lr_decay_steps", "lr_decay", "metrics", *VALIDATION_NAMES,
+    "class_weights", "label_smoothing", "sampling", "ema_decay", "lr_patience", "weight_decay_on",
+    "monitor", "monitor_mode", "keep_best", "keep_checkpoints",
 )  # fmt: skip
 MOVED = {
     "memory_gib": "resources.memory_gib",
@@ -27,7 +34,6 @@ MOVED = {
     "server_memory_gib": "resources.server_memory_gib",
     "stall_limit_s": "limits.stall_s",
 }  # hyperparameters until they became fields of the job of their own
-Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,11 @@ class Settings:
     1. evaluate_first: before the first step too; None: of models made elsewhere. evaluate_only: and no step is made.
     compile: by torch.compile. memory_format: of images and of the weights of convolutions. max_batch_size: the
     batch may grow up to it; None: it is fixed. learning_rate_scaling: how the rate grows with it (batch_adaptation.py).
+    metrics: of the whole evaluation set (requested_metrics.py); None: the defaults of the task.
+    class_weights, sampling: of class_options.py. ema_decay: of a moving average of the weights. lr_patience: how many
+    evaluations without an improvement the schedule plateau bears. weight_decay_on: WEIGHT_DECAY_ON. monitor: the
+    metric by which the best weights are selected, early stopping and plateaus judge; monitor_mode: min or max; None: by
+    its name. keep_best, keep_checkpoints: how many of the best weights and of the newest checkpoints stay on the disk.
     """
 
     lr_schedule: str = "constant"
@@ -62,6 +73,17 @@ class Settings:
     learning_rate_scaling: str = "auto"
     lr_decay_steps: int = 0
     lr_decay: float = 0.1
+    metrics: tuple[str, ...] | None = None
+    class_weights: ClassWeights = None
+    label_smoothing: float = 0.0
+    sampling: str = "uniform"
+    ema_decay: float | None = None
+    lr_patience: int = 2
+    weight_decay_on: str = "all"
+    monitor: str | None = None
+    monitor_mode: str | None = None
+    keep_best: int = 1
+    keep_checkpoints: int = 2
 
     def rates(self, steps: int) -> LearningRates:
         return LearningRates(
@@ -73,38 +95,75 @@ class Settings:
 def read_settings(hyperparameters: Values, *, target_metric: str | None, target_value: float | None) -> Settings:
     """Other hyperparameters are the model's own. Raises BadInputError (field "hyperparameters.<name>")."""
     # these belong to the optimiser; values that no optimiser accepts are refused here
-    _number(hyperparameters, "learning_rate", above=0.0)
-    _number(hyperparameters, "weight_decay", least=0.0)
-    _number(hyperparameters, "momentum", least=0.0, most=1.0)
-    _number(hyperparameters, "l1", least=0.0)
+    number(hyperparameters, "learning_rate", above=0.0)
+    number(hyperparameters, "weight_decay", least=0.0)
+    number(hyperparameters, "momentum", least=0.0, most=1.0)
+    number(hyperparameters, "l1", least=0.0)
     settings = Settings(
-        lr_schedule=_choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
-        warmup_steps=int(_number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),
-        warmup_from=_number(hyperparameters, "warmup_from", least=0.0, most=1.0) or 0.0,
-        final_learning_rate=_number(hyperparameters, "final_learning_rate", least=0.0, most=1.0) or 0.0,
-        clip_norm=_number(hyperparameters, "clip_norm", above=0.0),
-        accumulation_steps=int(_number(hyperparameters, "accumulation_steps", least=1, is_whole=True) or 1),
-        precision=_choice(hyperparameters, "precision", PRECISIONS, "float32"),
+        lr_schedule=choice(hyperparameters, "lr_schedule", SCHEDULES, "constant"),
+        warmup_steps=int(number(hyperparameters, "warmup_steps", least=0, is_whole=True) or 0),
+        warmup_from=number(hyperparameters, "warmup_from", least=0.0, most=1.0) or 0.0,
+        final_learning_rate=number(hyperparameters, "final_learning_rate", least=0.0, most=1.0) or 0.0,
+        clip_norm=number(hyperparameters, "clip_norm", above=0.0),
+        accumulation_steps=int(number(hyperparameters, "accumulation_steps", least=1, is_whole=True) or 1),
+        precision=choice(hyperparameters, "precision", PRECISIONS, "float32"),
         augment=_augmentations(hyperparameters.get("augment", [])),
-        patience=int(_number(hyperparameters, "patience", least=0, is_whole=True) or 0),
-        stop_at_target=_flag(hyperparameters, "stop_at_target"),
-        standardise=_flag(hyperparameters, "standardise", default=True),
-        evaluate_first=_flag(hyperparameters, "evaluate_first") if "evaluate_first" in hyperparameters else None,
-        evaluate_only=_flag(hyperparameters, "evaluate_only"),
-        compile=_flag(hyperparameters, "compile"),
-        max_batch_size=_whole(hyperparameters, "max_batch_size"),
-        learning_rate_scaling=_choice(hyperparameters, "learning_rate_scaling", LEARNING_RATE_SCALINGS, "auto"),
-        lr_decay_steps=int(_number(hyperparameters, "lr_decay_steps", least=1, is_whole=True) or 0),
-        lr_decay=_number(hyperparameters, "lr_decay", above=0.0, most=1.0) or 0.1,
-        memory_format=_choice(hyperparameters, "memory_format", MEMORY_FORMATS, "contiguous"),
+        patience=int(number(hyperparameters, "patience", least=0, is_whole=True) or 0),
+        stop_at_target=flag(hyperparameters, "stop_at_target"),
+        standardise=flag(hyperparameters, "standardise", default=True),
+        evaluate_first=flag(hyperparameters, "evaluate_first") if "evaluate_first" in hyperparameters else None,
+        evaluate_only=flag(hyperparameters, "evaluate_only"),
+        compile=flag(hyperparameters, "compile"),
+        max_batch_size=whole(hyperparameters, "max_batch_size"),
+        learning_rate_scaling=choice(hyperparameters, "learning_rate_scaling", LEARNING_RATE_SCALINGS, "auto"),
+        lr_decay_steps=int(number(hyperparameters, "lr_decay_steps", least=1, is_whole=True) or 0),
+        lr_decay=number(hyperparameters, "lr_decay", above=0.0, most=1.0) or 0.1,
+        class_weights=read_class_weights(hyperparameters),
+        label_smoothing=number(hyperparameters, "label_smoothing", least=0.0, below=1.0) or 0.0,
+        sampling=choice(hyperparameters, "sampling", SAMPLINGS, "uniform"),
+        ema_decay=number(hyperparameters, "ema_decay", above=0.0, below=1.0),
+        lr_patience=2 if (waits := whole(hyperparameters, "lr_patience", least=0)) is None else waits,
+        weight_decay_on=choice(hyperparameters, "weight_decay_on", WEIGHT_DECAY_ON, "all"),
+        monitor=_metric_name(hyperparameters.get("monitor")),
+        monitor_mode=_optional_choice(hyperparameters, "monitor_mode", ("min", "max")),
+        keep_best=whole(hyperparameters, "keep_best", most=MAX_KEPT) or 1,
+        keep_checkpoints=whole(hyperparameters, "keep_checkpoints", most=MAX_KEPT) or 2,
+        metrics=read_metrics(hyperparameters.get("metrics")),
+        memory_format=choice(hyperparameters, "memory_format", MEMORY_FORMATS, "contiguous"),
     )
     if settings.lr_schedule == "step" and not settings.lr_decay_steps:
-        raise _bad("lr_schedule", "The schedule step does not say when the rate falls.", "Give lr_decay_steps.")
-    if settings.patience and not target_metric:
-        raise _bad("patience", "There is no metric that must improve.", "Name the job's target_metric.")
+        raise invalid("lr_schedule", "The schedule step does not say when the rate falls.", "Give lr_decay_steps.")
+    if settings.patience and not target_metric and not settings.monitor:
+        raise invalid("patience", "There is no metric that must improve.", "Name the job's target_metric, or monitor.")
+    _check_monitoring(hyperparameters, settings)
     if settings.stop_at_target and (not target_metric or target_value is None):
-        raise _bad("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
+        raise invalid("stop_at_target", "There is no target to stop at.", "Give target_metric and target_value.")
     return settings
+
+
+def _check_monitoring(hyperparameters: Values, settings: Settings) -> None:
+    for name in ("monitor_mode", "keep_best"):
+        if hyperparameters.get(name) is not None and not settings.monitor:
+            raise invalid(name, "There is no metric by which weights are the best.", "Name it as monitor.")
+    if hyperparameters.get("lr_patience") is not None and settings.lr_schedule != "plateau":
+        raise invalid("lr_patience", "Only the schedule plateau waits.", "Leave it out, or give lr_schedule plateau.")
+    if settings.lr_schedule == "plateau" and settings.max_batch_size is not None:
+        raise invalid(
+            "lr_schedule", "A batch that grows sets the rate itself.", "Leave max_batch_size out, or plateau."
+        )
+
+
+def _metric_name(value: Any) -> str | None:
+    """The key of a metric: "f1_macro" becomes "eval/f1_macro"."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value:
+        raise invalid("monitor", f"monitor is {value!r}.", "Give the name of a metric, such as eval/accuracy.")
+    return value if "/" in value else f"eval/{value}"
+
+
+def _optional_choice(values: Values, name: str, choices: tuple[str, ...]) -> str | None:
+    return None if values.get(name) is None else choice(values, name, choices, choices[0])
 
 
 def check_declared(hyperparameters: Values, declared: Values) -> None:
@@ -122,13 +181,13 @@ def check_declared(hyperparameters: Values, declared: Values) -> None:
             near = get_close_matches(name, known, n=1)
             guess = f"Did you mean {near[0]}? " if near else ""
             remedy = f"Give the job's {MOVED[name]}." if name in MOVED else f"{guess}Known: {', '.join(known)}."
-            raise _bad(name, f"The model has no hyperparameter {name}.", remedy)
+            raise invalid(name, f"The model has no hyperparameter {name}.", remedy)
         default = declared[name]
         kind = int | float if isinstance(default, float) else type(default)
         if default is not None and (
             not isinstance(value, kind) or isinstance(value, bool) != isinstance(default, bool)
         ):
-            raise _bad(name, f"{name} is {value!r}.", f"Give a value like {default!r}.")
+            raise invalid(name, f"{name} is {value!r}.", f"Give a value like {default!r}.")
 
 
 def moved_hints(names: Iterable[str]) -> list[str]:
@@ -148,51 +207,9 @@ def is_better_when_low(metric: str) -> bool:
     return any(word in metric for word in ("loss", "error", "perplexity", "bits_per"))
 
 
-def _number(
-    values: Values, name: str, *, least: float | None = None, above: float | None = None, most: float | None = None,
-    is_whole: bool = False,
-) -> float | None:  # fmt: skip
-    value = values.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int if is_whole else int | float):
-        kind = "a whole number" if is_whole else "a number"
-        raise _bad(name, f"{name} is {value!r}.", f"Give {kind}, without quotes.")
-    if least is not None and not value >= least:
-        raise _bad(name, f"{name} is {value}.", f"Give at least {least:g}.")
-    if above is not None and not value > above:
-        raise _bad(name, f"{name} is {value}.", f"Give more than {above:g}.")
-    if most is not None and not value <= most:
-        raise _bad(name, f"{name} is {value}.", f"Give at most {most:g}.")
-    return value
-
-
-def _whole(values: Values, name: str) -> int | None:
-    value = _number(values, name, least=1, is_whole=True)
-    return None if value is None else int(value)
-
-
-def _choice(values: Values, name: str, choices: tuple[str, ...], default: str) -> str:
-    value = values.get(name, default)
-    if value not in choices:
-        raise _bad(name, f"{name} is {value!r}.", f"One of {', '.join(choices)}.")
-    return str(value)
-
-
-def _flag(values: Values, name: str, *, default: bool = False) -> bool:
-    value = values.get(name, default)
-    if not isinstance(value, bool):
-        raise _bad(name, f"{name} is {value!r}.", "Give true or false.")
-    return value
-
-
 def _augmentations(value: Any) -> tuple[str, ...]:
     names = value if isinstance(value, list | tuple) else [value]
     for name in names:
         if name not in AUGMENTATIONS:
-            raise _bad("augment", f"There is no augmentation {name!r}.", f"A list of {', '.join(AUGMENTATIONS)}.")
+            raise invalid("augment", f"There is no augmentation {name!r}.", f"A list of {', '.join(AUGMENTATIONS)}.")
     return tuple(names)
-
-
-def _bad(name: str, message: str, remedy: str) -> BadInputError:
-    return BadInputError(message, field=f"hyperparameters.{name}", remedy=remedy, code="invalid_hyperparameter")

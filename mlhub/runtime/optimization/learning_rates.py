@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SCHEDULES = ("constant", "linear", "cosine", "step", "one_cycle")
+SCHEDULES = ("constant", "linear", "cosine", "step", "one_cycle", "plateau")
 ONE_CYCLE_RISE = 0.3  # of the steps, from 1 / ONE_CYCLE_START of the rate; both as in Smith and Topin, 2019, and torch
 ONE_CYCLE_START = 25.0
 
@@ -36,8 +36,8 @@ class LearningRates:
             return self._one_cycle(step)
         if step < self.warmup_steps:
             return self.warmup_from + (1.0 - self.warmup_from) * (step + 1) / (self.warmup_steps + 1)
-        if self.schedule == "constant":
-            return 1.0
+        if self.schedule in ("constant", "plateau"):
+            return 1.0  # what a plateau takes away is the scheduler's scale
         if self.schedule == "step":
             return float(self.decay ** (step // max(1, self.decay_every)))
         progress = min(1.0, (step - self.warmup_steps) / max(1, self.steps - self.warmup_steps))
@@ -54,7 +54,7 @@ class LearningRates:
 
     @property
     def is_constant(self) -> bool:
-        return self.schedule == "constant" and self.warmup_steps == 0
+        return self.schedule in ("constant", "plateau") and self.warmup_steps == 0
 
 
 class LearningRateScheduler:

@@ -18,6 +18,8 @@ from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import Contract
 from mlhub.runtime.model.ensemble import EnsembleModel, first_member, further_members
 from mlhub.runtime.model.evaluation_metrics import EVALUATION_BATCH, add_to_sums
+from mlhub.runtime.model.requested_metrics import metrics_of
+from mlhub.runtime.model.whole_set_metrics import WholeSetMetrics
 
 OutputArrays = dict[str, NDArray[Any]]
 Batches = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
@@ -27,12 +29,14 @@ PREDICTION, PROBABILITIES, OUTPUT = "prediction", "probabilities", "output"
 class Inference:
     """A model with its trained weights. batches: gives examples by their indices, as a Split does.
 
-    on_batch is called before each batch; the caller may set it.
+    on_batch is called before each batch; the caller may set it. metrics: as the training asked for them.
     """
 
     def __init__(
-        self, model: nn.Module, contract: Contract, batches: Batches, facts: Mapping[str, Any], *, combine: str
-    ) -> None:
+        self, model: nn.Module, contract: Contract, batches: Batches, facts: Mapping[str, Any], *, combine: str,
+        metrics: tuple[str, ...] | None = None,
+    ) -> None:  # fmt: skip
+        self.metrics = metrics
         self.on_batch: Callable[[], None] = lambda: None
         self.device = training_device()
         self.model = model.to(self.device).eval()
@@ -100,13 +104,23 @@ class Inference:
             for handle in handles:
                 handle.remove()
 
-    def sums(self, rows: NDArray[np.int64]) -> dict[str, float]:
-        """Sums loss and metrics over these examples, as training's evaluation does."""
+    def sums(self, rows: NDArray[np.int64]) -> tuple[dict[str, float], WholeSetMetrics]:
+        """Sums loss and metrics over these examples, and counts for metrics of whole sets, as training's evaluation."""
         sums: dict[str, float] = {}
+        whole, start = self.whole_set_metrics(len(rows)), 0
         with torch.no_grad():
             for inputs, targets in self._prepared(rows):
-                add_to_sums(sums, self.contract, self._predict(inputs), targets.to(self.device))
-        return sums
+                outputs, moved = self._predict(inputs), targets.to(self.device)
+                add_to_sums(sums, self.contract, outputs, moved)
+                whole.add(outputs, moved, start=start)
+                start += len(targets)
+        return sums, whole
+
+    def whole_set_metrics(self, n: int) -> WholeSetMetrics:
+        """New counts for the metrics that the training had, over n examples."""
+        is_usual = self.contract.has_usual_loss and self.contract.has_usual_metrics
+        names = metrics_of(self.metrics, self.facts, has_usual_form=is_usual)
+        return WholeSetMetrics(names, self.facts, n_held_out=n, answers=self.contract.answers)
 
     def _joined(self, rows: NDArray[np.int64], found: Callable[[Any], OutputArrays]) -> OutputArrays:
         with torch.no_grad():

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.data.readers.examples import Examples
 from mlhub.runtime.data.readers.text import Windows
-from mlhub.runtime.data.sampling import split
+from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import load_contract
+from mlhub.runtime.model.requested_metrics import read_metrics
 from mlhub.runtime.model.user_code import tried
 from mlhub.runtime.prediction.inference import Inference
 from mlhub.wire.launch import PodSpec, PredictionSpec
@@ -67,19 +70,23 @@ def open_prediction_job(
     with tried("build_model", "It built a model when it was trained: what does it depend on?"):
         # what training accepted is not checked again: a later version may declare fewer names
         model = contract.build_model({**facts, **contract.declared, **training.hyperparameters})
-    answers = Inference(model, contract, examples.batch, facts, combine=asked.combine)
+    metrics = read_metrics(training.hyperparameters.get("metrics"))
+    answers = Inference(model, contract, examples.batch, facts, combine=asked.combine, metrics=metrics)
     answers.load(path(spec.model.weights))
-    rows = _rows(len(examples), int(dataset.schema.get("n_held_out") or 0), spec)
+    rows = _rows(examples, dataset.schema, spec)
     return PredictionJob(asked, answers, rows, training.batch_size)
 
 
-def _rows(n: int, n_held_out: int, spec: PodSpec) -> RowNames:
+def _rows(examples: Examples, schema: Mapping[str, Any], spec: PodSpec) -> RowNames:
     """The indices of all examples, or of those that training holds out of such a dataset."""
     assert spec.prediction is not None
+    n, n_held_out = len(examples), int(schema.get("n_held_out") or 0)
     if spec.prediction.examples == "all":
         return np.arange(n, dtype=np.int64)
     if n_held_out:
         return np.arange(n - n_held_out, n, dtype=np.int64)
     if n < 2:
         raise BadInputError("Of one example none is held out.", field="examples", remedy="Give all.")
-    return split(n, evaluation_fraction=spec.training.evaluation_fraction)[1]
+    training = spec.training
+    validation = read_validation(training.hyperparameters, fraction=training.evaluation_fraction)
+    return readers.indices_of(validation, examples, schema)[1]

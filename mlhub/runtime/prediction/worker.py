@@ -17,6 +17,7 @@ from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import PreemptedError
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.evaluation_metrics import means_of
+from mlhub.runtime.model.whole_set_metrics import joined
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.prediction.output_parts import OutputParts, part_order
 from mlhub.runtime.prediction.prediction_job import PredictionJob, open_prediction_job
@@ -28,6 +29,7 @@ from mlhub.wire.report import ProgressReport
 PROGRESS_EVERY_S = 1.0
 FOLDER = "parts"
 N_EXAMPLES = "examples"
+WHOLE = "whole."  # begins the names of a part's counts for metrics of the whole set
 
 
 class PredictionWorker:
@@ -70,8 +72,9 @@ class PredictionWorker:
     def _compute(self, work: PredictionJob, index: int) -> dict[str, np.ndarray]:
         rows, asked = work.part(index), work.asked
         if asked.kind == "evaluate":
-            sums = work.answers.sums(rows)
-            return {N_EXAMPLES: np.array(len(rows)), **{name: np.array(value) for name, value in sums.items()}}
+            sums, whole = work.answers.sums(rows)
+            found = {N_EXAMPLES: np.array(len(rows)), **{name: np.array(value) for name, value in sums.items()}}
+            return found | {f"{WHOLE}{name}": counts for name, counts in whole.counts.items()}
         return work.answers.features(rows, asked.features) if asked.features else work.answers.predictions(rows)
 
     def _report_progress(self, work: PredictionJob) -> None:
@@ -121,9 +124,14 @@ class PredictionWorker:
 
 
 def _means(parts: OutputParts, work: PredictionJob) -> dict[str, float]:
+    """The metrics of all parts. Parts that an older version wrote have no counts; then there are means only."""
     sums: dict[str, float] = {}
+    counts: list[dict[str, np.ndarray]] = []
     for part in parts.read():
+        counts.append({name.removeprefix(WHOLE): part.pop(name) for name in list(part) if name.startswith(WHOLE)})
         for name, value in part.items():
             sums[name] = sums.get(name, 0.0) + float(value)
     n = sums.pop(N_EXAMPLES)
-    return means_of(sums, n=n, facts=work.answers.facts)
+    means = means_of(sums, n=n, facts=work.answers.facts)
+    whole = joined(counts) if all(counts) else {}
+    return means | (work.answers.whole_set_metrics(int(n)).values_of(whole) if whole else {})

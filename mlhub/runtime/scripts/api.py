@@ -91,17 +91,18 @@ def examples() -> Split | None:
     """
     from mlhub.runtime.data.node_cache import NodeCache
     from mlhub.runtime.data.readers import open_split
+    from mlhub.runtime.data.validation_options import read_validation
 
     pod = _pod()
     if pod is None or pod.spec.dataset is None:
         return None
-    dataset = pod.spec.dataset
+    dataset, training = pod.spec.dataset, pod.spec.training
     sha256 = next(item.sha256 for item in pod.spec.inputs if item.name == dataset.files[0])
     return open_split(
         dataset.format,
         pod.input(dataset.files[0]),
         dataset.schema,
-        evaluation_fraction=pod.spec.training.evaluation_fraction,
+        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
         cache=NodeCache(pod.cache),
         sha256=sha256,
     )

@@ -79,7 +79,7 @@ class BatchSource:
             share,
             tensors=self._tensors(batch),
             forward=module,
-            loss=self._contract.loss,
+            loss=self._contract.training_loss or self._contract.loss,
             autocast=AUTOCAST[self._source.settings.precision],
             device=self._device.type,
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import step_folders
 from mlhub.runtime.pod import Pod
@@ -20,7 +21,8 @@ from mlhub.wire.report import CheckpointReport
 class CheckpointWriter:
     """Writes a worker's part of each checkpoint. An error of the other thread is raised by the next call."""
 
-    def __init__(self, pod: Pod, reporter: Reporter) -> None:
+    def __init__(self, pod: Pod, reporter: Reporter, *, n_kept: int = step_folders.N_KEPT) -> None:
+        self._n_kept = n_kept
         self._pod, self._reporter = pod, reporter
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
@@ -29,13 +31,16 @@ class CheckpointWriter:
     def is_idle(self) -> bool:
         return self._thread is None or not self._thread.is_alive()
 
-    def save(self, model: nn.Module, strategy: Strategy, *, step: int, waits: bool) -> None:
+    def save(
+        self, model: nn.Module, strategy: Strategy, *, step: int, waits: bool,
+        state: Mapping[str, Any] | None = None, average: Mapping[str, Tensor] | None = None,
+    ) -> None:  # fmt: skip
         """Copies and writes this worker's part: rank 0 all but other workers' parts of the optimiser, if there are any.
 
-        waits: whether to return only when it is on the disk.
+        waits: whether to return only when it is on the disk. state: of the loop. average: of the weights, if any.
         """
         if self._pod.spec.index == 0:
-            self._save_whole(model, strategy, step=step, waits=waits)
+            self._save_whole(model, strategy, step=step, waits=waits, state=state, average=average)
         elif strategy.n_parts > 1:
             self._save_part(strategy.save_optimizer, step=step)
         if waits:
@@ -52,7 +57,10 @@ class CheckpointWriter:
         if self._error is not None:
             raise self._error
 
-    def _save_whole(self, model: nn.Module, strategy: Strategy, *, step: int, waits: bool) -> None:
+    def _save_whole(
+        self, model: nn.Module, strategy: Strategy, *, step: int, waits: bool,
+        state: Mapping[str, Any] | None, average: Mapping[str, Tensor] | None,
+    ) -> None:  # fmt: skip
         self.finish()
         began, attempt = time.perf_counter(), self._pod.spec.attempt_number
         folder = step_folders.folder_for(self._pod.checkpoints, attempt=attempt, step=step)
@@ -62,10 +70,12 @@ class CheckpointWriter:
 
         def write() -> None:
             step_folders.write_tensors(folder / step_folders.WEIGHTS, weights)
+            if average is not None:
+                step_folders.write_tensors(folder / step_folders.AVERAGE, average)
             snapshot.write(folder)
             timeout_s = self._pod.spec.start_timeout_s
             step_folders.take_parts(folder, attempt=attempt, step=step, ranks=range(1, n_parts), timeout_s=timeout_s)
-            checkpoint = step_folders.complete(folder, step=step, attempt=attempt)
+            checkpoint = step_folders.complete(folder, step=step, attempt=attempt, state=state, n_kept=self._n_kept)
             write_s = time.perf_counter() - began
             self._report(checkpoint, write_s=write_s, stall_s=write_s if waits else copy_s)
 

@@ -11,6 +11,8 @@ from mlhub.runtime.data.readers import Split
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract
 from mlhub.runtime.model.evaluation_metrics import EVALUATION_BATCH, add_to_sums, means_of
+from mlhub.runtime.model.requested_metrics import metrics_of
+from mlhub.runtime.model.whole_set_metrics import WholeSetMetrics
 from mlhub.runtime.strategies.protocol import Strategy
 
 
@@ -23,14 +25,18 @@ def evaluate(
     rank: int,
     n_workers: int,
     heartbeat: Heartbeat,
+    metrics: tuple[str, ...] | None = None,
 ) -> dict[str, float]:
-    """Means over all held-out examples under the keys "eval/...", the same on every worker.
+    """Means and other metrics of all held-out examples under the keys "eval/...", the same on every worker.
 
-    The model is left in training mode.
+    metrics: of requested_metrics.py; None: the defaults of the task. The model is left in training mode.
     """
     strategy.average_buffers(model)
     device, predictor = strategy.device(), strategy.predictor(model)
-    own = np.array_split(data.held_out, n_workers)[rank]
+    parts = np.array_split(data.held_out, n_workers)
+    own, first = parts[rank], sum(len(part) for part in parts[:rank])
+    names = metrics_of(metrics, data.facts, has_usual_form=contract.has_usual_loss and contract.has_usual_metrics)
+    whole = WholeSetMetrics(names, data.facts, n_held_out=len(data.held_out), answers=contract.answers)
     # a worker without examples evaluates one of weight 0, so that all have the same names to sum
     examples, weight = (own, 1.0) if len(own) else (data.held_out[:1], 0.0)
     sums: dict[str, float] = {}
@@ -40,8 +46,14 @@ def evaluate(
             heartbeat.record("compute")
             inputs, targets = data.batch(examples[start : start + EVALUATION_BATCH])
             inputs, targets = contract.preprocess(inputs.to(device)), targets.to(device)
-            add_to_sums(sums, contract, predictor(inputs), targets, weight=weight)
+            outputs = predictor(inputs)
+            add_to_sums(sums, contract, outputs, targets, weight=weight)
+            if len(own):
+                whole.add(outputs, targets, start=first + start)
     model.train()
-    names = sorted(sums)
-    n_examples, *totals = strategy.sum_over_workers([float(len(own)), *(sums[name] for name in names)])
-    return means_of(dict(zip(names, totals, strict=True)), n=n_examples, facts=data.facts)
+    names_of_sums = sorted(sums)
+    own_sums = [float(len(own)), *(sums[name] for name in names_of_sums), *whole.vector()]
+    n_examples, *totals = strategy.sum_over_workers(own_sums)
+    n_sums = len(names_of_sums)
+    means = means_of(dict(zip(names_of_sums, totals[:n_sums], strict=True)), n=n_examples, facts=data.facts)
+    return means | whole.values(totals[n_sums:])

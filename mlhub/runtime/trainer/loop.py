@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from mlhub.runtime.errors import BadInputError, PreemptedError
 from mlhub.runtime.heartbeat import Heartbeat
@@ -13,13 +14,16 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, Strategy
 from mlhub.runtime.strategies.registry import strategy_for
+from mlhub.runtime.strategies.synchronous.all_reduce import AllReduce
 from mlhub.runtime.trainer.batches import BatchSource
 from mlhub.runtime.trainer.checkpoint_writer import CheckpointWriter
-from mlhub.runtime.trainer.early_stopping import EarlyStopping
 from mlhub.runtime.trainer.evaluation import evaluate
 from mlhub.runtime.trainer.growing_batch import growing_batch
+from mlhub.runtime.trainer.metric_monitor import MetricMonitor
+from mlhub.runtime.trainer.selection import BestSelection
 from mlhub.runtime.trainer.setup import TrainingSetup, set_up
 from mlhub.runtime.trainer.training_reporter import TrainingReporter
+from mlhub.runtime.trainer.weight_averaging import WeightAverage
 
 
 class Trainer:
@@ -34,9 +38,10 @@ class Trainer:
         self.settings = read_settings(
             spec.hyperparameters, target_metric=spec.target_metric, target_value=spec.target_value
         )
-        self.early_stopping = EarlyStopping(self.settings, metric=spec.target_metric, value=spec.target_value)
+        self.monitor = MetricMonitor(self.settings, metric=spec.target_metric, value=spec.target_value)
         self.strategy: Strategy = strategy_for(pod)
-        self.checkpoints = CheckpointWriter(pod, reporter)
+        self.checkpoints = CheckpointWriter(pod, reporter, n_kept=self.settings.keep_checkpoints)
+        self.selection = BestSelection(pod, reporter, self.settings)
         self.heartbeat = Heartbeat(pod.heartbeat)
 
     def run(self) -> None:
@@ -44,7 +49,8 @@ class Trainer:
         self._prepare(set_up(self.pod, self.settings, self.strategy, self.heartbeat))
         step, metrics = self._train()
         self.checkpoints.finish()
-        self.report.publish_result(step, metrics, self.strategy)
+        with self._averaged():
+            self.report.publish_result(step, metrics, self.strategy, best=self.selection.best())
         self.batches.close()
         self.strategy.close()
 
@@ -61,14 +67,21 @@ class Trainer:
             self.settings, self.strategy, self.report, setup.optimizer, batch_size=self.spec.batch_size
         )
         self.reporter.phase("gang_ready")
+        self.average: WeightAverage | None = None
+        if self.settings.ema_decay is not None:
+            saved = None if resume is None else resume.average()
+            self.average = WeightAverage(self.model, self.settings.ema_decay, saved=saved)
         if resume is not None:
+            self.monitor.restore(resume.state)
+            self._apply_rate_factor()
             self._check_same_checkpoint(resume.step)
             self.reporter.phase("resumed", step=resume.step)
 
     def _train(self) -> tuple[int, dict[str, float]]:
         """Makes the remaining steps. Returns how many are done, and the last metrics. Raises PreemptedError."""
         metrics = self._evaluate_before_training()
-        if self.settings.evaluate_only or self.plan.start >= self.plan.steps:
+        is_over = self.settings.evaluate_only or self.plan.start >= self.plan.steps
+        if is_over or (metrics and self.plan.start and self._is_finished(self.plan.start, metrics)):
             return self.plan.start, metrics
         self._saved_at = time.perf_counter()
         while True:
@@ -83,6 +96,8 @@ class Trainer:
             losses = self.batches.losses(work, self.module)
             result = self.strategy.step(losses, n=losses.n)
             done = work.step + work.length
+            if self.average is not None:
+                self.average.update(done)
             self.report.step(done, input_s=losses.input_s, began=began, result=result, length=work.length)
             if self.growing_batch is not None:
                 self.growing_batch.observe(time.perf_counter() - began)
@@ -100,8 +115,7 @@ class Trainer:
         if barrier.agreed.stop and not is_end:
             self._save_and_leave(barrier.step)
         if barrier.agreed.checkpoint:
-            self.strategy.average_buffers(self.model)
-            self.checkpoints.save(self.model, self.strategy, step=barrier.step, waits=False)
+            self._save(barrier.step, waits=False)
             self._saved_at = time.perf_counter()
         if is_end or barrier.step % self.plan.steps_per_epoch == 0:
             metrics = self._evaluate(barrier)
@@ -113,11 +127,26 @@ class Trainer:
     def _save_and_leave(self, step: int) -> None:
         """Raises PreemptedError once a checkpoint is written."""
         self.reporter.phase("saving", step=step)
-        self.strategy.average_buffers(self.model)
-        self.checkpoints.save(self.model, self.strategy, step=step, waits=True)
+        self._save(step, waits=True)
         self.strategy.sum_over_workers([0.0])  # no worker leaves before it is written
         self.strategy.close()
         raise PreemptedError(f"Asked to leave after step {step}.")
+
+    def _save(self, step: int, *, waits: bool) -> None:
+        self.strategy.average_buffers(self.model)
+        average = None if self.average is None else self.average.copy()
+        self.checkpoints.save(
+            self.model, self.strategy, step=step, waits=waits, state=self.monitor.state(), average=average
+        )
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        """Gives the model the moving average of its weights for a while, where the job has one."""
+        return nullcontext() if self.average is None else self.average.applied()
+
+    def _apply_rate_factor(self) -> None:
+        """Lowers the learning rate to what plateaus have left of it."""
+        if self.settings.lr_schedule == "plateau" and isinstance(self.strategy, AllReduce):
+            self.strategy.scheduler.scale = self.monitor.rate_factor
 
     def _evaluate_before_training(self) -> dict[str, float]:
         """Evaluates where no step is left to make, and where that is asked for or the model comes trained."""
@@ -126,22 +155,32 @@ class Trainer:
         evaluates = start == 0 and (self.contract.begins_trained if asked is None else asked)
         if self.settings.evaluate_only:
             self.report.report_early_stop(start, "only an evaluation was asked for")
-        if not (evaluates or self.settings.evaluate_only or start >= self.plan.steps):
+        # the attempt before was asked to leave after an epoch's last step, before it evaluated
+        is_missed = self.monitor.is_used and start % self.plan.steps_per_epoch == 0 and start > 0
+        is_missed = is_missed and self.monitor.evaluated_step != start
+        if not (evaluates or is_missed or self.settings.evaluate_only or start >= self.plan.steps):
             return {}
         return self._evaluate(Barrier(start, ControlFlags(), self.rank, self.n_workers))
 
     def _evaluate(self, barrier: Barrier) -> dict[str, float]:
-        metrics = evaluate(
-            self.model, self.contract, self.data, self.strategy,
-            rank=barrier.rank, n_workers=barrier.n_members, heartbeat=self.heartbeat,
-        )  # fmt: skip
-        self.report.report_evaluation(barrier.step, metrics)
+        with self._averaged():
+            metrics = evaluate(
+                self.model, self.contract, self.data, self.strategy,
+                rank=barrier.rank, n_workers=barrier.n_members, heartbeat=self.heartbeat,
+                metrics=self.settings.metrics,
+            )  # fmt: skip
+            self.report.report_evaluation(barrier.step, metrics)
+            self.monitor.observe(barrier.step, metrics)
+            self.selection.consider(self.model, self.strategy, step=barrier.step, metrics=metrics)
+        self._apply_rate_factor()
+        if self.settings.lr_schedule == "plateau":
+            self.report.plot(barrier.step, {"train/learning_rate_factor": self.monitor.rate_factor})
         return metrics
 
     def _is_finished(self, step: int, metrics: Mapping[str, float]) -> bool:
         """Whether all steps are made, or the metrics of this epoch are reason enough to stop early."""
         is_epoch_end = step % self.plan.steps_per_epoch == 0
-        reason = self.early_stopping.reason_to_stop(metrics) if is_epoch_end else None
+        reason = self.monitor.reason_to_stop(metrics) if is_epoch_end else None
         if reason is not None and step < self.plan.steps:
             self.report.report_early_stop(step, reason)
         return reason is not None or step == self.plan.steps

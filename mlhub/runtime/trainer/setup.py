@@ -13,13 +13,15 @@ from mlhub.runtime.checkpoints import step_folders
 from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
-from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.data.sampling import ClassBalance, Schedule
+from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.contract import Contract, load_contract
 from mlhub.runtime.model.ensemble import first_member
 from mlhub.runtime.model.hyperparameters import Settings
+from mlhub.runtime.model.option_checks import with_training_loss
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.strategies.protocol import Strategy, TrainingPlan
 from mlhub.runtime.trainer.acceleration import accelerate, check_machine
@@ -48,7 +50,9 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
     data = _open_data(pod)
     package = None if pod.spec.model.package is None else pod.input(pod.spec.model.package)
     contract = load_contract(pod.spec.model, package, code=pod.code, facts=data.facts, standardise=settings.standardise)
-    schedule = Schedule(len(data.train), spec.batch_size, spec.epochs, spec.seed + strategy.order)
+    contract = with_training_loss(contract, settings, data)
+    balance = ClassBalance(data.examples.targets(data.train)) if settings.sampling == "balanced" else None
+    schedule = Schedule(len(data.train), spec.batch_size, spec.epochs, spec.seed + strategy.order, balance)
     seed = spec.seed + strategy.member
     torch.manual_seed(seed)
     values = contract.settings(spec.hyperparameters, data.facts)
@@ -71,14 +75,14 @@ def set_up(pod: Pod, settings: Settings, strategy: Strategy, heartbeat: Heartbea
 
 
 def _open_data(pod: Pod) -> Split:
-    dataset = pod.spec.dataset
+    dataset, training = pod.spec.dataset, pod.spec.training
     if dataset is None:
         raise BadInputError("The job has no dataset.", field="dataset", remedy="Name one, or train with a script.")
     return open_split(
         dataset.format,
         pod.input(dataset.files[0]),
         dataset.schema,
-        evaluation_fraction=pod.spec.training.evaluation_fraction,
+        validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
         cache=NodeCache(pod.cache),
         sha256=next(item.sha256 for item in pod.spec.inputs if item.name == dataset.files[0]),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import time
 from collections.abc import Mapping
 
@@ -12,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from mlhub.runtime.checkpoints import step_folders
+from mlhub.runtime.checkpoints.best_weights import BestWeights
 from mlhub.runtime.data.readers import Split
 from mlhub.runtime.errors import NotANumberError
+from mlhub.runtime.model.whole_set_metrics import CONFUSION
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
@@ -111,6 +114,8 @@ class TrainingReporter:
         self._print(f"step {step}: batches of {batch_size}, learning rate times {learning_rate_factor:.3g}. {reason}")
 
     def report_evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Reports the metrics of an evaluation as points of curves; a confusion matrix is of the result alone."""
+        metrics = {name: value for name, value in metrics.items() if not name.startswith(CONFUSION)}
         self._metrics(step, metrics)
         values = ", ".join(f"{name} {value:.4g}" for name, value in sorted(metrics.items()))
         epoch = step / self._plan.steps_per_epoch
@@ -119,14 +124,24 @@ class TrainingReporter:
     def report_early_stop(self, step: int, reason: str) -> None:
         self._print(f"ends early, after step {step}: {reason}")
 
-    def publish_result(self, step: int, metrics: dict[str, float], strategy: Strategy) -> None:
-        """Leaves weights and metadata for the launcher to upload, and reports the result; only rank 0 does."""
+    def publish_result(
+        self, step: int, metrics: dict[str, float], strategy: Strategy, *, best: BestWeights | None = None
+    ) -> None:
+        """Leaves weights and metadata for the launcher to upload, and reports the result; only rank 0 does.
+
+        best: the weights to hand in instead of the model's; metrics are then theirs.
+        """
         pod, spec = self._pod, self._pod.spec.training
         if not pod.is_reporter:
             return
         pod.artifacts.mkdir(exist_ok=True)
-        weights = _all_weights(self._model, strategy.extra_weights())
-        step_folders.write_tensors(pod.artifacts / "weights.safetensors", weights)
+        if best is None:
+            weights = all_weights(self._model, strategy.extra_weights())
+            step_folders.write_tensors(pod.artifacts / step_folders.WEIGHTS, weights)
+        else:
+            shutil.copyfile(best.folder / step_folders.WEIGHTS, pod.artifacts / step_folders.WEIGHTS)
+            metrics = dict(best.metrics)
+            self._print(f"hands in the weights of step {best.step}, the best of those that were evaluated")
         metadata = {
             "hyperparameters": spec.hyperparameters,
             "strategy": spec.strategy,
@@ -135,6 +150,7 @@ class TrainingReporter:
             "batch_size": spec.batch_size,
             "seed": spec.seed,
             "steps": step,
+            "selected_step": step if best is None else best.step,
             "mode": str(pod.spec.mode),
             "n_workers": pod.spec.n_workers,
             "n_servers": pod.spec.n_servers,
@@ -152,6 +168,6 @@ class TrainingReporter:
             print(line, flush=True)
 
 
-def _all_weights(model: nn.Module, extra: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def all_weights(model: nn.Module, extra: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The model's state under the names of load_state_dict(), and extra tensors such as members of an ensemble."""
     return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()} | dict(extra)

@@ -26,6 +26,7 @@ from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.prefetching import Prefetcher
 from mlhub.runtime.data.readers import image_folder, prepared, tables
 from mlhub.runtime.data.readers import npz as npz_reader
+from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.runtime.strategies.protocol import Batch
 from tests.runtime.gang import ROOT
 
@@ -75,10 +76,10 @@ def test_what_is_mapped_is_what_would_have_been_loaded(
     path = tmp_path / ("x.npz" if format == "npz" else "x")
     write(path)
     schema = readers.inspect(format, path, {}).schema
-    loaded = readers.open_split(format, path, schema, evaluation_fraction=0.2)
+    loaded = readers.open_split(format, path, schema, validation=ValidationSplit())
     monkeypatch.setattr(prepared, "SMALL_BYTES", 10)
     cache = NodeCache(tmp_path / "cache")
-    mapped = readers.open_split(format, path, schema, evaluation_fraction=0.2, cache=cache, sha256="ab")
+    mapped = readers.open_split(format, path, schema, validation=ValidationSplit(), cache=cache, sha256="ab")
     assert len(mapped.examples) == len(loaded.examples)
     everything = np.arange(len(loaded.examples))[::-1]
     for ours, theirs in zip(mapped.batch(everything), loaded.batch(everything), strict=True):
@@ -106,12 +107,13 @@ from pathlib import Path
 import numpy as np, torch
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.data.validation_split import ValidationSplit
 path, cache = map(Path, sys.argv[1:])
 schema = {"task": "classification", "classes": [0, 1], "n_examples": 50_000, "input_shape": [600], "dtype": "float32"}
 used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
 limit = used + 60 * 2**20
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-split = readers.open_split("npz", path, schema, evaluation_fraction=0.2, cache=NodeCache(cache), sha256="ab")
+split = readers.open_split("npz", path, schema, validation=ValidationSplit(), cache=NodeCache(cache), sha256="ab")
 total = sum(float(split.batch(split.train[i : i + 500])[0].sum()) for i in range(0, len(split.train), 500))
 print(total)
 """

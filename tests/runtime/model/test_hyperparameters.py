@@ -12,7 +12,7 @@ from mlhub.runtime.model.contract import default_optimizer
 from mlhub.runtime.model.hyperparameters import Settings, check_declared, read_settings
 from mlhub.runtime.optimization.learning_rates import LearningRates, LearningRateScheduler
 from mlhub.runtime.ps.layout import plan_shards
-from mlhub.runtime.trainer.early_stopping import EarlyStopping
+from mlhub.runtime.trainer.metric_monitor import MetricMonitor
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,18 @@ def test_every_group_keeps_its_own_rate() -> None:
 
 
 def test_training_ends_at_the_target_or_without_progress() -> None:
-    goal = EarlyStopping(Settings(stop_at_target=True), metric="eval/accuracy", value=0.9)
-    assert goal.reason_to_stop({"eval/accuracy": 0.89}) is None
-    assert "reached" in (goal.reason_to_stop({"eval/accuracy": 0.9}) or "")
-    goal = EarlyStopping(Settings(patience=2), metric="eval/loss", value=None)
-    reasons = [goal.reason_to_stop({"eval/loss": loss}) for loss in (3.0, 2.0, 2.5, 1.9, 1.9, 2.0)]
+    def reason(monitor: MetricMonitor, metrics: dict[str, float]) -> str | None:
+        monitor.observe(1, metrics)
+        return monitor.reason_to_stop(metrics)
+
+    goal = MetricMonitor(Settings(stop_at_target=True), metric="eval/accuracy", value=0.9)
+    assert reason(goal, {"eval/accuracy": 0.89}) is None
+    assert "reached" in (reason(goal, {"eval/accuracy": 0.9}) or "")
+    goal = MetricMonitor(Settings(patience=2), metric="eval/loss", value=None)
+    reasons = [reason(goal, {"eval/loss": loss}) for loss in (3.0, 2.0, 2.5, 1.9, 1.9, 2.0)]
     assert reasons[:5] == [None] * 5
     assert "not improved on 1.9" in (reasons[5] or "")
-    assert EarlyStopping(Settings(), metric="eval/loss", value=1.0).reason_to_stop({"eval/loss": 0.1}) is None
+    assert reason(MetricMonitor(Settings(), metric="eval/loss", value=1.0), {"eval/loss": 0.1}) is None
 
 
 def images() -> torch.Tensor:

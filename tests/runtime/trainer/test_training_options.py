@@ -235,3 +235,18 @@ def test_a_machine_without_a_compiler_refuses_to_compile(monkeypatch: pytest.Mon
     with pytest.raises(BadInputError, match="no C\\+\\+ compiler") as refused:
         check_machine(Settings(compile=True), torch.device("cpu"))
     assert "Leave compile out" in refused.value.remedy
+
+
+@pytest.mark.dist
+def test_metrics_of_the_whole_evaluation_set_are_the_same_on_any_number_of_workers(tmp_path: Path, data: Path) -> None:
+    given = {"optimizer": "sgd", "learning_rate": 0.01, "metrics": ["auc", "confusion_matrix", "f1_micro"]}
+    found = [
+        trained(tmp_path / "alone", data, hyperparameters=given),
+        trained(tmp_path / "three", data, n_workers=3, hyperparameters=given),
+        trained(tmp_path / "servers", data, mode=SyncMode.PARAMETER_SERVER, n_workers=3, hyperparameters=given),
+    ]
+    alone, three, servers = ({k: v for k, v in g.result()["metrics"].items() if k != "eval/loss"} for g in found)
+    assert sum(v for k, v in alone.items() if k.startswith("eval/confusion/")) == 13, "of 67 examples a fifth"
+    assert alone["eval/f1_micro"] == pytest.approx(alone["eval/accuracy"])
+    assert three == pytest.approx(alone, abs=1e-6)
+    assert servers == pytest.approx(alone, abs=1e-6)

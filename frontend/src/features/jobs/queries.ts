@@ -16,7 +16,6 @@ const PAGE_SIZE = 25;
 const ACTIVE_REFRESH_MS = 5000;
 const STARTING_REFRESH_MS = 2000;
 const ANALYSIS_STALE_MS = 10_000;
-const CHECKPOINTS_REFRESH_MS = 15_000;
 
 /** The address may hold any word for a state; the API names those there are. */
 function asked({ state, ...filters }: JobFilters) {
@@ -61,14 +60,6 @@ export const artifactsQuery = (job: Pick<Job, "id" | "state">) =>
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/artifacts", { params: { path: { id: job.id } } })),
   });
 
-/** The checkpoints that are there; read again while it trains. */
-export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
-  queryOptions({
-    queryKey: ["job", job.id, "checkpoints", job.state],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
-    refetchInterval: isMoving(job) ? CHECKPOINTS_REFRESH_MS : false,
-  });
-
 /** How its newest attempt started; read again until the first step is made. */
 export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">) =>
   queryOptions({
@@ -90,6 +81,14 @@ export const analysisQuery = (job: Pick<Job, "id" | "state">) =>
     queryKey: ["why", job.id, "analysis", job.state],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/why", { params: { path: { id: job.id } } })),
     staleTime: ANALYSIS_STALE_MS,
+  });
+
+/** Its checkpoints, newest first; read again while it trains, since newer ones replace them. */
+export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "checkpoints"],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
+    refetchInterval: isMoving(job) ? ACTIVE_REFRESH_MS : false,
   });
 
 export const strategiesQuery = queryOptions({

@@ -17,7 +17,9 @@ import numpy as np
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import prepared
 from mlhub.runtime.data.readers.examples import Examples, InspectionResult
-from mlhub.runtime.data.sampling import Indices, split
+from mlhub.runtime.data.sampling import Indices
+from mlhub.runtime.data.validation_options import check_validation
+from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.formats import FORMATS
 
@@ -64,11 +66,11 @@ def open_split(
     path: Path,
     schema: Mapping[str, Any],
     *,
-    evaluation_fraction: float,
+    validation: ValidationSplit,
     cache: NodeCache | None = None,
     sha256: str = "",
 ) -> Split:
-    """Opens a dataset. Its own held-out part is used when it has one, else a fixed random part of that size.
+    """Opens a dataset. Its own held-out part is used when it has one, else what the validation split holds out.
 
     cache: where large datasets are kept as mapped arrays; without one they are read into memory. sha256: of the file.
     """
@@ -78,8 +80,16 @@ def open_split(
         n_train = len(examples) - own
         train, held_out = np.arange(n_train, dtype=np.int64), np.arange(n_train, len(examples), dtype=np.int64)
     else:
-        train, held_out = split(len(examples), evaluation_fraction=evaluation_fraction)
+        train, held_out = indices_of(validation, examples, schema)
     return Split(examples, train, held_out, facts_of(schema))
+
+
+def indices_of(validation: ValidationSplit, examples: Examples, schema: Mapping[str, Any]) -> tuple[Indices, Indices]:
+    """Training and held-out indices of a dataset without a held-out part of its own. Raises BadInputError."""
+    check_validation(validation, schema, n_examples=len(examples))
+    return validation.indices(
+        len(examples), lambda: examples.targets(np.arange(len(examples), dtype=np.int64)).astype(np.int64)
+    )
 
 
 def facts_of(schema: Mapping[str, Any]) -> dict[str, Any]:

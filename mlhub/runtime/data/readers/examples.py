@@ -39,6 +39,11 @@ class Examples:
         """float32 or int64 inputs and targets of shape (len(indices), ...)."""
         return as_tensor(self._inputs[indices], self._scale), as_tensor(self._targets[indices])
 
+    def targets(self, indices: Indices) -> Array:
+        """The targets alone, shape (len(indices), ...)."""
+        found: Array = np.asarray(self._targets[indices])
+        return found
+
 
 def wants_targets(options: Mapping[str, Any]) -> bool:
     """Whether inspection looks for targets: not when the upload declares that there are none."""

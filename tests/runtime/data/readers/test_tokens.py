@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mlhub.runtime.data.readers import open_split, text, text_file, tokens
 from mlhub.runtime.data.readers.text_file import TextFile
+from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.runtime.errors import BadInputError
 
 
@@ -142,7 +143,7 @@ def test_a_vocabulary_is_stored_with_the_dataset_and_given_to_the_model(tmp_path
     path = tmp_path / "t.txt"
     path.write_text(SONG)
     schema = text.READER.inspect(path, {"tokenizer": "bpe", "vocabulary_size": 320, "context_length": 8}).schema
-    split = open_split("text", path, schema, evaluation_fraction=0.2)
+    split = open_split("text", path, schema, validation=ValidationSplit())
     assert split.facts["vocabulary_size"] == schema["vocabulary_size"] <= 320
     assert split.facts["tokenizer"] == schema["tokenizer"]
     inputs, targets = split.batch(split.train[:3])

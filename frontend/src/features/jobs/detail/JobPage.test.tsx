@@ -236,10 +236,12 @@ it("gives the predictions of a job that is done, and says what was asked", async
 
 it("lists what a script left, and the checkpoints that a failed job is resumed from", async () => {
   const at = "2026-03-02T09:00:00Z";
-  stored(jobDetail({ state: "failed", finished_at: at }));
+  stored(jobDetail({ state: "failed", finished_at: at, model_version: { ...jobDetail().model_version, kind: "script" } }));
   server.use(
     answers("/api/v1/jobs/{id}/artifacts", [{ name: "output/plots/loss #1.svg", size_bytes: 2048, sha256: "ab", at }]),
-    answers("/api/v1/jobs/{id}/checkpoints", [{ name: "script/step-000000000003", step: 3, attempt: 1, size_bytes: 4096, at }]),
+    answers("/api/v1/jobs/{id}/checkpoints", [
+      { id: 1, name: "script/step-000000000003", step: 3, attempt_number: 1, is_best: false, is_pinned: false, is_reachable: false, metrics: {}, size_bytes: 4096, at },
+    ]),
   );
   renderPage(ADDRESS);
   const link = await screen.findByRole("link", { name: "output/plots/loss #1.svg" });

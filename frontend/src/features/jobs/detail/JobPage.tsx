@@ -17,6 +17,7 @@ import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
 import { RemovedNote } from "./RemovedNote";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
+import { CheckpointsCard } from "./checkpoints/CheckpointsCard";
 import { DecisionTable } from "./decisions/DecisionTable";
 import { EventTable } from "./events/EventTable";
 import { LogView } from "./logs/LogView";
@@ -111,6 +112,7 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
       <FilesCard job={job} />
       <StartupCard job={job} />
       <ProfileCard job={job} />
+      {job.kind === "train" && <CheckpointsCard job={job} />}
       <SectionCard title="Attempts">
         <AttemptTimeline job={job} />
       </SectionCard>

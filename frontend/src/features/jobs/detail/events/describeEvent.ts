@@ -27,6 +27,8 @@ const KINDS: Record<string, string> = {
   "job.pause_asked": "Pause requested",
   "job.resume_asked": "Resume requested",
   "job.changed": "Request changed",
+  "job.checkpoint_pinned": "Checkpoint pinned",
+  "job.checkpoint_unpinned": "Checkpoint unpinned",
 };
 
 export function describeEvent(event: Event): EventText {
@@ -84,8 +86,12 @@ export function describeEvent(event: Event): EventText {
   if (event.kind === "job.preflight_passed" && facts["validated_by"] !== undefined) {
     return { what: "Validated earlier: same content and settings", details: `by job ${text(facts["validated_by"])}` };
   }
+  if (event.kind === "job.checkpoints_deleted") {
+    const steps = Array.isArray(facts["steps"]) ? facts["steps"].map(text).join(", ") : "";
+    return { what: "Checkpoints deleted", details: steps && `of the steps ${steps}` };
+  }
   const known = KINDS[event.kind];
-  if (known) return { what: known, details: "" };
+  if (known) return { what: known, details: event.kind.startsWith("job.checkpoint") ? `step ${text(facts["step"])}` : "" };
   return { what: event.kind, details: join(...factsOf(facts).map(([name, value]) => `${name}: ${value}`)) };
 }
 

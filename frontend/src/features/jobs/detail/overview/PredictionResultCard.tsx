@@ -3,10 +3,10 @@
 import { Group, Paper, Text, Title } from "@mantine/core";
 
 import type { JobDetail } from "@/api/types";
-import { type Fact, Facts } from "@/components/display/Facts";
 import { DownloadButton } from "@/components/form/DownloadButton";
-import { numbersIn } from "@/features/jobs/format";
-import { bytes, number } from "@/lib/quantities";
+import { bytes } from "@/lib/quantities";
+
+import { ResultMetrics } from "./ResultMetrics";
 
 export function PredictionResultCard({ job }: { job: JobDetail }) {
   const file = job.result_file;
@@ -15,7 +15,7 @@ export function PredictionResultCard({ job }: { job: JobDetail }) {
       <Title order={2} size="h5" mb="sm">
         {job.kind === "evaluate" ? "Evaluation" : "Predictions"}
       </Title>
-      <Facts facts={numbersIn(job.result_metrics).map(([key, value]): Fact => [key, number(value)])} />
+      <ResultMetrics job={job} />
       {file !== null && (
         <Group gap="sm">
           <DownloadButton href={`/api/v1/jobs/${job.id}/result`} isMain>

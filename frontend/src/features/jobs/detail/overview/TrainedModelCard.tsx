@@ -3,11 +3,10 @@
 import { Group, Paper, Text, Title } from "@mantine/core";
 
 import type { Job } from "@/api/types";
-import { type Fact, Facts } from "@/components/display/Facts";
 import { TextLink } from "@/components/display/TextLink";
 import { DownloadButton } from "@/components/form/DownloadButton";
-import { numbersIn } from "@/features/jobs/format";
-import { number } from "@/lib/quantities";
+
+import { ResultMetrics } from "./ResultMetrics";
 
 const FILES = [
   ["weights", "Weights"],
@@ -28,7 +27,7 @@ export function TrainedModelCard({ job, version }: { job: Job; version: string }
           <TextLink to={`/models/${model.id}`}>All versions of {model.name}</TextLink>
         </Text>
       </Group>
-      <Facts facts={numbersIn(job.result_metrics).map(([key, value]): Fact => [key, number(value)])} />
+      <ResultMetrics job={job} />
       <Group gap="xs" mt="md">
         {files.map(([what, label]) => (
           <DownloadButton

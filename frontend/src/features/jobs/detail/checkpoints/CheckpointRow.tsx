@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// One checkpoint: its step, kind, metrics and size, and what can be done with it.
+import { Button, Checkbox, Group, Table, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "react-router";
+
+import { api, Problem, unwrap } from "@/api/client";
+import type { Checkpoint, Job } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { DownloadButton } from "@/components/form/DownloadButton";
+import { isConfusion } from "@/domain/confusion";
+import { numbersIn } from "@/features/jobs/format";
+import { bytes, number } from "@/lib/quantities";
+
+interface Props {
+  job: Job;
+  checkpoint: Checkpoint;
+  mayChange: boolean;
+  mayFork: boolean;
+  isChosen: boolean;
+  onChoose: (isChosen: boolean) => void;
+}
+
+export function CheckpointRow({ job, checkpoint, mayChange, mayFork, isChosen, onChoose }: Props) {
+  const { id, step, is_best: isBest, is_pinned: isPinned, is_reachable: isReachable, name } = checkpoint;
+  const isScript = job.model_version.kind === "script";
+  return (
+    <Table.Tr>
+      <Table.Td>
+        {mayChange && isReachable && (
+          <Checkbox
+            aria-label={`Choose the checkpoint of step ${step}`}
+            checked={isChosen}
+            disabled={isPinned}
+            onChange={(event) => onChoose(event.currentTarget.checked)}
+          />
+        )}
+      </Table.Td>
+      <Table.Td>{number(step)}</Table.Td>
+      <Table.Td>
+        {isBest ? "Best weights" : "To resume from"}
+        {isScript && (
+          <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+            {name}
+          </Text>
+        )}
+        {isPinned && (
+          <Text size="xs" c="dimmed">
+            pinned
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>{metricsLine(checkpoint)}</Table.Td>
+      <Table.Td>{bytes(checkpoint.size_bytes)}</Table.Td>
+      <Table.Td>
+        <RelativeTime at={checkpoint.at} />
+      </Table.Td>
+      <Table.Td>
+        <Group gap="xs" wrap="nowrap" justify="flex-end">
+          {mayFork && isReachable && <ForkButton job={job} checkpoint={checkpoint} />}
+          {mayChange && isReachable && <PinButton job={job} checkpoint={checkpoint} />}
+          {isReachable && (
+            <DownloadButton href={`/api/v1/jobs/${job.id}/checkpoints/${id}/weights`}>Weights</DownloadButton>
+          )}
+        </Group>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function metricsLine({ metrics }: Checkpoint): string {
+  const found = numbersIn(metrics).filter(([name]) => !isConfusion(name));
+  return found.map(([name, value]) => `${name} ${number(value)}`).join(", ") || "–";
+}
+
+function ForkButton({ job, checkpoint }: Pick<Props, "job" | "checkpoint">) {
+  const navigate = useNavigate();
+  const fork = useMutation({
+    mutationFn: () =>
+      unwrap(
+        api.POST("/api/v1/jobs/{id}/fork", {
+          params: { path: { id: job.id } },
+          body: { checkpoint: checkpoint.id },
+        }),
+      ),
+    onSuccess: (made) => navigate(`/jobs/${made.id}`),
+    onError: show,
+  });
+  return (
+    <Button
+      size="xs"
+      variant="light"
+      loading={fork.isPending}
+      onClick={() => fork.mutate()}
+      aria-label={`Fork from step ${checkpoint.step}`}
+    >
+      Fork
+    </Button>
+  );
+}
+
+function PinButton({ job, checkpoint }: Pick<Props, "job" | "checkpoint">) {
+  const queries = useQueryClient();
+  const isPinned = checkpoint.is_pinned;
+  const pin = useMutation({
+    mutationFn: () =>
+      unwrap(
+        api.PATCH("/api/v1/jobs/{id}/checkpoints/{checkpoint}", {
+          params: { path: { id: job.id, checkpoint: checkpoint.id } },
+          body: { is_pinned: !isPinned },
+        }),
+      ),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id, "checkpoints"] }),
+    onError: show,
+  });
+  const verb = isPinned ? "Unpin" : "Pin";
+  return (
+    <Button
+      size="xs"
+      variant="default"
+      loading={pin.isPending}
+      onClick={() => pin.mutate()}
+      aria-label={`${verb} the checkpoint of step ${checkpoint.step}`}
+    >
+      {verb}
+    </Button>
+  );
+}
+
+function show(error: Error) {
+  notifications.show({
+    color: "red",
+    title: error instanceof Problem ? error.title : "It did not work",
+    message: error instanceof Problem ? [error.detail, error.remedy].filter(Boolean).join(" ") : error.message,
+  });
+}

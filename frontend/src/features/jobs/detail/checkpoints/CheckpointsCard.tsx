@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkpoints of a job: what each is worth, and pin, download, fork and delete.
+import { Group, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import { canDelete, canWrite, useMe } from "@/api/session";
+import type { Checkpoint, Job } from "@/api/types";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { SectionCard } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { checkpointsQuery } from "@/features/jobs/queries";
+import { bytes, count } from "@/lib/quantities";
+
+import { CheckpointRow } from "./CheckpointRow";
+
+export function CheckpointsCard({ job }: { job: Job }) {
+  const list = useQuery(checkpointsQuery(job));
+  return (
+    <SectionCard title="Checkpoints">
+      <QueryResult of={list} label="Loading the checkpoints">
+        {(found) => (found.length === 0 ? <Nothing job={job} /> : <Checkpoints job={job} checkpoints={found} />)}
+      </QueryResult>
+    </SectionCard>
+  );
+}
+
+function Nothing({ job }: { job: Job }) {
+  return (
+    <Text size="sm" c="dimmed">
+      {job.state === "running" ? "It has written no checkpoint yet." : "There is no checkpoint of it."}
+    </Text>
+  );
+}
+
+function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[] }) {
+  const me = useMe();
+  const queries = useQueryClient();
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
+  const isReachable = checkpoints.some(({ is_reachable }) => is_reachable);
+  const owner = job.project.organisation.id;
+  const rights = {
+    mayChange: isReachable && canDelete(me, owner, job.created_by),
+    mayFork: isReachable && canWrite(me, owner),
+  };
+  const marked = checkpoints.filter(({ id }) => chosen.has(id));
+
+  function choose(id: number, isChosen: boolean) {
+    const rest = [...chosen].filter((other) => other !== id);
+    setChosen(new Set(isChosen ? [...rest, id] : rest));
+  }
+
+  async function remove() {
+    const params = { path: { id: job.id } };
+    const body = { checkpoints: marked.map(({ id }) => id) };
+    await unwrap(api.POST("/api/v1/jobs/{id}/checkpoints/delete", { params, body }));
+    setChosen(new Set());
+    await queries.invalidateQueries({ queryKey: ["job", job.id, "checkpoints"] });
+  }
+
+  const size = bytes(checkpoints.reduce((total, { size_bytes }) => total + size_bytes, 0));
+  return (
+    <>
+      <Group justify="space-between" mb="xs">
+        <Text size="sm" c="dimmed">
+          {count(checkpoints.length, "checkpoint")}, {size}. {isReachable ? "" : "Only the job's pods and its script read the files."}
+        </Text>
+        {marked.length > 0 && (
+          <ConfirmButton
+            label={`Delete ${count(marked.length, "checkpoint")}`}
+            title={`Delete ${count(marked.length, "checkpoint")} of ${job.name}?`}
+            text="They are deleted for good. The trained model stays."
+            action={remove}
+            size="xs"
+          />
+        )}
+      </Group>
+      <ScrollTable label="Checkpoints" head={["", "Step", "Kind", "Metrics", "Size", "Written", ""]}>
+        {checkpoints.map((checkpoint) => (
+          <CheckpointRow
+            key={checkpoint.id}
+            job={job}
+            checkpoint={checkpoint}
+            {...rights}
+            isChosen={chosen.has(checkpoint.id)}
+            onChoose={(isChosen) => choose(checkpoint.id, isChosen)}
+          />
+        ))}
+      </ScrollTable>
+    </>
+  );
+}

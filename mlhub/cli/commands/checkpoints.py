@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub checkpoint: list, pin, download and delete the checkpoints of a job, and fork a job from one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli import following, job_file
+from mlhub.cli.commands.jobs import JobArgument, submitted
+from mlhub.cli.failures import CommandError
+from mlhub.cli.names import found
+from mlhub.cli.output import size, until
+from mlhub.cli.session import Session, session_of
+
+checkpoint = typer.Typer(help="Checkpoints of a job.", no_args_is_help=True)
+STEP = "Step of a checkpoint; or latest: the newest to resume from; or best: the newest best weights."
+StepArgument = Annotated[str, typer.Argument(help=STEP)]
+COLUMNS = {
+    "STEP": lambda row: row["step"],
+    "KIND": lambda row: "best" if row["is_best"] else "resume",
+    "PINNED": lambda row: "yes" if row["is_pinned"] else "",
+    "SIZE": lambda row: size(row["size_bytes"]),
+    "WRITTEN": lambda row: until(row["at"]),
+    "METRICS": lambda row: _metrics(row["metrics"]),
+}
+
+
+@checkpoint.command("ls")
+def list_checkpoints(context: typer.Context, job: JobArgument) -> None:
+    """List the checkpoints of a job, newest first."""
+    session = session_of(context)
+    session.output.rows(_all(session, _id(session, job)), COLUMNS)
+
+
+@checkpoint.command()
+def fork(
+    context: typer.Context,
+    job: JobArgument,
+    step: StepArgument,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, such as epochs=20.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its log until it ends.")] = False,
+) -> None:
+    """Submit a job again, from the weights of a checkpoint."""
+    session = session_of(context)
+    job_id = _id(session, job)
+    body = job_file.with_changes({}, changes or [])
+    made = session.api.post(f"/jobs/{job_id}/fork", checkpoint=_one(session, job_id, step)["id"], **body)
+    submitted(session, made)
+    if follow:
+        raise typer.Exit(following.show_log(session, made["id"], query={}, tail=0, follow=True))
+
+
+@checkpoint.command()
+def pin(context: typer.Context, job: JobArgument, step: StepArgument) -> None:
+    """Keep a checkpoint until a person deletes it."""
+    _pin(context, job, step, is_pinned=True)
+
+
+@checkpoint.command()
+def unpin(context: typer.Context, job: JobArgument, step: StepArgument) -> None:
+    """Let a checkpoint go with the others."""
+    _pin(context, job, step, is_pinned=False)
+
+
+@checkpoint.command("pull")
+def pull_checkpoint(
+    context: typer.Context,
+    job: JobArgument,
+    step: StepArgument,
+    to: Annotated[Path | None, typer.Option(help="The file to write.")] = None,
+) -> None:
+    """Download the weights of a checkpoint (safetensors)."""
+    session = session_of(context)
+    job_id = _id(session, job)
+    one = _one(session, job_id, step)
+    path = to or Path(f"step-{one['step']}.safetensors")
+    session.api.download(f"/jobs/{job_id}/checkpoints/{one['id']}/weights", path)
+    session.output.note(f"Written: {path} ({size(path.stat().st_size)}).")
+
+
+@checkpoint.command("rm")
+def delete_checkpoints(
+    context: typer.Context,
+    job: JobArgument,
+    steps: Annotated[list[str], typer.Argument(help="Steps of the checkpoints.")],
+) -> None:
+    """Delete checkpoints of a job for good, all of these or none."""
+    session = session_of(context)
+    job_id = _id(session, job)
+    ids = [_one(session, job_id, step)["id"] for step in steps]
+    session.api.post(f"/jobs/{job_id}/checkpoints/delete", checkpoints=ids)
+    session.output.note(f"Deleted: {len(ids)}.")
+
+
+def _pin(context: typer.Context, job: str, step: str, *, is_pinned: bool) -> None:
+    session = session_of(context)
+    job_id = _id(session, job)
+    one = _one(session, job_id, step)
+    changed = session.api.patch(f"/jobs/{job_id}/checkpoints/{one['id']}", is_pinned=is_pinned)
+    session.output.rows([changed], COLUMNS)
+
+
+def _id(session: Session, job: str) -> str:
+    return str(found(session.api, "jobs", job)["id"])
+
+
+def _all(session: Session, job_id: str) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = session.api.get(f"/jobs/{job_id}/checkpoints")
+    return listed
+
+
+def _one(session: Session, job_id: str, step: str) -> dict[str, Any]:
+    """The newest checkpoint of the step. Of a step that has both kinds, it is the best weights."""
+    listed = _all(session, job_id)
+    kinds = {"best": [row for row in listed if row["is_best"]], "latest": [row for row in listed if not row["is_best"]]}
+    chosen = kinds.get(step) or [row for row in listed if str(row["step"]) == step]
+    if not chosen:
+        steps = ", ".join(dict.fromkeys(str(row["step"]) for row in listed)) or "none"
+        raise CommandError(f"The job has no checkpoint {step}.", remedy=f"There are those of the steps: {steps}.")
+    return min(chosen, key=lambda row: not row["is_best"])
+
+
+def _metrics(metrics: dict[str, float]) -> str:
+    shown = {name: value for name, value in metrics.items() if not name.startswith("eval/confusion/")}
+    return ", ".join(f"{name} {value:.4g}" for name, value in sorted(shown.items()))
