@@ -221,7 +221,8 @@ def page(cases: Sequence[AdviceCase], *, n_days: int, took_s: float) -> str:
         "",
         "Written by `python -m benchmarks.advice`. " + " ".join(__doc__.split("\n\n")[2].split()),
         "",
-        f"{len(cases)} cases of {n_days} days; {took_s:.0f} s of processor time. Goal: {GOAL:.0%}. Measured on {datetime.now(UTC):%d %B %Y}.",
+        f"{len(cases)} cases of {n_days} days; {took_s:.0f} s of processor time. Goal: {GOAL:.0%}. "
+        f"Measured on {datetime.now(UTC):%d %B %Y}.",
         "",
         "| | cases | came true | by P90 |",
         "|---|---|---|---|",
