@@ -6,8 +6,8 @@
 A case is one advised action for one waiting job at one round of a made-up day: three tenants with quotas on 16 GPUs of
 two types, some jobs bound to one type, starts and steps that take other times than the scheduler expects
 (`benchmarks/predictions_quotas.py`), and arrivals that it cannot know of. The day is simulated as it is, and again with
-the action taken in that round. It came true if the job starts earlier than without it, by at least half of the gain
-that was predicted or by a minute. `by P90`: it also started by the P90 that was predicted with the action.
+the action taken right after that round. It came true if the job starts earlier than without it, by at least half of the
+gain that was predicted or by a minute. `by P90`: it also started by the P90 that was predicted with the action.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.predictions_quotas import STOP_S, UncertainDay
@@ -220,7 +221,8 @@ def page(cases: Sequence[AdviceCase], *, n_days: int, took_s: float) -> str:
         "",
         "Written by `python -m benchmarks.advice`. " + " ".join(__doc__.split("\n\n")[2].split()),
         "",
-        f"{len(cases)} cases of {n_days} days; {took_s:.0f} s of processor time. Goal: {GOAL:.0%}.",
+        f"{len(cases)} cases of {n_days} days; {took_s:.0f} s of processor time. Goal: {GOAL:.0%}. "
+        f"Measured on {datetime.now(UTC):%d %B %Y}.",
         "",
         "| | cases | came true | by P90 |",
         "|---|---|---|---|",
