@@ -76,6 +76,7 @@ class ModelSpec:
     entry: str  # package: module name; script: path inside the zip; builtin: registered name
     package: str | None = None  # name of the Input that holds the zip; None for builtin
     weights: str | None = None  # name of the Input to start from (safetensors)
+    environment: str | None = None  # name of the Input with the packages that the code requires (a zip); None: no more
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.environments.layer import search_path, unpacked_layer
+from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
 from mlhub.runtime.launcher.ingest_api import (
     FencedError,
@@ -52,6 +56,8 @@ class Launcher:
             on_final=self._leave_at_once,
         )
         self.trainer: subprocess.Popen[bytes] | None = None
+        self.variables: dict[str, str] = {}  # of the trainer, besides those of the pod
+        self._cache = NodeCache(pod.cache)  # holds what the pod uses until it ends
         self.is_stopping = False
 
     def run(self) -> int:
@@ -60,8 +66,10 @@ class Launcher:
         self.reporter.phase("pod_started")
         self.shipper.start()
         try:
-            self.pod.write_inputs(bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs"))
-        except InputUnavailableError as error:
+            inputs = bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs")
+            self.pod.write_inputs(inputs)
+            self._use_environment(inputs)
+        except (InputUnavailableError, BadInputError, OSError) as error:
             self.reporter.failure(Cause.INPUT_UNAVAILABLE, str(error))
             return self._end(ExitCode.INPUT_UNAVAILABLE)
         except FencedError:
@@ -73,6 +81,13 @@ class Launcher:
         if code == ExitCode.DONE:
             code = self._upload()
         return self._end(code)
+
+    def _use_environment(self, inputs: Mapping[str, Path]) -> None:
+        """Lets the trainer import the packages that the code requires. Raises BadInputError, OSError."""
+        item = next((i for i in self.pod.spec.inputs if i.name == self.pod.spec.model.environment), None)
+        if item is not None:
+            layer = unpacked_layer(inputs[item.name], self._cache, sha256=item.sha256)
+            self.variables["PYTHONPATH"] = search_path(os.environ.get("PYTHONPATH", ""), layer)
 
     def _train(self) -> int:
         is_script = self.pod.spec.model.kind == "script"
@@ -86,7 +101,7 @@ class Launcher:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 preexec_fn=die_with_parent,
-                env={**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {})},
+                env={**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {}), **self.variables},
             )
         if pickup is not None:
             pickup.start()
