@@ -7,6 +7,7 @@ import re
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -145,7 +146,7 @@ def _wake(environment: Environment) -> None:
         send_on_commit(task, str(environment.id))
 
 
-def _record(kind: str, environment: Environment, actor: User | None, **facts: object) -> None:
+def _record(kind: str, environment: Environment, actor: User | None, **facts: Any) -> None:
     append(
         kind,
         organisation=environment.organisation,

@@ -81,7 +81,7 @@ def _is_other_pin(found: Requirement, version: str) -> bool:
 def _closure(names: Sequence[str]) -> set[str]:
     """The packages of these names that are installed here, with all that they require on this machine."""
     found: set[str] = set()
-    waiting = [canonicalize_name(name) for name in names]
+    waiting: list[str] = [canonicalize_name(name) for name in names]
     while waiting:
         name = waiting.pop()
         if name in found or not _is_installed(name):

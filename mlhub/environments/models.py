@@ -8,7 +8,8 @@ from django.db import models
 from mlhub.core.ids import new_id
 from mlhub.environments.querysets import EnvironmentQuerySet
 from mlhub.storage.models import Blob
-from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.models import Organisation, Project, User
+from mlhub.tenants.querysets import ProjectOwnedQuerySet
 
 
 class EnvironmentState(models.TextChoices):
@@ -47,3 +48,23 @@ class Environment(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["organisation", "key"], name="one_environment_per_key")]
+
+
+class ProjectSecret(models.Model):
+    """A value that pods of a project get as an environment variable; the API never shows it.
+
+    encrypted: by a key that follows from the platform's (secrets.py).
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="secrets")
+    name = models.CharField(max_length=100)
+    encrypted = models.BinaryField()
+    set_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ProjectOwnedQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="secret_name_in_project")]

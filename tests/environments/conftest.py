@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from tests.cast import Cast, make_cast
 from tests.environments.wheels import write_wheelhouse
@@ -22,3 +24,8 @@ def wheelhouse(tmp_path: Path, settings) -> Path:
     settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE = "", str(folder)
     settings.ENVIRONMENT_ROOT = tmp_path / "environments"
     return folder
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()

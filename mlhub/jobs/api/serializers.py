@@ -173,6 +173,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
     resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
     limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
+    environment = serializers.DictField(
+        child=serializers.CharField(), read_only=True, help_text="Environment variables of its pods, by name."
+    )
+    secrets = serializers.ListField(
+        child=serializers.CharField(), read_only=True, help_text="Names of the secrets that its pods get."
+    )
     explanations = ExplanationSerializer(many=True, read_only=True, help_text="Why the scheduler decided as it did.")
     profile = serializers.DictField(read_only=True, help_text="What the dry run measured.")
     failure = FailureSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
@@ -193,7 +199,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
             "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy", "min_workers", "max_workers",
-            "priority", "resources", "limits", "target_metric", "target_value", "state", "intent", "reason",
+            "priority", "resources", "limits", "environment", "secrets", "target_metric", "target_value", "state",
+            "intent", "reason",
             "explanations", "preflight", "validation_problem", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",

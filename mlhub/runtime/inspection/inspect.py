@@ -64,6 +64,7 @@ def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
     spec = PodSpec.from_json(arguments.spec.read_text())
     given = dict(arguments.blob)
     inputs = {item.name: Path(given.get(item.sha256) or item.uri.removeprefix("file://")) for item in spec.inputs}
+    os.environ.update(spec.variables | dict.fromkeys(spec.secret_names, ""))  # the names of secrets, not their values
     with tempfile.TemporaryDirectory() as folder:
         if spec.model.environment is not None:  # before anything that it may replace is imported
             use_layer(inputs[spec.model.environment], Path(folder) / "packages")

@@ -33,6 +33,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import PodRole
+from mlhub.wire.masking import SecretMask
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -54,9 +55,11 @@ class Launcher:
             reports=pod.reports,
             log=pod.output,
             on_final=self._leave_at_once,
+            mask=SecretMask(pod.user_secrets.values()),
         )
         self.trainer: subprocess.Popen[bytes] | None = None
-        self.variables: dict[str, str] = {}  # of the trainer, besides those of the pod
+        # of the trainer, in addition to those of the pod
+        self.variables: dict[str, str] = {**pod.spec.variables, **pod.user_secrets}
         self._cache = NodeCache(pod.cache)  # holds what the pod uses until it ends
         self.is_stopping = False
 
