@@ -25,7 +25,7 @@ def put(client, project, name="HF_TOKEN", value=VALUE):
 
 def submit(client, cast, **asked):
     body = {"dataset_version": ready_dataset(cast.project_a, cast.bob).id, "model_version": builtin().id, **asked}
-    return client.post("/api/v1/jobs", {key: value for key, value in body.items()}, format="json")
+    return client.post("/api/v1/jobs", body, format="json")
 
 
 def test_a_secret_is_set_replaced_listed_by_name_and_deleted_and_its_value_is_never_shown(cast):

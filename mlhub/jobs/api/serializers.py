@@ -14,9 +14,11 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
+from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.deletion import Deletion
 from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
+from mlhub.jobs.inputs import code_of
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
@@ -309,6 +311,9 @@ class JobDetailSerializer(JobSerializer):
         allow_null=True,
         help_text="When that dry run passed; null before, and once the platform has forgotten it.",
     )
+    code_environment = serializers.SerializerMethodField(
+        help_text="The packages that the job's code requires, which it waits for; null when it requires none."
+    )
     dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
     removed_parts = RemovedPartSerializer(many=True, read_only=True, help_text="What retention removed of the job.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
@@ -321,11 +326,17 @@ class JobDetailSerializer(JobSerializer):
             "attempts",
             "validated_by",
             "validated_at",
+            "code_environment",
             "dropped",
             "removed_parts",
             "cursor",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(EnvironmentBriefSerializer(allow_null=True))
+    def get_code_environment(self, job: Job) -> dict[str, Any] | None:
+        environment = code_of(job.model_version).environment
+        return None if environment is None else EnvironmentBriefSerializer(environment).data
 
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:
