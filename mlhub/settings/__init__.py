@@ -194,6 +194,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "VersionState": "mlhub.datasets.models.VersionState",
+        "EnvironmentState": "mlhub.environments.models.EnvironmentState",
         "JobKind": "mlhub.jobs.models.JobKind",
         "KindEnum": "mlhub.registry.models.Kind",
         "JobState": "mlhub.jobs.api.serializers.STATES",
