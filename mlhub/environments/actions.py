@@ -19,7 +19,7 @@ from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import InvalidInputError
 from mlhub.environments import base
 from mlhub.environments.archive import pack, packages_in
-from mlhub.environments.models import Environment, EnvironmentState
+from mlhub.environments.models import PythonEnvironment, EnvironmentState
 from mlhub.events.actions import append
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
@@ -37,14 +37,14 @@ MAX_TRIES = 3  # of a build that the platform itself broke off
 
 def request_environment(
     organisation: Organisation, *, requirements: Sequence[str], origin: str, actor: User | None
-) -> Environment:
+) -> PythonEnvironment:
     """The organisation's environment of these requirements, which is built unless it exists; a failed one again.
 
     Raises InvalidInputError for a requirement that is more than a name with versions.
     """
     _check_plain(requirements)
     with transaction.atomic():
-        found, is_new = Environment.objects.select_for_update().get_or_create(
+        found, is_new = PythonEnvironment.objects.select_for_update().get_or_create(
             organisation=organisation,
             key=base.key_of(requirements),
             defaults={
@@ -55,7 +55,7 @@ def request_environment(
                 "created_by": actor,
             },
         )
-        environment: Environment = found
+        environment: PythonEnvironment = found
         if environment.state == EnvironmentState.FAILED:
             environment.state, environment.error, environment.n_builds = EnvironmentState.BUILDING, None, 0
             environment.finished_at, environment.log = None, ""
@@ -68,22 +68,22 @@ def request_environment(
     return environment
 
 
-def is_current(environment: Environment) -> bool:
+def is_current(environment: PythonEnvironment) -> bool:
     """Whether it was built on the packages, the Python and the platform that pods have now."""
     return bool(environment.key == base.key_of(environment.requirements))
 
 
-def begin_build(environment: Environment) -> bool:
+def begin_build(environment: PythonEnvironment) -> bool:
     """Counts a try. False when there were MAX_TRIES, each of which broke off."""
-    left = Environment.objects.filter(pk=environment.pk, state=EnvironmentState.BUILDING, n_builds__lt=MAX_TRIES)
+    left = PythonEnvironment.objects.filter(pk=environment.pk, state=EnvironmentState.BUILDING, n_builds__lt=MAX_TRIES)
     return bool(left.update(n_builds=F("n_builds") + 1, started_at=timezone.now(), log=""))
 
 
-def write_log(environment: Environment, text: str) -> None:
-    Environment.objects.filter(pk=environment.pk).update(log=text)
+def write_log(environment: PythonEnvironment, text: str) -> None:
+    PythonEnvironment.objects.filter(pk=environment.pk).update(log=text)
 
 
-def finish_build(environment: Environment, folder: Path, *, scratch: Path) -> bool:
+def finish_build(environment: PythonEnvironment, folder: Path, *, scratch: Path) -> bool:
     """Stores the layer, held by the organisation within its quota: BUILDING becomes READY.
 
     Returns False when another build was first. Raises QuotaExceededError, TooLargeError, UnavailableError.
@@ -95,7 +95,9 @@ def finish_build(environment: Environment, folder: Path, *, scratch: Path) -> bo
             with scratch.open("rb") as packed:
                 copy_into(staging, packed)
         with transaction.atomic():
-            found = Environment.objects.select_for_update().filter(pk=environment.pk, state=EnvironmentState.BUILDING)
+            found = PythonEnvironment.objects.select_for_update().filter(
+                pk=environment.pk, state=EnvironmentState.BUILDING
+            )
             row = found.select_related("organisation").first()
             if row is None:
                 return False
@@ -109,10 +111,10 @@ def finish_build(environment: Environment, folder: Path, *, scratch: Path) -> bo
     return True
 
 
-def fail_build(environment: Environment, *, error: dict[str, str]) -> bool:
+def fail_build(environment: PythonEnvironment, *, error: dict[str, str]) -> bool:
     """BUILDING becomes FAILED with {code, field, message, remedy}. False when another build was first."""
     with transaction.atomic():
-        building = Environment.objects.filter(pk=environment.pk, state=EnvironmentState.BUILDING)
+        building = PythonEnvironment.objects.filter(pk=environment.pk, state=EnvironmentState.BUILDING)
         if not building.update(state=EnvironmentState.FAILED, error=error, finished_at=timezone.now()):
             return False
         _record("environment.failed", environment, None, error=error)
@@ -123,7 +125,7 @@ def fail_build(environment: Environment, *, error: dict[str, str]) -> bool:
 def remove_environment(environment_id: UUID) -> bool:
     """Deletes an environment that no version of code requires, and releases its layer. False when one does."""
     with transaction.atomic():
-        unused = Environment.objects.select_for_update(of=("self",)).filter(pk=environment_id)
+        unused = PythonEnvironment.objects.select_for_update(of=("self",)).filter(pk=environment_id)
         environment = unused.exclude(state=EnvironmentState.BUILDING).first()
         if environment is None or environment.versions.exists():
             return False
@@ -141,12 +143,12 @@ def _check_plain(requirements: Sequence[str]) -> None:
             )
 
 
-def _wake(environment: Environment) -> None:
+def _wake(environment: PythonEnvironment) -> None:
     for task in WAITING:
         send_on_commit(task, str(environment.id))
 
 
-def _record(kind: str, environment: Environment, actor: User | None, **facts: Any) -> None:
+def _record(kind: str, environment: PythonEnvironment, actor: User | None, **facts: Any) -> None:
     append(
         kind,
         organisation=environment.organisation,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment: the packages that code requires, as one archive that pods unpack."""
+"""PythonEnvironment: the packages that code requires, as one archive that pods unpack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EnvironmentState(models.TextChoices):
     FAILED = "failed"
 
 
-class Environment(models.Model):
+class PythonEnvironment(models.Model):
     """Built once for an organisation by what it is made of; versions of code that require the same share it.
 
     key: the SHA-256 of requirements, the platform's own packages, Python and platform (base.py). layer: a zip of what

@@ -18,7 +18,7 @@ from mlhub.core.locks import work_lock
 from mlhub.environments import actions
 from mlhub.environments.failures import BuildError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
-from mlhub.environments.models import Environment, EnvironmentState
+from mlhub.environments.models import PythonEnvironment, EnvironmentState
 from mlhub.storage import work_queue
 from mlhub.storage.models import WorkItem
 
@@ -33,7 +33,7 @@ def build_environment(environment_id: str) -> None:
     What it raises is the platform's fault: the environment is queued again, MAX_TRIES times in all.
     """
     with work_lock(f"environment:{environment_id}") as is_mine:
-        building = Environment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
+        building = PythonEnvironment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
         environment = building.select_related("organisation").first()
         if not is_mine or environment is None:
             return
@@ -53,14 +53,16 @@ def build_environment(environment_id: str) -> None:
 def sweep_unbuilt() -> int:
     """Queues environments that wait and are in no queue; returns how many."""
     queued = WorkItem.objects.open().values("subject_id")
-    stuck = Environment.objects.filter(state=EnvironmentState.BUILDING, created_at__lt=timezone.now() - STUCK_AFTER)
+    stuck = PythonEnvironment.objects.filter(
+        state=EnvironmentState.BUILDING, created_at__lt=timezone.now() - STUCK_AFTER
+    )
     found = list(stuck.exclude(pk__in=queued).select_related("organisation", "created_by").order_by("id")[:500])
     for each in found:
         work_queue.enqueue(actions.BUILD, each.id, organisation=each.organisation, user=each.created_by, is_bulk=True)
     return len(found)
 
 
-def _build(environment: Environment) -> None:
+def _build(environment: PythonEnvironment) -> None:
     """Nothing of a build that breaks off is used: it is in a temporary folder until the whole layer is stored."""
     root = Path(settings.ENVIRONMENT_ROOT)
     (root / "builds").mkdir(parents=True, exist_ok=True)
@@ -85,6 +87,6 @@ def _build(environment: Environment) -> None:
             raise
 
 
-def _given_up(environment: Environment) -> BuildError:
+def _given_up(environment: PythonEnvironment) -> BuildError:
     item = WorkItem.objects.filter(subject_id=environment.pk).exclude(problem="").order_by("-id").first()
     return given_up(actions.MAX_TRIES, "" if item is None else item.problem[:500])

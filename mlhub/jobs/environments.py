@@ -7,14 +7,14 @@ from django.db.models import Q
 
 from mlhub.environments.actions import is_current, request_environment
 from mlhub.environments.base import key_of
-from mlhub.environments.models import Environment, EnvironmentState
+from mlhub.environments.models import PythonEnvironment, EnvironmentState
 from mlhub.jobs.inputs import code_of
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED
 from mlhub.registry.actions import change_environment
 
 
-def current_environment(job: Job) -> Environment | None:
+def current_environment(job: Job) -> PythonEnvironment | None:
     """The environment of the job's code; None when it requires none.
 
     One that was built on other packages than the platform has now is built anew. The code keeps the old one until then,
@@ -25,9 +25,9 @@ def current_environment(job: Job) -> Environment | None:
     if had is None or is_current(had):
         return had
     organisation = had.organisation
-    known = Environment.objects.filter(organisation=organisation, key=key_of(had.requirements)).first()
+    known = PythonEnvironment.objects.filter(organisation=organisation, key=key_of(had.requirements)).first()
     if known is not None and known.state == EnvironmentState.FAILED and known.finished_at > job.submitted_at:
-        failed: Environment = known
+        failed: PythonEnvironment = known
         return failed
     renewed = request_environment(organisation, requirements=had.requirements, origin=had.origin, actor=job.created_by)
     if renewed.state == EnvironmentState.READY:
@@ -37,7 +37,7 @@ def current_environment(job: Job) -> Environment | None:
 
 def waiting_for(environment_id: str) -> list[Job]:
     """Jobs before their dry run whose code requires what this environment has, oldest first."""
-    environment = Environment.objects.filter(pk=environment_id).first()
+    environment = PythonEnvironment.objects.filter(pk=environment_id).first()
     if environment is None:
         return []
     same = {"organisation": environment.organisation_id, "requirements": environment.requirements}

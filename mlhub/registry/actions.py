@@ -13,7 +13,7 @@ from django.db import IntegrityError, models, transaction
 from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.actions import request_environment
-from mlhub.environments.models import Environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Kind, Model, ModelVersion
@@ -156,7 +156,7 @@ def require_environment(version: ModelVersion, *, requirements: Sequence[str], o
         version.save(update_fields=["environment", "n_inspections"])
 
 
-def change_environment(code: ModelVersion, environment: Environment) -> None:
+def change_environment(code: ModelVersion, environment: PythonEnvironment) -> None:
     """The same requirements, built anew for the platform's present packages."""
     code.environment = environment
     code.save(update_fields=["environment"])

@@ -18,7 +18,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from mlhub.control.models import Round
 from mlhub.environments.actions import remove_environment
-from mlhub.environments.models import Environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
@@ -100,7 +100,7 @@ def remove_validations(before: datetime, now: datetime, limit: int) -> int:  # n
 
 def remove_environments(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
     """Environments that no version of code requires, built before that time, with their layers."""
-    due = Environment.objects.unused_since(before).values_list("id", flat=True)[:limit]
+    due = PythonEnvironment.objects.unused_since(before).values_list("id", flat=True)[:limit]
     return sum(remove_environment(environment_id) for environment_id in list(due))
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from mlhub.environments.models import Environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.tasks import remove_expired
 from mlhub.storage.models import Holding
@@ -40,10 +40,10 @@ def test_two_organisations_have_environments_of_their_own_that_share_their_bytes
 
 def test_an_environment_is_removed_days_after_the_last_code_that_required_it(cast, wheelhouse):
     version = settled(uploaded(cast, FILES))
-    Environment.objects.update(finished_at=timezone.now() - timedelta(days=30))
+    PythonEnvironment.objects.update(finished_at=timezone.now() - timedelta(days=30))
     assert not remove_expired().get("environments"), "a version requires it"
     ModelVersion.objects.filter(pk=version.pk).delete()
     Model.objects.all().delete()
     assert remove_expired()["environments"] == 1
-    assert not Environment.objects.exists()
+    assert not PythonEnvironment.objects.exists()
     assert not Holding.objects.filter(owner_kind="environment").exists()

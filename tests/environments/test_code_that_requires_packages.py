@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from mlhub.environments import actions
-from mlhub.environments.models import Environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.environments.tasks import build_environment, sweep_unbuilt
 from mlhub.registry import tasks
 from mlhub.registry.models import ModelVersion
@@ -120,7 +120,7 @@ def test_the_same_requirements_are_built_once_and_count_once_in_the_organisation
     again = ModelVersion.objects.get(pk=second)
     assert (again.state, again.environment_id) == ("ready", first.environment_id)
     assert used_bytes(cast.a) - before == again.size_bytes
-    assert Environment.objects.count() == 1
+    assert PythonEnvironment.objects.count() == 1
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_is_no_package_of_the_index_is_refused_with_its_line(cast, wheelhou
     version = settled(uploaded(cast, {"model.py": CODE, "requirements.txt": f"greeting\n\n{line}\n".encode()}))
     assert (version.state, version.error["code"]) == ("refused", "invalid_requirements")
     assert version.error["message"].startswith("requirements.txt, line 3:")
-    assert not Environment.objects.exists()
+    assert not PythonEnvironment.objects.exists()
 
 
 def test_a_build_that_takes_too_long_or_too_much_ends_with_the_limit_that_it_passed(cast, wheelhouse, settings):
@@ -199,7 +199,7 @@ def test_a_build_whose_message_was_lost_is_queued_again(cast, wheelhouse):
     version = uploaded(cast, {"model.py": CODE, "requirements.txt": b"greeting\n"})
     tasks.validate_version(version)
     environment = ModelVersion.objects.get(pk=version).environment
-    Environment.objects.update(created_at=environment.created_at - timedelta(minutes=2))
+    PythonEnvironment.objects.update(created_at=environment.created_at - timedelta(minutes=2))
     WorkItem.objects.filter(task=actions.BUILD).delete()
     assert sweep_unbuilt() == 1
     assert sweep_unbuilt() == 0

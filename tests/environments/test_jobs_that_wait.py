@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mlhub.environments import base
-from mlhub.environments.models import Environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.environments.tasks import build_environment
 from mlhub.jobs import inputs, tasks
 from mlhub.jobs.models import Job
@@ -59,7 +59,7 @@ def test_a_job_waits_for_the_environment_that_is_built_anew_and_goes_on_with_it(
     before = version.environment
     platform_changes(monkeypatch)
     hand_off_job(str(waiting.pk))
-    renewed = Environment.objects.exclude(pk=before.pk).get()
+    renewed = PythonEnvironment.objects.exclude(pk=before.pk).get()
     assert (renewed.state, Job.objects.get(pk=waiting.pk).preflight, passed_dry_runs) == ("building", "pending", [])
     version.refresh_from_db()
     assert version.environment == before, "what runs already is started again with the former one"
@@ -77,7 +77,7 @@ def test_a_build_that_fails_meanwhile_fails_the_job_with_its_reason(cast, wheelh
     for wheel in wheelhouse.glob("greeting-*"):
         wheel.unlink()
     hand_off_job(str(waiting.pk))
-    renewed = Environment.objects.get(state="building")
+    renewed = PythonEnvironment.objects.get(state="building")
     build_environment(str(renewed.pk))
     hand_off_job(str(waiting.pk))
     failed = Job.objects.get(pk=waiting.pk)

@@ -2461,7 +2461,7 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
-            /** @description Environment variables of its pods, by name. */
+            /** @description PythonEnvironment variables of its pods, by name. */
             readonly environment: {
                 [key: string]: string;
             };
@@ -2635,7 +2635,7 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
-            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
             environment?: {
                 [key: string]: string;
             };
@@ -2715,7 +2715,7 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
-            /** @description Environment variables of its pods, by name. */
+            /** @description PythonEnvironment variables of its pods, by name. */
             readonly environment: {
                 [key: string]: string;
             };
@@ -2976,7 +2976,7 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
-            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
             environment?: {
                 [key: string]: string;
             };
@@ -4425,7 +4425,7 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
-            /** @description Environment variables of its pods, by name. */
+            /** @description PythonEnvironment variables of its pods, by name. */
             readonly environment: {
                 [key: string]: string;
             };

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.environments.models import Environment, EnvironmentState, ProjectSecret
+from mlhub.environments.models import PythonEnvironment, EnvironmentState, ProjectSecret
 from mlhub.tenants.api.serializers import UserBriefSerializer
 
 
@@ -26,13 +26,13 @@ class PackageSerializer(serializers.Serializer[Any]):
     version = serializers.CharField(help_text="The package's version.")
 
 
-class EnvironmentBriefSerializer(serializers.ModelSerializer[Environment]):
+class EnvironmentBriefSerializer(serializers.ModelSerializer[PythonEnvironment]):
     state = serializers.ChoiceField(
         choices=EnvironmentState.choices, read_only=True, help_text="Whether it is being built, ready, or has failed."
     )
 
     class Meta:
-        model = Environment
+        model = PythonEnvironment
         fields = ["id", "state", "origin", "size_bytes"]
         read_only_fields = fields
         extra_kwargs = described(
@@ -42,7 +42,7 @@ class EnvironmentBriefSerializer(serializers.ModelSerializer[Environment]):
         )
 
 
-class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
+class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
     state = serializers.ChoiceField(
         choices=EnvironmentState.choices, read_only=True, help_text="Whether it is being built, ready, or has failed."
     )
@@ -55,7 +55,7 @@ class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
     error = EnvironmentErrorSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
 
     class Meta:
-        model = Environment
+        model = PythonEnvironment
         fields = [
             "id", "state", "origin", "requirements", "packages", "python", "platform", "size_bytes", "error",
             "created_at", "started_at", "finished_at",

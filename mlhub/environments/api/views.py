@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.environments import secrets
 from mlhub.environments.api import serializers as s
-from mlhub.environments.models import Environment, EnvironmentState, ProjectSecret
+from mlhub.environments.models import PythonEnvironment, EnvironmentState, ProjectSecret
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project
 
@@ -27,27 +27,27 @@ class EnvironmentFilter(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=EnvironmentState.choices, help_text="Only those in this state.")
 
     class Meta:
-        model = Environment
+        model = PythonEnvironment
         fields: list[str] = []
 
 
-class EnvironmentsView(VisibleMixin, generics.ListAPIView[Environment]):
+class EnvironmentsView(VisibleMixin, generics.ListAPIView[PythonEnvironment]):
     """Environments of the caller's organisations, newest first."""
 
-    queryset = Environment.objects.all()
+    queryset = PythonEnvironment.objects.all()
     serializer_class = s.EnvironmentSerializer
     filterset_class = EnvironmentFilter
 
 
-class EnvironmentView(VisibleMixin, generics.RetrieveAPIView[Environment]):
-    queryset = Environment.objects.all()
+class EnvironmentView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironment]):
+    queryset = PythonEnvironment.objects.all()
     serializer_class = s.EnvironmentSerializer
 
 
-class EnvironmentLogView(VisibleMixin, generics.RetrieveAPIView[Environment]):
+class EnvironmentLogView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironment]):
     """The log of the environment's newest build."""
 
-    queryset = Environment.objects.all()
+    queryset = PythonEnvironment.objects.all()
     serializer_class = s.EnvironmentLogSerializer
 
 

@@ -169,7 +169,7 @@ class JobSettingsSerializer(StrictSerializer):
     environment = serializers.DictField(
         child=serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=32 * 1024),
         required=False,
-        help_text='Environment variables of the job\'s pods, such as {"TOKENIZERS_PARALLELISM": "false"}.',
+        help_text='PythonEnvironment variables of the job\'s pods, such as {"TOKENIZERS_PARALLELISM": "false"}.',
     )
     secrets = serializers.ListField(
         child=serializers.CharField(max_length=100),

@@ -176,7 +176,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
     limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
     environment = serializers.DictField(
-        child=serializers.CharField(), read_only=True, help_text="Environment variables of its pods, by name."
+        child=serializers.CharField(), read_only=True, help_text="PythonEnvironment variables of its pods, by name."
     )
     secrets = serializers.ListField(
         child=serializers.CharField(), read_only=True, help_text="Names of the secrets that its pods get."
