@@ -19,7 +19,7 @@ from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import InvalidInputError
 from mlhub.environments import base
 from mlhub.environments.archive import pack, packages_in
-from mlhub.environments.models import PythonEnvironment, EnvironmentState
+from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue

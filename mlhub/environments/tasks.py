@@ -18,7 +18,7 @@ from mlhub.core.locks import work_lock
 from mlhub.environments import actions
 from mlhub.environments.failures import BuildError, given_up
 from mlhub.environments.installer import BuildLimits, PackageSource, install
-from mlhub.environments.models import PythonEnvironment, EnvironmentState
+from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.storage import work_queue
 from mlhub.storage.models import WorkItem
 

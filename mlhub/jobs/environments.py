@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from mlhub.environments.actions import is_current, request_environment
 from mlhub.environments.base import key_of
-from mlhub.environments.models import PythonEnvironment, EnvironmentState
+from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.jobs.inputs import code_of
 from mlhub.jobs.models import Job, Preflight
 from mlhub.jobs.states import ENDED

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.environments.models import PythonEnvironment, EnvironmentState, ProjectSecret
+from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
 from mlhub.tenants.api.serializers import UserBriefSerializer
 
 

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.environments import secrets
 from mlhub.environments.api import serializers as s
-from mlhub.environments.models import PythonEnvironment, EnvironmentState, ProjectSecret
+from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project
 
