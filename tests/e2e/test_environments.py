@@ -24,10 +24,13 @@ save_file({"w": torch.zeros(1)}, "w.safetensors")
 finish(step=1, weights="w.safetensors", metrics={"eval/words": float(len(greeting.WORDS))})
 """
 PACKAGE = b"""
+import os
+
 import greeting
 import torch
 
 def build_model(h):
+    assert os.environ["FLAVOUR"] == "plain"
     assert greeting.WORDS == "hello world"
     return torch.nn.Linear(h["input_shape"][0], h["n_classes"])
 """
@@ -56,7 +59,7 @@ def test_a_script_and_a_package_import_what_their_requirements_name(platform: Ru
     bob.wait_ready(f"/datasets/{dataset['id']}")
     for model in (script, package):
         bob.wait_ready(f"/models/{model['id']}")
-    size = {"epochs": 1, "batch_size": 8, "max_workers": 1}
+    size = {"epochs": 1, "batch_size": 8, "max_workers": 1, "environment": {"FLAVOUR": "plain"}}
     jobs = [bob.post("/jobs", dataset=dataset["id"], model=model["id"], **size) for model in (script, package)]
     of_script, of_package = (ended(platform, bob, job) for job in jobs)
     assert of_script["state"] == "succeeded", of_script["failure"]
