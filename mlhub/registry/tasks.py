@@ -55,7 +55,7 @@ def sweep_unvalidated() -> int:
 @shared_task
 def continue_with_environment(environment_id: str) -> int:
     """Queues the versions that waited for this environment, which is ready or has failed; returns how many."""
-    waiting = ModelVersion.objects.filter(state=VersionState.INSPECTING, environment_id=environment_id)
+    waiting = ModelVersion.objects.filter(state=VersionState.INSPECTING, environment=UUID(environment_id))
     found = list(waiting.select_related("model__project__organisation", "created_by").order_by("id"))
     for version in found:
         organisation = version.model.project.organisation
