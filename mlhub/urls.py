@@ -16,6 +16,7 @@ documentation = csp_replace(API_DOCUMENTATION_POLICY)(SpectacularSwaggerSplitVie
 api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.tenants.api.urls")),
     path("", include("mlhub.storage.api.urls")),
+    path("", include("mlhub.environments.api.urls")),
     path("", include("mlhub.datasets.api.urls")),
     path("", include("mlhub.registry.api.urls")),
     path("", include("mlhub.jobs.api.urls")),

@@ -32,7 +32,10 @@ def enclose(
     cache.mkdir(parents=True, exist_ok=True)
     work = Path(environment[names.WORK_DIR])
     variables = dict(environment) | {names.CACHE_DIR: str(cache)}
-    files = [Path(environment[name]) for name in (names.SPEC_PATH, names.TOKEN_PATH, names.SECRET_PATH)]
+    files = [
+        Path(environment[name])
+        for name in (names.SPEC_PATH, names.TOKEN_PATH, names.SECRET_PATH, names.USER_SECRETS_PATH)
+    ]
     files += [path for path in (_local(item.uri) for item in spec.inputs) if path is not None and path.exists()]
     checkpoints = _local(spec.checkpoint_uri)
     if checkpoints is not None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from mlhub.control.pod_resources import server_resources, worker_resources
+from mlhub.environments.secrets import secret_values
 from mlhub.jobs import inputs
 from mlhub.jobs.credentials import gang_secret_of, key_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
@@ -31,6 +32,8 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         model=inputs.model_spec(job.model_version),
         training=inputs.training_spec(job),
         prediction=inputs.prediction_spec(job),
+        variables=job.environment,
+        secrets=secret_values(job.project_id, job.secrets),
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id, key=key),
         gang_secret=gang_secret_of(attempt.id, key=key),

@@ -23,11 +23,13 @@ from mlhub.backends.protocol import (
 )
 from mlhub.control.isolation import FaultIsolation, reason_of
 from mlhub.control.launch_specs import launch_spec
+from mlhub.environments.secrets import secret_values
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Intent, JobState
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec
+from mlhub.wire.masking import SecretMask
 
 logger = structlog.stdlib.get_logger(__name__)
 N_LAST_LINES = 40
@@ -217,7 +219,8 @@ def _close(backend: Backend, attempt: Attempt, status: AttemptStatus, *, now: da
     elif status.phase is GangPhase.STOPPED:
         attempts.close_stopped(attempt, cause=status.cause, message=status.message, now=now)
     else:
-        cause, words = status.cause or Cause.UNKNOWN, _last_words(backend, status)
+        mask = SecretMask(secret_values(attempt.job.project_id, attempt.job.secrets).values())
+        cause, words = status.cause or Cause.UNKNOWN, mask(_last_words(backend, status))
         attempts.close_failed(attempt, cause=cause, message=status.message, now=now, last_words=words)
 
 

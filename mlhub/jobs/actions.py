@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion
+from mlhub.environments.secrets import check_secrets
+from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
 from mlhub.jobs import startup, validations
 from mlhub.jobs.admission import check_request, check_resources, check_room, check_versions
@@ -40,9 +42,11 @@ CONTINUED: dict[str, Any] = {
 }  # of a failed job
 CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
-    "resources", "limits", "target_metric", "target_value",
+    "resources", "limits", "environment", "secrets", "target_metric", "target_value",
 )  # fmt: skip
-CLONED_PREDICTION = ("kind", "batch_size", "min_workers", "max_workers", "priority", "resources", "limits")
+CLONED_PREDICTION = (
+    "kind", "batch_size", "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets",
+)  # fmt: skip
 
 
 def submit_job(
@@ -74,6 +78,9 @@ def submit_job(
     check_versions(project, dataset_version, model_version)
     check_storage_left(project.organisation)
     kind = request.pop("kind", JobKind.TRAIN)
+    given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
+    check_variables(given["environment"], given["secrets"])
+    check_secrets(project, given["secrets"])
     if kind == JobKind.TRAIN:
         request = with_training_defaults(dataset_version, request)
         request = check_request(project.organisation, dataset_version, model_version, request)
@@ -93,6 +100,7 @@ def submit_job(
                 created_by=actor,
                 startup={} if received_at is None else startup.with_mark({}, startup.RECEIVED, received_at),
                 **request,
+                **given,
             )
             job.validation_key = validations.key_of(job)
             job.save(force_insert=True)

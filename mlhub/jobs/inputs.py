@@ -14,7 +14,7 @@ from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from mlhub.wire.launch import DatasetSpec, Input, ModelSpec, PredictionSpec, TrainingSpec
 
-PACKAGE, WEIGHTS = "package.zip", "start.safetensors"
+PACKAGE, WEIGHTS, ENVIRONMENT = "package.zip", "start.safetensors", "python-environment.zip"
 
 
 def inputs_of(job: Job) -> tuple[Input, ...]:
@@ -22,7 +22,8 @@ def inputs_of(job: Job) -> tuple[Input, ...]:
     version = job.dataset_version
     found = [_input(f["name"], f["sha256"], f["size_bytes"]) for f in version.files]
     code = code_of(job.model_version)
-    for name, blob in ((PACKAGE, code.package), (WEIGHTS, job.model_version.weights)):
+    blobs = ((PACKAGE, code.package), (WEIGHTS, job.model_version.weights), (ENVIRONMENT, layer_of(code)))
+    for name, blob in blobs:
         if blob is not None:
             found.append(_input(name, blob.sha256, blob.size_bytes))
     return tuple(found)
@@ -54,6 +55,7 @@ def model_spec(version: ModelVersion) -> ModelSpec:
         entry=code.entry,
         package=PACKAGE if code.package_id else None,
         weights=WEIGHTS if version.weights_id else None,
+        environment=ENVIRONMENT if layer_of(code) is not None else None,
     )
 
 
@@ -71,6 +73,12 @@ def training_spec(job: Job) -> TrainingSpec:
 
 def code_of(version: ModelVersion) -> ModelVersion:
     return version.code_version or version
+
+
+def layer_of(code: ModelVersion) -> Blob | None:
+    """The packages that the code requires; None when it requires no more than the platform has."""
+    layer: Blob | None = code.environment.layer if code.environment is not None else None
+    return layer
 
 
 def checkpoint_folder(job: Job) -> Path:

@@ -70,6 +70,8 @@ class Job(models.Model):
         default=dict
     )  # what pods get, where the user asked for it: cpus, memory_gib, n_servers, ...
     limits = models.JSONField(default=dict)  # when the platform ends the job: stall_s
+    environment = models.JSONField(default=dict)  # environment variables of its pods, by name
+    secrets = models.JSONField(default=list)  # names of the project's secrets that its pods get as variables
     target_metric = models.CharField(max_length=100, blank=True)
     target_value = models.FloatField(null=True, blank=True)
 

@@ -15,7 +15,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
-from mlhub.jobs import actions, checkpoint_files, inputs, startup, validations
+from mlhub.environments.models import EnvironmentState
+from mlhub.jobs import actions, checkpoint_files, environments, inputs, startup, validations
 from mlhub.jobs.causes import failure
 from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import Checkpoint, DeletedJob, Job, PassedValidation, Preflight
@@ -44,7 +45,8 @@ def hand_off_job(job_id: str) -> None:
     with work_lock(f"preflight:{job_id}") as is_mine:
         jobs = Job.objects.select_related(
             "dataset_version__dataset", "model_version__model", "model_version__code_version",
-            "model_version__dataset_version", "project__organisation",
+            "model_version__dataset_version", "model_version__environment__layer",
+            "model_version__code_version__environment__layer", "project__organisation",
         )  # fmt: skip
         job = jobs.filter(pk=job_id, preflight=Preflight.PENDING).exclude(state__in=ENDED).first()
         if is_mine and job is not None:
@@ -89,8 +91,27 @@ def collect_checkpoints() -> int:
     return sum(removed)
 
 
+@shared_task
+def continue_with_environment(environment_id: str) -> int:
+    """Queues the jobs that waited for this environment, which is ready or has failed; returns how many."""
+    found = environments.waiting_for(environment_id)
+    for job in found:
+        organisation = job.project.organisation
+        work_queue.enqueue(actions.HAND_OFF, job.id, organisation=organisation, user=job.created_by, is_bulk=True)
+    return len(found)
+
+
 def _try_out(job: Job) -> None:
-    """Makes the dry run, unless one of the same content and settings passed before."""
+    """Makes the dry run, unless one of the same content and settings passed before.
+
+    A job whose environment is being built waits; the build's end queues it again.
+    """
+    environment = environments.current_environment(job)
+    if environment is not None and environment.state == EnvironmentState.BUILDING:
+        return
+    if environment is not None and environment.state == EnvironmentState.FAILED:
+        _fail(job, environment.error or {})
+        return
     job.validation_key = validations.key_of(job)  # the runtime may have changed since the submission
     job.startup = startup.with_mark(job.startup, startup.VALIDATION_BEGUN, timezone.now())
     Job.objects.filter(pk=job.pk).update(validation_key=job.validation_key, startup=job.startup)
@@ -107,8 +128,12 @@ def _try_out(job: Job) -> None:
         if error is None:
             actions.pass_preflight(job, profile=verdict.found["profile"], validation=kept)
         _pass_others(kept)
-    if error is None:
-        return
+    if error is not None:
+        _fail(job, error)
+
+
+def _fail(job: Job, error: dict[str, str]) -> None:
+    """error: {code, field, message, remedy, traceback?}."""
     found = failure(CAUSES.get(error["code"], Cause.USER_CODE), message=error["message"])
     found |= {
         "message": error["message"],

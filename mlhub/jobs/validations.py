@@ -49,6 +49,8 @@ def dry_run_spec(job: Job, there: tuple[Input, ...]) -> PodSpec:
         model=inputs.model_spec(job.model_version),
         training=inputs.training_spec(job),
         prediction=inputs.prediction_spec(job),
+        variables=job.environment,
+        secret_names=tuple(job.secrets),
         checkpoint_uri="",
         start_timeout_s=0,
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,8 @@ from django.db import IntegrityError, models, transaction
 from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.core.references import refuses_while_used
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.environments.actions import request_environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
 from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Kind, Model, ModelVersion
@@ -129,6 +132,26 @@ def begin_validation(version: ModelVersion) -> bool:
     """Counts a try. False when there were MAX_TRIES, each of which broke off with no verdict."""
     left = ModelVersion.objects.filter(pk=version.pk, n_inspections__lt=MAX_TRIES)
     return bool(left.update(n_inspections=models.F("n_inspections") + 1))
+
+
+def require_environment(version: ModelVersion, *, requirements: Sequence[str], origin: str) -> None:
+    """Gives the version the environment of these requirements, which it waits for until it is built.
+
+    In one transaction: a build that ends meanwhile finds the version. Raises InvalidInputError.
+    """
+    project = _own_project(version.model)
+    with transaction.atomic():
+        version.environment = request_environment(
+            project.organisation, requirements=requirements, origin=origin, actor=version.created_by
+        )
+        version.n_inspections = 0  # those so far looked for requirements only
+        version.save(update_fields=["environment", "n_inspections"])
+
+
+def change_environment(code: ModelVersion, environment: PythonEnvironment) -> None:
+    """The same requirements, built anew for the platform's present packages."""
+    code.environment = environment
+    code.save(update_fields=["environment"])
 
 
 def accept_version(version_id: UUID, *, contract: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.environments.models import PythonEnvironment
 from mlhub.registry.querysets import ModelQuerySet, ModelVersionQuerySet
 from mlhub.storage.models import Blob
 from mlhub.tenants.models import Project, User
@@ -56,6 +57,9 @@ class ModelVersion(models.Model):
     state = models.CharField(max_length=12, choices=VersionState, default=VersionState.INSPECTING)
     package = models.ForeignKey(Blob, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     weights = models.ForeignKey(Blob, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    environment = models.ForeignKey(
+        PythonEnvironment, on_delete=models.PROTECT, null=True, blank=True, related_name="versions"
+    )  # of code that requires packages; none otherwise
     size_bytes = models.PositiveBigIntegerField(default=0)
     contract = models.JSONField(default=dict)  # what validation found: functions, files
     metadata = models.JSONField(default=dict)  # of trained versions: hyperparameters, classes, steps ...

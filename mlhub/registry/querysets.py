@@ -26,7 +26,7 @@ class ModelQuerySet(ProjectOwnedQuerySet):
     def with_versions(self) -> Self:
         """Each with `latest_versions` (its newest code, in a list of one) and `n_trained`; three queries for a page."""
         versions = self.model._meta.get_field("versions").related_model.objects
-        newest = versions.filter(source="upload").select_related("model")
+        newest = versions.filter(source="upload").select_related("model", "environment")
         newest = newest.order_by("model_id", "-number").distinct("model_id")
         return self.annotate(n_trained=Count("versions", filter=Q(versions__source="training"))).prefetch_related(
             Prefetch("versions", queryset=newest, to_attr="latest_versions")

@@ -10,12 +10,13 @@ from celery import shared_task
 
 from mlhub.core.locks import work_lock
 from mlhub.datasets.models import VersionState
+from mlhub.environments.models import EnvironmentState
 from mlhub.registry import actions
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
-from mlhub.storage.inspection import given_up, inspect
+from mlhub.storage.inspection import Verdict, given_up, inspect
 from mlhub.storage.models import WorkItem
-from mlhub.wire.sandbox import BlobArgument
+from mlhub.wire.sandbox import Argument, BlobArgument
 
 STUCK_AFTER_S = 60.0
 TIMEOUT_S = 120.0  # to unpack and import it
@@ -28,8 +29,9 @@ def validate_version(version_id: str) -> None:
     What it raises is the platform's fault: the version stays, and it is queued again, MAX_TRIES times in all.
     """
     with work_lock(f"validate:{version_id}") as is_mine:
-        version = ModelVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).first()
-        if not is_mine or version is None:
+        inspecting = ModelVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING)
+        version = inspecting.select_related("environment").first()
+        if not is_mine or version is None or _waits(version):
             return
         if actions.begin_validation(version):
             _validate(version)
@@ -42,6 +44,7 @@ def sweep_unvalidated() -> int:
     """Queues what has waited too long and is in no queue, as uploads of an earlier release are; returns how many."""
     queued = WorkItem.objects.open().values("subject_id")
     stuck = ModelVersion.objects.stuck_in_validation(for_s=STUCK_AFTER_S).exclude(pk__in=queued)
+    stuck = stuck.exclude(environment__state=EnvironmentState.BUILDING)
     found = list(stuck.select_related("model__project__organisation", "created_by")[:500])
     for version in found:
         organisation = version.model.project.organisation
@@ -49,24 +52,62 @@ def sweep_unvalidated() -> int:
     return len(found)
 
 
+@shared_task
+def continue_with_environment(environment_id: str) -> int:
+    """Queues the versions that waited for this environment, which is ready or has failed; returns how many."""
+    waiting = ModelVersion.objects.filter(state=VersionState.INSPECTING, environment=UUID(environment_id))
+    found = list(waiting.select_related("model__project__organisation", "created_by").order_by("id"))
+    for version in found:
+        organisation = version.model.project.organisation
+        work_queue.enqueue(actions.VALIDATE, version.id, organisation=organisation, user=version.created_by)
+    return len(found)
+
+
+def _waits(version: ModelVersion) -> bool:
+    return version.environment is not None and version.environment.state == EnvironmentState.BUILDING
+
+
 def _validate(version: ModelVersion) -> None:
-    project = version.model.project
+    """Looks into the code; once its environment is ready, when it declares requirements."""
+    version_id = UUID(str(version.id))
+    if version.environment is None:
+        verdict = _inspected(version)
+        if verdict.error is None and "requirements" in verdict.found:
+            actions.require_environment(
+                version,
+                requirements=[str(line) for line in verdict.found["requirements"]],
+                origin=str(verdict.found.get("origin", ""))[:300],
+            )
+            if _waits(version):
+                return
+            verdict = _inspected(version)
+    elif version.environment.state == EnvironmentState.FAILED:
+        verdict = Verdict(error=dict(version.environment.error or {}))
+    else:
+        verdict = _inspected(version)
+    if verdict.error is None:
+        actions.accept_version(version_id, contract=_contract(verdict.found))
+    else:
+        actions.refuse_version(version_id, error=verdict.error)
+
+
+def _inspected(version: ModelVersion) -> Verdict:
+    project, environment = version.model.project, version.environment
     assert version.package is not None, "only code that was uploaded is validated"
     assert project is not None, "models of the platform itself are not uploaded"
-    verdict = inspect(
+    there: list[Argument] = [] if environment is None else ["--is-environment-ready"]
+    if environment is not None and environment.layer is not None:
+        there += ["--environment", BlobArgument(environment.layer.sha256, environment.layer.size_bytes)]
+    return inspect(
         "model",
         f"--kind={version.kind}",
         f"--entry={version.entry}",
         "--path",
         BlobArgument(version.package.sha256, version.package.size_bytes),
+        *there,
         project=project,
         timeout_s=TIMEOUT_S,
     )
-    version_id = UUID(str(version.id))
-    if verdict.error is None:
-        actions.accept_version(version_id, contract=_contract(verdict.found))
-    else:
-        actions.refuse_version(version_id, error=verdict.error)
 
 
 def _contract(found: dict[str, Any]) -> dict[str, Any]:

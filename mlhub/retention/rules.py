@@ -17,6 +17,8 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from mlhub.control.models import Round
+from mlhub.environments.actions import remove_environment
+from mlhub.environments.models import PythonEnvironment
 from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
@@ -96,6 +98,12 @@ def remove_validations(before: datetime, now: datetime, limit: int) -> int:  # n
     return _delete(PassedValidation.objects.filter(at__lt=before), limit)
 
 
+def remove_environments(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Environments that no version of code requires, built before that time, with their layers."""
+    due = PythonEnvironment.objects.unused_since(before).values_list("id", flat=True)[:limit]
+    return sum(remove_environment(environment_id) for environment_id in list(due))
+
+
 RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
@@ -103,6 +111,7 @@ RULES: Mapping[str, RemovalRule] = {
     "results": remove_results,
     "rounds": remove_rounds,
     "validations": remove_validations,
+    "environments": remove_environments,
 }
 
 

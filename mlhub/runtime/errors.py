@@ -100,7 +100,7 @@ def _remedy_for_import(name: str, code: Path | None) -> str:
     """Advice for a module that was not found: it may lie in a folder of the package that is not searched."""
     found = [] if code is None else [*code.rglob(f"{name}.py"), *code.rglob(f"{name}/__init__.py")]
     if code is None or not found:
-        return f"The image has no {name}: put it into the zip, or ask an administrator to add it to the image."
+        return f"The environment has no {name}: name its package in a requirements.txt at the top of the zip."
     path = min(found, key=lambda path: (len(path.parts), path)).relative_to(code)
     folder = path.parent.parent if path.name == "__init__.py" else path.parent
     module = ".".join([*folder.parts, name])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -24,6 +24,8 @@ class Pod:
     token: str
     secret: bytes  # shared by the gang, for the handshake between its members
     cache: Path  # shared with other pods of this machine, or this pod's own
+    # environment variables of the trainer, whose values appear in no log
+    user_secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str] = os.environ) -> Pod:
@@ -32,9 +34,10 @@ class Pod:
             spec = PodSpec.from_json(Path(variables[names.SPEC_PATH]).read_text())
             token = Path(variables[names.TOKEN_PATH]).read_text().strip()
             secret = bytes.fromhex(Path(variables[names.SECRET_PATH]).read_text().strip())
+            user_secrets = _user_secrets(variables.get(names.USER_SECRETS_PATH, ""))
             work = Path(variables[names.WORK_DIR])
             cache = Path(variables.get(names.CACHE_DIR) or work / "cache")
-            return cls(spec, work, variables[names.API_URL], token, secret, cache)
+            return cls(spec, work, variables[names.API_URL], token, secret, cache, user_secrets)
         except KeyError as error:
             raise ValueError(f"The environment variable {error.args[0]} is missing.") from error
         except OSError as error:
@@ -82,3 +85,9 @@ class Pod:
     def input(self, name: str) -> Path:
         """The path at which the launcher put that input. Raises KeyError for an unknown name."""
         return Path(json.loads((self.work / "inputs.json").read_text())[name])
+
+
+def _user_secrets(path: str) -> dict[str, str]:
+    """By name. Raises ValueError for a file that is no JSON, OSError."""
+    found: dict[str, str] = json.loads(Path(path).read_text()) if path else {}
+    return found

@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "mlhub.clusters",
     "mlhub.events",
     "mlhub.storage",
+    "mlhub.environments",
     "mlhub.datasets",
     "mlhub.registry",
     "mlhub.jobs",
@@ -195,6 +196,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "VersionState": "mlhub.datasets.models.VersionState",
+        "EnvironmentState": "mlhub.environments.models.EnvironmentState",
         "JobKind": "mlhub.jobs.models.JobKind",
         "KindEnum": "mlhub.registry.models.Kind",
         "JobState": "mlhub.jobs.api.serializers.STATES",
@@ -225,6 +227,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(MLHUB_HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "sweep-datasets": {"task": "mlhub.datasets.tasks.sweep_uninspected", "schedule": 30.0},
     "sweep-models": {"task": "mlhub.registry.tasks.sweep_unvalidated", "schedule": 30.0},
+    "sweep-environments": {"task": "mlhub.environments.tasks.sweep_unbuilt", "schedule": 30.0},
     "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
     "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
@@ -253,6 +256,13 @@ if SANDBOX not in ("local", "jobs") or (SANDBOX == "jobs" and BACKEND != "kubern
     raise ImproperlyConfigured(
         f"MLHUB_SANDBOX is {SANDBOX!r}; known: local, and with MLHUB_BACKEND=kubernetes also jobs."
     )
+# packages that uploaded code requires: "" = what uv is configured with on this machine; a folder of wheels, alone or
+# next to an index, for sites without internet
+PACKAGE_INDEX_URL = env("MLHUB_PACKAGE_INDEX_URL", default="")
+WHEELHOUSE = env("MLHUB_WHEELHOUSE", default="")
+ENVIRONMENT_ROOT = MLHUB_HOME / "environments"
+ENVIRONMENT_TIMEOUT_S = env.float("MLHUB_ENVIRONMENT_TIMEOUT_S", default=900.0)
+MAX_ENVIRONMENT_BYTES = env.int("MLHUB_MAX_ENVIRONMENT_BYTES", default=8 * 2**30)
 CLUSTER_FILE = Path(env("MLHUB_CLUSTER_FILE", default=str(_installation.default_cluster_file())))
 # auto = GPUs of this machine, where its driver shows some and no cluster file was given, are the local backend's node
 GPUS = env.str("MLHUB_GPUS", default="auto")
@@ -299,6 +309,7 @@ KEPT_DAYS = {
     "failed_checkpoints": env.float("MLHUB_KEEP_FAILED_CHECKPOINTS_DAYS", default=14.0),
     "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
     "validations": env.float("MLHUB_KEEP_VALIDATIONS_DAYS", default=30.0),
+    "environments": env.float("MLHUB_KEEP_ENVIRONMENTS_DAYS", default=7.0),
 }
 # PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
 PG_BIN = env("MLHUB_PG_BIN", default="")

@@ -7,6 +7,7 @@ SPEC_PATH = "MLHUB_SPEC"  # path of the PodSpec JSON file
 API_URL = "MLHUB_API_URL"  # base address of the ingest API, without a trailing slash
 TOKEN_PATH = "MLHUB_TOKEN_FILE"  # file that holds the attempt's bearer token
 SECRET_PATH = "MLHUB_GANG_SECRET_FILE"  # file that holds the gang's shared secret (hex), for the HMAC handshake
+USER_SECRETS_PATH = "MLHUB_USER_SECRETS_FILE"  # JSON file: the user's secrets by name; absent: none
 WORK_DIR = "MLHUB_WORK_DIR"  # writable folder of this pod; the launcher's disk buffer is in it
 CACHE_DIR = "MLHUB_CACHE_DIR"  # writable folder that pods of this machine share; absent: the pod makes one of its own
 ROLE = "MLHUB_ROLE"  # worker | server

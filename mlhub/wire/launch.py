@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NewType
 
@@ -76,6 +76,7 @@ class ModelSpec:
     entry: str  # package: module name; script: path inside the zip; builtin: registered name
     package: str | None = None  # name of the Input that holds the zip; None for builtin
     weights: str | None = None  # name of the Input to start from (safetensors)
+    environment: str | None = None  # name of the Input with the packages that the code requires (a zip); None: no more
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,13 @@ class LaunchSpec:
     survives_lost_workers: bool = False
     data_plane: DataPlane = DataPlane.HMAC
     prediction: PredictionSpec | None = None  # of a gang that does not train
+    variables: dict[str, str] = field(default_factory=dict)  # of the user, for the trainer's process
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)  # the same, from the project's secrets
     version: int = WIRE_VERSION
+
+    def without_secrets(self) -> LaunchSpec:
+        """The specification as it may be stored, and read by everything in the pod."""
+        return replace(self, token="", gang_secret="", secrets={})
 
     @property
     def workers(self) -> tuple[PodPlacement, ...]:
@@ -202,6 +209,8 @@ class PodSpec:
     worker_addresses: tuple[str, ...] = ()  # host:port, one a rank, for scripts that listen themselves; free at start
     data_plane: DataPlane = DataPlane.HMAC
     prediction: PredictionSpec | None = None
+    variables: dict[str, str] = field(default_factory=dict)  # of the user, for the trainer's process
+    secret_names: tuple[str, ...] = ()  # of the user's secrets, whose values are in $MLHUB_USER_SECRETS_FILE
     version: int = WIRE_VERSION
 
     def to_json(self) -> str:
@@ -221,6 +230,7 @@ class PodSpec:
                     "data_plane": DataPlane(raw.get("data_plane", DataPlane.HMAC)),
                     "server_addresses": tuple(raw["server_addresses"]),
                     "worker_addresses": tuple(raw.get("worker_addresses", ())),
+                    "secret_names": tuple(raw.get("secret_names", ())),
                     **_content(raw),
                 }
             )
@@ -258,6 +268,8 @@ class PodSpec:
             worker_addresses=worker_addresses,
             data_plane=launch.data_plane,
             prediction=launch.prediction,
+            variables=launch.variables,
+            secret_names=tuple(sorted(launch.secrets)),
         )
 
 

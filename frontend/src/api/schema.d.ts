@@ -221,6 +221,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/environments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Environments of the caller's organisations, newest first. */
+        get: operations["environments_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["environments_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/environments/{id}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The log of the environment's newest build. */
+        get: operations["environments_log_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -1048,6 +1099,41 @@ export interface paths {
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
         patch: operations["projects_quota_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/secrets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The project's secrets by name, without their values. */
+        get: operations["projects_secrets_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/secrets/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description Sets the secret or replaces its value, which is encrypted and never shown again; for members. */
+        put: operations["projects_secrets_update"];
+        post?: never;
+        /** @description Deletes the secret; pods that run already keep it. For members. */
+        delete: operations["projects_secrets_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/queue": {
@@ -2055,6 +2141,89 @@ export interface components {
          * @enum {string}
          */
         EndEnum: "exited" | "signal" | "time" | "processor_time" | "memory" | "processes" | "disk" | "system_call";
+        Environment: {
+            /**
+             * Format: uuid
+             * @description The environment's id.
+             */
+            readonly id: string;
+            /**
+             * @description Whether it is being built, ready, or has failed.
+             *
+             *     * `building` - Building
+             *     * `ready` - Ready
+             *     * `failed` - Failed
+             */
+            readonly state: components["schemas"]["EnvironmentState"];
+            /** @description The file of the code that declares the requirements. */
+            readonly origin: string;
+            /** @description What the code requires, one package each. */
+            readonly requirements: string[];
+            /** @description What is installed on top of the platform's own packages. */
+            readonly packages: components["schemas"]["Package"][];
+            /** @description The version of Python that it was built for. */
+            readonly python: string;
+            /** @description The platform that it was built for. */
+            readonly platform: string;
+            /** @description The stored size of its layer in bytes; 0 when the platform's packages suffice. */
+            readonly size_bytes: number;
+            /** @description Why it failed; null otherwise. */
+            readonly error: components["schemas"]["EnvironmentError"] | null;
+            /**
+             * Format: date-time
+             * @description When code first required it.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When its newest build began; null before.
+             */
+            readonly started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it was ready or failed; null before.
+             */
+            readonly finished_at: string | null;
+        };
+        EnvironmentBrief: {
+            /**
+             * Format: uuid
+             * @description The environment's id.
+             */
+            readonly id: string;
+            /**
+             * @description Whether it is being built, ready, or has failed.
+             *
+             *     * `building` - Building
+             *     * `ready` - Ready
+             *     * `failed` - Failed
+             */
+            readonly state: components["schemas"]["EnvironmentState"];
+            /** @description The file of the code that declares the requirements. */
+            readonly origin: string;
+            /** @description The stored size of its layer in bytes; 0 when the platform's packages suffice. */
+            readonly size_bytes: number;
+        };
+        /** @description Why a build failed. */
+        EnvironmentError: {
+            /** @description The kind of error, for programs. */
+            code: string;
+            /** @description What is wrong, with the line of the log that says so. */
+            message: string;
+            /** @description What to do about it; empty where nothing is known. */
+            remedy: string;
+        };
+        EnvironmentLog: {
+            /** @description What the installer printed, the end of it, as far as it is by now. */
+            log: string;
+        };
+        /**
+         * @description * `building` - Building
+         *     * `ready` - Ready
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        EnvironmentState: "building" | "ready" | "failed";
         /** @description actor: null for the platform itself. */
         Event: {
             /** @description The event's number; later events have greater ones. */
@@ -2417,6 +2586,12 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
+            /** @description PythonEnvironment variables of its pods, by name. */
+            readonly environment: {
+                [key: string]: string;
+            };
+            /** @description Names of the secrets that its pods get. */
+            readonly secrets: string[];
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
             /**
@@ -2585,6 +2760,12 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
+            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            environment?: {
+                [key: string]: string;
+            };
+            /** @description Names of the project's secrets that the job's pods get as environment variables. */
+            secrets?: string[];
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
@@ -2659,6 +2840,12 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
+            /** @description PythonEnvironment variables of its pods, by name. */
+            readonly environment: {
+                [key: string]: string;
+            };
+            /** @description Names of the secrets that its pods get. */
+            readonly secrets: string[];
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
             /**
@@ -2810,6 +2997,8 @@ export interface components {
              * @description When that dry run passed; null before, and once the platform has forgotten it.
              */
             readonly validated_at: string | null;
+            /** @description The packages that the job's code requires, which it waits for; null when it requires none. */
+            readonly code_environment: components["schemas"]["EnvironmentBrief"] | null;
             /** @description Log lines and points that were over a limit. */
             readonly dropped: components["schemas"]["DroppedReports"][];
             /** @description What retention removed of the job. */
@@ -2912,6 +3101,12 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
+            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            environment?: {
+                [key: string]: string;
+            };
+            /** @description Names of the project's secrets that the job's pods get as environment variables. */
+            secrets?: string[];
             /** @description The seed of all random numbers. */
             seed?: number;
             /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
@@ -3342,6 +3537,8 @@ export interface components {
             };
             /** @description Why validation refused it; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
+            /** @description The packages that the code requires; null when it requires none. */
+            readonly environment: components["schemas"]["EnvironmentBrief"] | null;
             /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
             readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
@@ -3586,6 +3783,12 @@ export interface components {
          * @enum {string}
          */
         OutputEnum: "parquet" | "npz";
+        Package: {
+            /** @description The package's name. */
+            name: string;
+            /** @description The package's version. */
+            version: string;
+        };
         PaginatedDatasetList: {
             /**
              * Format: uri
@@ -3613,6 +3816,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["DatasetVersion"][];
+        };
+        PaginatedEnvironmentList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Environment"][];
         };
         PaginatedEventList: {
             /**
@@ -3753,6 +3970,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Round"][];
+        };
+        PaginatedSecretList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Secret"][];
         };
         PaginatedTeamList: {
             /**
@@ -4319,6 +4550,12 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
+            /** @description PythonEnvironment variables of its pods, by name. */
+            readonly environment: {
+                [key: string]: string;
+            };
+            /** @description Names of the secrets that its pods get. */
+            readonly secrets: string[];
             /** @description The metric to reach; empty: none. */
             readonly target_metric: string;
             /**
@@ -5073,6 +5310,32 @@ export interface components {
          * @enum {string}
          */
         ScopesEnum: "read" | "write" | "admin";
+        /** @description A secret without its value, which no answer contains. */
+        Secret: {
+            /** @description The name, by which jobs ask for it and pods see it as an environment variable. */
+            readonly name: string;
+            /** @description Who set the value; null: a deleted user. */
+            readonly set_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was first set.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When its value was last set.
+             */
+            readonly updated_at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        SecretValueRequest: {
+            /** @description The value; it is encrypted and never shown again. */
+            value: string;
+        };
         Series: {
             /** @description The metric's name. */
             key: string;
@@ -6568,6 +6831,111 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    environments_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those of this organisation. */
+                organisation?: string;
+                /**
+                 * @description Only those in this state.
+                 *
+                 *     * `building` - Building
+                 *     * `ready` - Ready
+                 *     * `failed` - Failed
+                 */
+                state?: "building" | "failed" | "ready";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedEnvironmentList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    environments_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the environments. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Environment"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    environments_log_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the environments. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnvironmentLog"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -8765,6 +9133,114 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_secrets_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSecretList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_secrets_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+                /** @description The name of one of the secrets. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecretValueRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Secret"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_secrets_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+                /** @description The name of one of the secrets. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

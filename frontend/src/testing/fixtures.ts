@@ -76,6 +76,7 @@ export function modelVersion(over: Partial<ModelVersion> = {}): ModelVersion {
     metadata: {},
     metrics: {},
     error: null,
+    environment: null,
     queue: null,
     code_version: null,
     dataset_version: null,
@@ -175,6 +176,8 @@ export function job(over: Partial<Job> = {}): Job {
     hints: [],
     resources: {},
     limits: {},
+    environment: {},
+    secrets: [],
     seed: 0,
     mode: "auto",
     strategy: {},
@@ -215,7 +218,7 @@ export function job(over: Partial<Job> = {}): Job {
 }
 
 export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
-  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, dropped: [], removed_parts: [], cursor: "10-20", ...over };
+  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, code_environment: null, dropped: [], removed_parts: [], cursor: "10-20", ...over };
 }
 
 export function token(over: Partial<Token> = {}): Token {

@@ -102,6 +102,7 @@ def _own_variables(spec: LaunchSpec, placement: PodPlacement, options: Kubernete
         environment.API_URL: options.api_url or spec.api_url,
         environment.TOKEN_PATH: f"{SECRETS}/token",
         environment.SECRET_PATH: f"{SECRETS}/secret",
+        environment.USER_SECRETS_PATH: f"{SECRETS}/secrets.json",
         environment.WORK_DIR: SCRATCH,
         environment.ROLE: placement.role.value,
         environment.INDEX: str(placement.index),

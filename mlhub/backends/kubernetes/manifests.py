@@ -51,14 +51,18 @@ def record(spec: LaunchSpec, gang: GangNames) -> Manifest:
 
 
 def secret(spec: LaunchSpec, gang: GangNames) -> Manifest:
-    """What only this attempt's pods may read: its token and the gang's shared secret."""
+    """What only this attempt's pods may read: its token, the gang's shared secret and the user's secrets."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": _metadata(spec, gang, gang.name),
         "type": "Opaque",
         "immutable": True,
-        "data": {"token": _base64(spec.token), "secret": _base64(spec.gang_secret)},
+        "data": {
+            "token": _base64(spec.token),
+            "secret": _base64(spec.gang_secret),
+            "secrets.json": _base64(json.dumps(spec.secrets, sort_keys=True)),
+        },
     }
 
 
@@ -165,9 +169,7 @@ def _as_pods_see_it(spec: LaunchSpec, options: KubernetesOptions) -> LaunchSpec:
         return replace(item, uri=f"{base}/{item.sha256}") if is_ours else item
 
     return replace(
-        spec,
-        token="",
-        gang_secret="",
+        spec.without_secrets(),
         api_url=options.api_url or spec.api_url,
         inputs=tuple(reachable(item) for item in spec.inputs),
         checkpoint_uri=f"file://{CHECKPOINTS}/{spec.job_id}",

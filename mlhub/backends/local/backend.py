@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -110,7 +111,7 @@ class LocalBackend:
         gang.path.mkdir(mode=0o700)
         try:
             # secrets stay in the pods' own files; the launcher's identity marks an interrupted launch, not a slow one
-            kept = replace(spec, token="", gang_secret="")
+            kept = spec.without_secrets()
             me = {"pid": os.getpid(), "started": start_time(os.getpid()), "spec": kept.to_json()}
             write_json(gang.launch, me)
             ports = _free_ports(1 + len(spec.servers) + len(spec.workers))
@@ -239,7 +240,8 @@ class LocalBackend:
         work = folder.path / "work"
         work.mkdir(parents=True, mode=0o700)
         (folder.path / "spec.json").write_text(pod_spec.to_json())
-        for name, secret in (("token", spec.token), ("secret", spec.gang_secret)):
+        private = (("token", spec.token), ("secret", spec.gang_secret), ("secrets.json", json.dumps(spec.secrets)))
+        for name, secret in private:
             (folder.path / name).touch(mode=0o600)
             (folder.path / name).write_text(secret)
         place = self.cluster.place(pod.node)
@@ -309,6 +311,7 @@ def _environment(
         names.API_URL: spec.api_url,
         names.TOKEN_PATH: str(folder.path / "token"),
         names.SECRET_PATH: str(folder.path / "secret"),
+        names.USER_SECRETS_PATH: str(folder.path / "secrets.json"),
         names.WORK_DIR: str(folder.path / "work"),
         names.CACHE_DIR: str(folder.path.parents[2] / "cache"),
         names.MEMORY_BYTES: str(pod.resources.memory_bytes),

@@ -51,4 +51,3 @@ class JobArtifactView(APIView):
                 f"{job.name} has no file {name[:200]}; GET /jobs/{{id}}/artifacts lists those that it has."
             )
         return blob_response(request._request, found.blob, filename=name.rpartition("/")[2])
-

@@ -166,6 +166,17 @@ class JobSettingsSerializer(StrictSerializer):
     )
     resources = ResourcesSerializer(required=False, help_text="What each pod gets; by default what was measured.")
     limits = LimitsSerializer(required=False, help_text="When the platform ends the job.")
+    environment = serializers.DictField(
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=32 * 1024),
+        required=False,
+        help_text='PythonEnvironment variables of the job\'s pods, such as {"TOKENIZERS_PARALLELISM": "false"}.',
+    )
+    secrets = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        max_length=100,
+        help_text="Names of the project's secrets that the job's pods get as environment variables.",
+    )
     seed = serializers.IntegerField(
         min_value=0, max_value=2**31 - 1, required=False, help_text="The seed of all random numbers."
     )

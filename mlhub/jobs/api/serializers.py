@@ -14,9 +14,11 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
+from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.deletion import Deletion
 from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
+from mlhub.jobs.inputs import code_of
 from mlhub.jobs.models import Artifact, Attempt, Job, JobKind, ModeChoice, Preflight, RemovedPart
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
@@ -175,6 +177,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     strategy = serializers.DictField(read_only=True, help_text="{}: MLHub's choice.")
     resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
     limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
+    environment = serializers.DictField(
+        child=serializers.CharField(), read_only=True, help_text="PythonEnvironment variables of its pods, by name."
+    )
+    secrets = serializers.ListField(
+        child=serializers.CharField(), read_only=True, help_text="Names of the secrets that its pods get."
+    )
     explanations = ExplanationSerializer(many=True, read_only=True, help_text="Why the scheduler decided as it did.")
     profile = serializers.DictField(read_only=True, help_text="What the dry run measured.")
     failure = FailureSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
@@ -195,7 +203,8 @@ class JobSerializer(serializers.ModelSerializer[Job]):
         fields = [
             "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
             "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy", "min_workers", "max_workers",
-            "priority", "resources", "limits", "target_metric", "target_value", "state", "intent", "reason",
+            "priority", "resources", "limits", "environment", "secrets", "target_metric", "target_value", "state",
+            "intent", "reason",
             "explanations", "preflight", "validation_problem", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
@@ -304,6 +313,9 @@ class JobDetailSerializer(JobSerializer):
         allow_null=True,
         help_text="When that dry run passed; null before, and once the platform has forgotten it.",
     )
+    code_environment = serializers.SerializerMethodField(
+        help_text="The packages that the job's code requires, which it waits for; null when it requires none."
+    )
     dropped = serializers.SerializerMethodField(help_text="Log lines and points that were over a limit.")
     removed_parts = RemovedPartSerializer(many=True, read_only=True, help_text="What retention removed of the job.")
     cursor = serializers.SerializerMethodField(help_text="Where the job's stream continues after this.")
@@ -316,11 +328,17 @@ class JobDetailSerializer(JobSerializer):
             "attempts",
             "validated_by",
             "validated_at",
+            "code_environment",
             "dropped",
             "removed_parts",
             "cursor",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(EnvironmentBriefSerializer(allow_null=True))
+    def get_code_environment(self, job: Job) -> dict[str, Any] | None:
+        environment = code_of(job.model_version).environment
+        return None if environment is None else EnvironmentBriefSerializer(environment).data
 
     @extend_schema_field(AttemptSerializer(many=True))
     def get_attempts(self, job: Job) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import NameOrIdField, StrictSerializer
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.storage.api.serializers import QueuedMixin
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
@@ -88,6 +89,9 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
     metadata = serializers.DictField(read_only=True, help_text="Of trained weights: hyperparameters, classes and more.")
     metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
     error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why validation refused it; null otherwise.")
+    environment = EnvironmentBriefSerializer(
+        read_only=True, allow_null=True, help_text="The packages that the code requires; null when it requires none."
+    )
     downloads = serializers.SerializerMethodField(help_text="What can be downloaded.")
 
     class Meta:
@@ -105,6 +109,7 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
             "metadata",
             "metrics",
             "error",
+            "environment",
             "queue",
             "code_version",
             "dataset_version",

@@ -29,7 +29,7 @@ from mlhub.tenants.models import Project
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
-LINEAGE = ("code_version__model", "dataset_version__dataset")
+LINEAGE = ("code_version__model", "dataset_version__dataset", "environment")
 
 
 class ModelFilter(django_filters.FilterSet):

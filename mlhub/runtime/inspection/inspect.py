@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.data import archives
+from mlhub.runtime.environments.layer import use_layer
+from mlhub.runtime.environments.requirements import declared_requirements
 from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.runtime.scripts.arguments import declared
@@ -34,9 +36,16 @@ def dataset(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def model(arguments: argparse.Namespace) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as packages:
         code = Path(folder)
         names = archives.extract(arguments.path, code)
+        if not arguments.is_environment_ready:
+            near = Path(arguments.entry).parent.as_posix() if arguments.kind == "script" else ""
+            required = declared_requirements(code, folder=near)
+            if required is not None:  # nothing is imported before what it requires is there
+                return {"requirements": list(required.lines), "origin": required.origin}
+        if arguments.environment is not None:
+            use_layer(arguments.environment, Path(packages))
         if arguments.kind == "script":
             return {"files": names[:200], "functions": [], **_script(code, arguments.entry)}
         from mlhub.runtime.model import initial_weights
@@ -55,11 +64,14 @@ def preflight(arguments: argparse.Namespace) -> dict[str, Any]:
     spec = PodSpec.from_json(arguments.spec.read_text())
     given = dict(arguments.blob)
     inputs = {item.name: Path(given.get(item.sha256) or item.uri.removeprefix("file://")) for item in spec.inputs}
-    if spec.prediction is None:
-        from mlhub.runtime.inspection.dry_run import try_out
-    else:
-        from mlhub.runtime.prediction.dry_run import dry_run_prediction as try_out
+    os.environ.update(spec.variables | dict.fromkeys(spec.secret_names, ""))  # the names of secrets, not their values
     with tempfile.TemporaryDirectory() as folder:
+        if spec.model.environment is not None:  # before anything that it may replace is imported
+            use_layer(inputs[spec.model.environment], Path(folder) / "packages")
+        if spec.prediction is None:
+            from mlhub.runtime.inspection.dry_run import try_out
+        else:
+            from mlhub.runtime.prediction.dry_run import dry_run_prediction as try_out
         return {"profile": try_out(spec, inputs, code=Path(folder) / "code")}
 
 
@@ -87,6 +99,8 @@ def main() -> int:
     one.add_argument("--path", type=Path, required=True)
     one.add_argument("--kind", required=True)
     one.add_argument("--entry", required=True)
+    one.add_argument("--is-environment-ready", action="store_true", help="what it requires is there")
+    one.add_argument("--environment", type=Path, help="the layer of packages that it requires")
     one = commands.add_parser("preflight")
     one.add_argument("--spec", type=Path, required=True)
     one.add_argument("--blob", nargs=2, action="append", default=[], metavar=("SHA256", "PATH"))

@@ -10,8 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.environments.layer import search_path, unpacked_layer
+from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
 from mlhub.runtime.launcher.ingest_api import (
     FencedError,
@@ -31,6 +35,7 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import PodRole
+from mlhub.wire.masking import SecretMask
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
 MEMORY = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
@@ -52,8 +57,12 @@ class Launcher:
             reports=pod.reports,
             log=pod.output,
             on_final=self._leave_at_once,
+            mask=SecretMask(pod.user_secrets.values()),
         )
         self.trainer: subprocess.Popen[bytes] | None = None
+        # of the trainer, in addition to those of the pod
+        self.variables: dict[str, str] = {**pod.spec.variables, **pod.user_secrets}
+        self._cache = NodeCache(pod.cache)  # holds what the pod uses until it ends
         self.is_stopping = False
 
     def run(self) -> int:
@@ -62,8 +71,10 @@ class Launcher:
         self.reporter.phase("pod_started")
         self.shipper.start()
         try:
-            self.pod.write_inputs(bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs"))
-        except InputUnavailableError as error:
+            inputs = bring(self.pod.spec.inputs, api=self.api, folder=self.pod.work / "inputs")
+            self.pod.write_inputs(inputs)
+            self._use_environment(inputs)
+        except (InputUnavailableError, BadInputError, OSError) as error:
             self.reporter.failure(Cause.INPUT_UNAVAILABLE, str(error))
             return self._end(ExitCode.INPUT_UNAVAILABLE)
         except FencedError:
@@ -76,6 +87,13 @@ class Launcher:
             self._report_result()
             code = self._upload()
         return self._end(code)
+
+    def _use_environment(self, inputs: Mapping[str, Path]) -> None:
+        """Lets the trainer import the packages that the code requires. Raises BadInputError, OSError."""
+        item = next((i for i in self.pod.spec.inputs if i.name == self.pod.spec.model.environment), None)
+        if item is not None:
+            layer = unpacked_layer(inputs[item.name], self._cache, sha256=item.sha256)
+            self.variables["PYTHONPATH"] = search_path(os.environ.get("PYTHONPATH", ""), layer)
 
     def _train(self) -> int:
         is_script = self.pod.spec.model.kind == "script"
@@ -90,7 +108,7 @@ class Launcher:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 preexec_fn=die_with_parent,
-                env={**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {})},
+                env={**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {}), **self.variables},
             )
         if pickup is not None:
             pickup.start()

@@ -21,7 +21,8 @@ BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 5.0)
 class Tail:
     """A file that grows. `next`: number of the first line that the API does not have yet."""
 
-    def __init__(self, path: Path, stream: str) -> None:
+    def __init__(self, path: Path, stream: str, mask: Callable[[str], str] = str) -> None:
+        self._mask = mask
         self.path = path
         self.stream = stream
         self.next = 0
@@ -64,19 +65,30 @@ class Tail:
             self.next, self._offset = number, file.tell()
 
     def _decode(self, line: bytes) -> Any:
-        text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
+        text = self._mask(line.decode(errors="replace").replace("\x00", "�").rstrip("\r"))
         return text[:MAX_LOG_LINE] if self.stream == LOG else json.loads(text)
 
 
 class Shipper(threading.Thread):
-    """Sends what there is, several times a second, while the pod lives. on_final: called once, with a reason."""
+    """Sends what there is, several times a second, while the pod lives.
+
+    on_final: called once, with a reason. mask: replaces secrets in what is sent.
+    """
 
     def __init__(
-        self, api: IngestApi, *, role: str, index: int, reports: Path, log: Path, on_final: Callable[[str], None]
+        self,
+        api: IngestApi,
+        *,
+        role: str,
+        index: int,
+        reports: Path,
+        log: Path,
+        on_final: Callable[[str], None],
+        mask: Callable[[str], str] = str,
     ) -> None:
         super().__init__(name="shipper", daemon=True)
         self._api, self._role, self._index = api, role, index
-        self._tails = [Tail(reports, REPORTS), Tail(log, LOG)]
+        self._tails = [Tail(reports, REPORTS, mask), Tail(log, LOG, mask)]
         self._on_final = on_final
         self._is_ending = threading.Event()
         self.is_refused = False

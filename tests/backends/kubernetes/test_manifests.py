@@ -138,7 +138,7 @@ def test_the_schema_check_sees_unknown_missing_and_wrong_fields() -> None:
 
 
 def test_secrets_are_in_the_secret_and_nowhere_else() -> None:
-    launch = replace(spec(), token="the-token", gang_secret="feed")
+    launch = replace(spec(), token="the-token", gang_secret="feed", secrets={"KEY": "s3cret-value"})
     gang = names.gang_of(launch, prefix="mlhub")
     others = [
         manifests.record(launch, gang),
@@ -147,7 +147,8 @@ def test_secrets_are_in_the_secret_and_nowhere_else() -> None:
     ]
     assert "the-token" not in json.dumps(others)
     assert "feed" not in json.dumps(others)
-    assert set(manifests.secret(launch, gang)["data"]) == {"token", "secret"}
+    assert "s3cret-value" not in json.dumps(others)
+    assert set(manifests.secret(launch, gang)["data"]) == {"token", "secret", "secrets.json"}
 
 
 def test_pods_keep_to_the_restricted_standard() -> None:

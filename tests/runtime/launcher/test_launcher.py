@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import SyncMode, TrainingSpec
+from mlhub.wire.launch import Input, PodSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.scripts.test_script import gang as script_gang
 
@@ -232,6 +233,13 @@ def test_a_pod_trains_and_hands_in_everything_though_the_api_is_away_at_first(in
     assert set(ingest.artifacts) == {"weights.safetensors", "metadata.json"}
 
 
+USING = """
+import os
+import greeting
+print(greeting.WORDS, os.environ["PLAIN"], os.environ["KEY"], os.environ["KEY"] == "s3cret" + "-value", flush=True)
+raise ValueError(f"the key {os.environ['KEY']} is wrong")
+"""
+
 WRITING = """
 from torch.utils.tensorboard import SummaryWriter
 with SummaryWriter() as writer:
@@ -245,6 +253,30 @@ def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: P
     assert pod.wait(60) == ExitCode.DONE
     found = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
     assert [(report["step"], report["values"]) for report in found] == [(7, {"train/loss": 0.5})]
+
+
+@pytest.mark.dist
+def test_a_script_gets_its_packages_variables_and_secrets_and_no_secret_leaves_the_pod(
+    ingest: Ingest, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "layer.zip", "w") as layer:
+        layer.writestr("greeting.py", "WORDS = 'hello'\n")
+    gang = script_gang(tmp_path, USING)
+    gang.start()
+    work = gang.work()
+    spec = PodSpec.from_json((work / "spec.json").read_text())
+    path = tmp_path / "layer.zip"
+    layer_input = Input("layer", "1" * 64, path.stat().st_size, path.as_uri())
+    model = replace(spec.model, environment="layer")
+    changed = replace(spec, inputs=(*spec.inputs, layer_input), model=model, variables={"PLAIN": "seen"})
+    (work / "spec.json").write_text(changed.to_json())
+    (work / "secrets.json").write_text(json.dumps({"KEY": "s3cret-value"}))
+    pod = _launch(gang, ingest, user_secrets=work / "secrets.json")
+    assert pod.wait(120) == ExitCode.USER_CODE
+    assert "hello seen *** True" in ingest.streams["log"]
+    (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
+    assert "the key *** is wrong" in report["message"]
+    assert "s3cret-value" not in json.dumps(ingest.streams)
 
 
 @pytest.mark.dist
@@ -325,7 +357,12 @@ def _child(pid: int) -> int:
 
 
 def _launch(
-    gang: Gang, ingest: Ingest, name: str = "worker-0", *, events: Path | None = None
+    gang: Gang,
+    ingest: Ingest,
+    name: str = "worker-0",
+    *,
+    events: Path | None = None,
+    user_secrets: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """One pod with its launcher, given what the local backend would give it, instead of the trainer that runs.
 
@@ -348,6 +385,7 @@ def _launch(
         "MLHUB_GANG_SECRET_FILE": str(work / "secret"),
         "MLHUB_WORK_DIR": str(work),
         "MLHUB_API_URL": ingest.url,
+        **({} if user_secrets is None else {"MLHUB_USER_SECRETS_FILE": str(user_secrets)}),
     }
     program = ["-m", "mlhub.runtime"] if events is None else ["-c", COUNTED, str(events)]
     return subprocess.Popen(

@@ -79,4 +79,4 @@ def test_a_module_that_lies_in_another_folder_is_named_with_its_place(tmp_path: 
 
 def test_a_module_that_is_nowhere_in_the_zip_is_missing_in_the_image(tmp_path: Path) -> None:
     error = ModuleNotFoundError("No module named 'polars'", name="polars")
-    assert "The image has no polars" in describe_error(error, code=tmp_path)
+    assert "The environment has no polars" in describe_error(error, code=tmp_path)

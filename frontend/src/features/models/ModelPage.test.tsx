@@ -4,7 +4,7 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
-import type { Model, ModelVersion } from "@/api/types";
+import type { Environment, Model, ModelVersion } from "@/api/types";
 import { dataset, datasetVersion, job, model, modelVersion } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
@@ -54,6 +54,35 @@ describe("A trained version", () => {
     expect(within(shown).getByRole("link", { name: "Small CNN, version 1" })).toBeVisible();
     expect(within(shown).getByRole("link", { name: "Weights" })).toHaveAttribute("href", TRAINED.downloads.weights);
     expect(within(shown).queryByRole("link", { name: "Package" })).not.toBeInTheDocument();
+  });
+});
+
+describe("A version whose code requires packages", () => {
+  it("shows what was installed for it, and the log of the build", async () => {
+    const brief = { id: "00000000-0000-7000-8000-0000000000d1", state: "ready", origin: "requirements.txt", size_bytes: 2048 } as const;
+    server.use(
+      answers("/api/v1/models/{id}", model()),
+      answers("/api/v1/models/{id}/versions", page<ModelVersion>([modelVersion()])),
+      answers("/api/v1/model-versions/{id}", modelVersion({ environment: brief })),
+      answers<Environment>("/api/v1/environments/{id}", {
+        ...brief,
+        requirements: ["greeting"],
+        packages: [{ name: "greeting", version: "1.0" }],
+        python: "3.11.7",
+        platform: "linux-x86_64",
+        error: null,
+        created_at: "2026-03-02T09:00:00Z",
+        started_at: null,
+        finished_at: null,
+      }),
+      answers("/api/v1/environments/{id}/log", { log: "Installed 1 package\n + greeting==1.0" }),
+    );
+    const { user } = renderPage(`/models/${model().id}`);
+    const packages = await screen.findByRole("region", { name: "Packages" });
+    expect(within(packages).getByText("Packages of requirements.txt")).toBeVisible();
+    expect(await within(packages).findByText("greeting 1.0")).toBeVisible();
+    await user.click(within(packages).getByRole("button", { name: "Show the log" }));
+    expect(await within(packages).findByText(/\+ greeting==1.0/)).toBeInTheDocument();
   });
 });
 

@@ -4,6 +4,7 @@ import { Alert, Badge, Group, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { ModelVersion } from "@/api/types";
+import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { TextLink } from "@/components/display/TextLink";
@@ -55,6 +56,7 @@ function Found({ version }: { version: ModelVersion }) {
         <Stack gap="md">
           {metrics.length > 0 && <Facts facts={metrics} />}
           <Facts facts={isTrained ? lineageOf(version) : codeOf(version)} />
+          {version.environment && <EnvironmentStatus environment={version.environment} />}
           <Downloads version={version} />
         </Stack>
       </Paper>

@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import type { JobDetail } from "@/api/types";
+import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
 import { SectionCard } from "@/components/layout/Section";
 import { startupQuery } from "@/features/jobs/queries";
 import { shortDuration } from "@/lib/time";
@@ -15,7 +16,8 @@ import classes from "./StartupCard.module.css";
 
 export function StartupCard({ job }: { job: JobDetail }) {
   const { data } = useQuery(startupQuery(job));
-  if (data === undefined || data.phases.length === 0) return null;
+  const environment = job.code_environment;
+  if (data === undefined || (data.phases.length === 0 && environment === null)) return null;
   const parts = startupParts(data);
   return (
     <SectionCard title="Start-up">
@@ -34,6 +36,7 @@ export function StartupCard({ job }: { job: JobDetail }) {
             </Text>
           ))}
         </Group>
+        {environment !== null && <EnvironmentStatus environment={environment} />}
         {job.validated_by !== null && (
           <Text size="xs" c="dimmed">
             Validated earlier by{" "}

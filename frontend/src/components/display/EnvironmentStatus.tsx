@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packages that code requires: the state of their build, why it failed, what was installed, and the log.
+import { Badge, Button, Code, Collapse, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { environmentLogQuery, environmentQuery } from "@/api/environments";
+import type { EnvironmentBrief } from "@/api/types";
+import { ENVIRONMENT_STATES } from "@/domain/environmentState";
+import { bytes } from "@/lib/quantities";
+
+export function EnvironmentStatus({ environment }: { environment: EnvironmentBrief }) {
+  const [isOpen, setOpen] = useState(false);
+  const { data } = useQuery(environmentQuery(environment.id));
+  const { state, origin, size_bytes } = data ?? environment;
+  const { label, color } = ENVIRONMENT_STATES[state];
+  return (
+    <Stack component="section" gap={6} aria-label="Packages">
+      <Group gap="xs">
+        <Text size="sm" fw={500}>
+          Packages of {origin}
+        </Text>
+        <Badge color={color}>{label}</Badge>
+        <Text size="xs" c="dimmed">
+          {state === "ready" && (size_bytes === 0 ? "The platform has them all." : bytes(size_bytes))}
+        </Text>
+        <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? "Hide the log" : "Show the log"}
+        </Button>
+      </Group>
+      {data && data.packages.length > 0 && (
+        <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+          {data.packages.map(({ name, version }) => `${name} ${version}`).join(", ")}
+        </Text>
+      )}
+      {data?.error && (
+        <Text size="sm" c="red" role="alert" style={{ overflowWrap: "anywhere" }}>
+          {data.error.message} {data.error.remedy}
+        </Text>
+      )}
+      <Collapse expanded={isOpen} keepMounted={false}>
+        <Log id={environment.id} isBuilding={state === "building"} />
+      </Collapse>
+    </Stack>
+  );
+}
+
+function Log({ id, isBuilding }: { id: string; isBuilding: boolean }) {
+  const { data } = useQuery(environmentLogQuery(id, isBuilding));
+  return (
+    <Code
+      block
+      tabIndex={0}
+      role="region"
+      aria-label="Log of the build"
+      style={{ maxHeight: "24rem", overflow: "auto", whiteSpace: "pre-wrap" }}
+    >
+      {data?.log || "Nothing yet."}
+    </Code>
+  );
+}

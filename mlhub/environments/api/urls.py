@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses below /api/v1."""
+
+from django.urls import path
+
+from mlhub.environments.api import views
+
+urlpatterns = [
+    path("environments", views.EnvironmentsView.as_view()),
+    path("environments/<uuid:id>", views.EnvironmentView.as_view()),
+    path("environments/<uuid:id>/log", views.EnvironmentLogView.as_view()),
+    path("projects/<uuid:id>/secrets", views.SecretsView.as_view()),
+    path("projects/<uuid:id>/secrets/<str:name>", views.SecretView.as_view()),
+]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a build failed: the line of the installer's log that explains it, with a code and a remedy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mlhub.core.errors import DomainError
+
+MAX_MESSAGE = 1500  # characters
+
+
+class BuildError(DomainError):
+    """The environment cannot be built as it is required."""
+
+    code = "environment_failed"
+
+    def as_dict(self) -> dict[str, str]:
+        return {"code": self.code, "field": "file", "message": self.message, "remedy": self.remedy}
+
+
+@dataclass(frozen=True)
+class KnownFailure:
+    """pattern: what the log has in that case; the first one that is found counts."""
+
+    code: str
+    pattern: re.Pattern[str]
+    remedy: str
+
+
+KNOWN = (
+    KnownFailure(
+        "out_of_disk",
+        re.compile(r"No space left on device|Disk quota exceeded|os error 28|os error 122"),
+        "Require less; an administrator must make room on the disk that builds environments.",
+    ),
+    KnownFailure(
+        "package_too_large",
+        re.compile(r"File too large|os error 27"),
+        "Require a smaller package; MLHUB_MAX_ENVIRONMENT_BYTES is the limit.",
+    ),
+    KnownFailure(
+        "index_unreachable",
+        re.compile(r"(?i)error sending request|failed to fetch|connection refused|dns error|timed out|client error"),
+        "Upload it again later; an administrator can set MLHUB_PACKAGE_INDEX_URL or MLHUB_WHEELHOUSE.",
+    ),
+    KnownFailure(
+        "no_wheel",
+        re.compile(r"no usable wheels|building source distributions is disabled|no wheels with a matching|--no-build"),
+        "Require a version that has a wheel for this Python and platform: MLHub does not run the build of a package.",
+    ),
+    KnownFailure(
+        "package_not_found",
+        re.compile(r"was not found in the (package registry|provided package locations)|there (is|are) no versions?"),
+        "Correct the name and the version; the package must be in the platform's index or wheelhouse.",
+    ),
+    KnownFailure(
+        "conflict",
+        re.compile(r"requirements are unsatisfiable|cannot be used"),
+        "Loosen one of these versions. The platform's own packages stay as they are, unless you pin one with ==.",
+    ),
+)  # fmt: skip
+OTHER = "Correct the requirements and upload the code again."
+
+
+def failure_in(log: str, *, exit_code: int) -> BuildError:
+    """The error of an installer that ended with this code, explained by its log."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    for known in KNOWN:
+        found = next((line for line in lines if known.pattern.search(line)), None)
+        if found is not None:
+            return _error(known.code, found.removeprefix("cause: ").removeprefix("error: "), known.remedy)
+    last = lines[-1] if lines else f"The installer ended with status {exit_code}."
+    return _error("environment_failed", last, OTHER)
+
+
+def too_slow(limit_s: float, log: str) -> BuildError:
+    last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "nothing")
+    return _error(
+        "too_slow",
+        f"The build took longer than {limit_s:,.0f} s. The last line of its log: {last}",
+        "Require fewer or smaller packages; MLHUB_ENVIRONMENT_TIMEOUT_S is the limit.",
+    )
+
+
+def too_large(size_bytes: int, limit_bytes: int) -> BuildError:
+    return _error(
+        "too_large",
+        f"The packages take {size_bytes:,} bytes; {limit_bytes:,} are allowed.",
+        "Require fewer or smaller packages; MLHUB_MAX_ENVIRONMENT_BYTES is the limit.",
+    )
+
+
+def given_up(n_tries: int, problem: str) -> BuildError:
+    return _error(
+        "environment_failed",
+        f"MLHub could not build this environment: {n_tries} tries broke off. {problem}".strip(),
+        "Upload the code again; if that does not help, ask an administrator to read the worker's log.",
+    )
+
+
+def _error(code: str, message: str, remedy: str) -> BuildError:
+    return BuildError(f"The environment could not be built: {message}"[:MAX_MESSAGE], code=code, remedy=remedy)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs uv to install packages into a folder, within limits of time, memory and size.
+
+Only wheels are installed, so no code of a package runs: what uv does is to resolve, download and unpack. The index is
+the platform's: requirements that name addresses or options were refused before (runtime/environments/requirements.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uv
+
+from mlhub.environments import base
+from mlhub.environments.failures import failure_in, too_large, too_slow
+from mlhub.runtime.launcher.fork_supervisor import die_with_parent
+
+POLL_S = 0.2
+LOG_EVERY_S = 1.0
+MAX_LOG_CHARACTERS = 256 * 1024
+MEMORY_BYTES = 8 * 2**30  # of address space
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+PASSED_ON = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """Where packages come from. index_url: "" = what uv is configured with on this machine. wheelhouse: a folder of
+    wheels; alone, it is the only source."""
+
+    index_url: str = ""
+    wheelhouse: str = ""
+
+    def options(self) -> list[str]:
+        house = ["--find-links", self.wheelhouse] if self.wheelhouse else []
+        if self.index_url:
+            return ["--default-index", self.index_url, *house]
+        return ["--no-index", *house] if house else []
+
+
+@dataclass(frozen=True)
+class BuildLimits:
+    timeout_s: float
+    size_bytes: int
+
+
+def install(
+    requirements: Sequence[str],
+    *,
+    folder: Path,
+    source: PackageSource,
+    limits: BuildLimits,
+    cache: Path,
+    on_log: Callable[[str], None],
+) -> Path:
+    """Installs the requirements, without what the platform has, and returns the folder that holds them.
+
+    folder: empty; it takes the layer and the files that the build needs. on_log: is given the log as it grows.
+    Raises BuildError with the line of the log that explains it, OSError.
+    """
+    target = folder / "layer"
+    target.mkdir()
+    seeded = base.seed(target)
+    (folder / "requirements.txt").write_text("\n".join(requirements) + "\n")
+    (folder / "constraints.txt").write_text("\n".join(base.constraints_for(requirements)) + "\n")
+    log = folder / "log.txt"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            _command(folder, target, source),
+            cwd=folder,
+            env=_environment(os.environ, folder, cache),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: _limit(limits),
+        )
+        try:
+            _watch(process, target, log, limits, on_log)
+        finally:
+            _end(process)
+    text = log_text(log)
+    on_log(text)
+    if process.returncode != 0:
+        raise failure_in(text, exit_code=process.returncode)
+    _remove_seeds(target, seeded)
+    return target
+
+
+def log_text(log: Path) -> str:
+    """The log as it is stored: its end, printable, without credentials of the index."""
+    text = log.read_bytes()[-4 * MAX_LOG_CHARACTERS :].decode(errors="replace").replace("\x00", "�")
+    return CREDENTIALS.sub("", text)[-MAX_LOG_CHARACTERS:]
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files below the folder; those that vanish meanwhile do not count."""
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total
+
+
+def _command(folder: Path, target: Path, source: PackageSource) -> list[str]:
+    return [
+        uv.find_uv_bin(), "pip", "install", "--python", sys.executable, "--no-python-downloads", "--no-build",
+        "--target", str(target), "--link-mode", "copy", "--color", "never", "--no-progress",
+        "--requirements", str(folder / "requirements.txt"), "--constraints", str(folder / "constraints.txt"),
+        *source.options(),
+    ]  # fmt: skip
+
+
+def _environment(variables: Mapping[str, str], folder: Path, cache: Path) -> dict[str, str]:
+    """What uv sees: its own configuration, proxies and certificates of this machine, nothing else of the platform."""
+    passed = {name: value for name, value in variables.items() if name.upper() in PASSED_ON or name.startswith("UV_")}
+    if "PIP_INDEX_URL" in variables:
+        passed.setdefault("UV_DEFAULT_INDEX", variables["PIP_INDEX_URL"])
+    return {
+        **passed,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": variables.get("HOME", str(folder)),
+        "TMPDIR": str(folder),
+        "LANG": "C.UTF-8",
+        "UV_CACHE_DIR": str(cache),
+    }
+
+
+def _limit(limits: BuildLimits) -> None:
+    die_with_parent()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.size_bytes, limits.size_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _watch(
+    process: subprocess.Popen[bytes], target: Path, log: Path, limits: BuildLimits, on_log: Callable[[str], None]
+) -> None:
+    """Until uv has ended. Raises BuildError at the limit of time or size."""
+    until, next_log = time.monotonic() + limits.timeout_s, time.monotonic() + LOG_EVERY_S
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_S)
+        if (size := folder_bytes(target)) > limits.size_bytes:
+            raise too_large(size, limits.size_bytes)
+        if process.returncode is not None:
+            return
+        if time.monotonic() > until:
+            raise too_slow(limits.timeout_s, log_text(log))
+        if time.monotonic() > next_log:
+            on_log(log_text(log))
+            next_log = time.monotonic() + LOG_EVERY_S
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _remove_seeds(target: Path, seeded: Sequence[Path]) -> None:
+    """Of packages that the user pinned to another version, uv removed the seed itself."""
+    for entry in seeded:
+        for name in (base.METADATA, base.RECORD, base.INSTALLER):
+            (entry / name).unlink(missing_ok=True)
+        if entry.is_dir():
+            entry.rmdir()
+    for left in (target / ".lock", target / "CACHEDIR.TAG"):
+        left.unlink(missing_ok=True)

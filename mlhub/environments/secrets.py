@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets of projects: encrypted in the database, given to pods, never shown again.
+
+The key of encryption follows from MLHUB_SECRET_KEY; after a rotation, MLHUB_SECRET_KEY_FALLBACKS still decrypt, and a
+secret that is set again is encrypted with the new key.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from uuid import UUID
+
+import structlog
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import transaction
+
+from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.environments.models import ProjectSecret
+from mlhub.environments.variables import check_name
+from mlhub.events.actions import append
+from mlhub.tenants.models import Project, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+from mlhub.wire.masking import LEAST_LENGTH
+
+logger = structlog.stdlib.get_logger(__name__)
+MAX_SECRETS = 100  # of a project
+MAX_VALUE_BYTES = 32 * 1024
+
+
+def put_secret(project: Project, *, name: str, value: str, actor: User) -> ProjectSecret:
+    """Sets a secret of the project, or replaces its value. Raises InvalidInputError, NotAllowedError."""
+    require_role(actor, project.organisation, Role.MEMBER)
+    check_name(name, field="name")
+    _check_value(value)
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)
+        own = ProjectSecret.objects.filter(project=project)
+        if not own.filter(name=name).exists() and own.count() >= MAX_SECRETS:
+            raise InvalidInputError(
+                f"{project.name} has {MAX_SECRETS} secrets already.", field="name", remedy="Delete one first."
+            )
+        secret: ProjectSecret
+        secret, is_new = ProjectSecret.objects.update_or_create(
+            project=project, name=name, defaults={"encrypted": _cipher().encrypt(value.encode()), "set_by": actor}
+        )
+        _record("secret.created" if is_new else "secret.replaced", project, actor, name)
+    return secret
+
+
+def delete_secret(project: Project, *, name: str, actor: User) -> None:
+    """Raises NotFoundError, NotAllowedError. Pods that run already keep it until they end."""
+    require_role(actor, project.organisation, Role.MEMBER)
+    with transaction.atomic():
+        if not ProjectSecret.objects.filter(project=project, name=name).delete()[0]:
+            raise NotFoundError(f"{project.name} has no secret {name}.")
+        _record("secret.deleted", project, actor, name)
+
+
+def check_secrets(project: Project, names: Sequence[str]) -> None:
+    """Raises InvalidInputError for a name that is no secret of the project."""
+    known = set(ProjectSecret.objects.filter(project=project).values_list("name", flat=True))
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InvalidInputError(
+            f"{project.name} has no secret {', '.join(missing)}.",
+            field="secrets",
+            remedy=f"Set it first with PUT /api/v1/projects/{project.id}/secrets/{missing[0]}.",
+        )
+
+
+def secret_values(project_id: UUID, names: Sequence[str]) -> dict[str, str]:
+    """The values of these secrets by name, for pods. One that was deleted, or that no key decrypts, is left out."""
+    found: dict[str, str] = {}
+    if not names:
+        return found
+    for secret in ProjectSecret.objects.filter(project=project_id, name__in=names).order_by("name"):
+        try:
+            found[secret.name] = _cipher().decrypt(bytes(secret.encrypted)).decode()
+        except InvalidToken:
+            logger.warning("secret.not_decrypted", project=str(project_id), secret=secret.name)
+    return found
+
+
+def _cipher() -> MultiFernet:
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return MultiFernet([Fernet(_derived(key)) for key in keys])
+
+
+def _derived(key: str) -> bytes:
+    return base64.urlsafe_b64encode(hashlib.sha256(b"mlhub secrets of projects|" + key.encode()).digest())
+
+
+def _check_value(value: str) -> None:
+    size = len(value.encode())
+    if not len(value.strip()) >= LEAST_LENGTH or size > MAX_VALUE_BYTES or "\x00" in value:
+        raise InvalidInputError(
+            f"The value has {size:,} bytes.",
+            field="value",
+            remedy=f"Give {LEAST_LENGTH} characters or more, and at most {MAX_VALUE_BYTES:,} bytes without NUL.",
+        )
+
+
+def _record(kind: str, project: Project, actor: User, name: str) -> None:
+    append(
+        kind,
+        organisation=project.organisation,
+        subject_kind="project",
+        subject_id=project.id,
+        actor=actor,
+        secret=name,
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Celery's part of environments: building one in a folder of its own, and queueing again what was lost."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from mlhub.core.errors import DomainError
+from mlhub.core.locks import work_lock
+from mlhub.environments import actions
+from mlhub.environments.failures import BuildError, given_up
+from mlhub.environments.installer import BuildLimits, PackageSource, install
+from mlhub.environments.models import EnvironmentState, PythonEnvironment
+from mlhub.storage import work_queue
+from mlhub.storage.models import WorkItem
+
+STUCK_AFTER = timedelta(seconds=60)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+@shared_task
+def build_environment(environment_id: str) -> None:
+    """READY with its layer, or FAILED with the reason. Sent twice, it works once.
+
+    What it raises is the platform's fault: the environment is queued again, MAX_TRIES times in all.
+    """
+    with work_lock(f"environment:{environment_id}") as is_mine:
+        building = PythonEnvironment.objects.filter(pk=environment_id, state=EnvironmentState.BUILDING)
+        environment = building.select_related("organisation").first()
+        if not is_mine or environment is None:
+            return
+        if not actions.begin_build(environment):
+            actions.fail_build(environment, error=_given_up(environment).as_dict())
+            return
+        try:
+            _build(environment)
+        except BuildError as error:
+            actions.fail_build(environment, error=error.as_dict())
+        except DomainError as error:  # the quota, or a store without room
+            described = {"code": error.code, "field": error.field or "file", "message": error.message}
+            actions.fail_build(environment, error={**described, "remedy": error.remedy})
+
+
+@shared_task
+def sweep_unbuilt() -> int:
+    """Queues environments that wait and are in no queue; returns how many."""
+    queued = WorkItem.objects.open().values("subject_id")
+    stuck = PythonEnvironment.objects.filter(
+        state=EnvironmentState.BUILDING, created_at__lt=timezone.now() - STUCK_AFTER
+    )
+    found = list(stuck.exclude(pk__in=queued).select_related("organisation", "created_by").order_by("id")[:500])
+    for each in found:
+        work_queue.enqueue(actions.BUILD, each.id, organisation=each.organisation, user=each.created_by, is_bulk=True)
+    return len(found)
+
+
+def _build(environment: PythonEnvironment) -> None:
+    """Nothing of a build that breaks off is used: it is in a temporary folder until the whole layer is stored."""
+    root = Path(settings.ENVIRONMENT_ROOT)
+    (root / "builds").mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root / "builds", ignore_cleanup_errors=True) as name:
+        try:
+            layer = install(
+                environment.requirements,
+                folder=Path(name),
+                source=PackageSource(settings.PACKAGE_INDEX_URL, settings.WHEELHOUSE),
+                limits=BuildLimits(settings.ENVIRONMENT_TIMEOUT_S, settings.MAX_ENVIRONMENT_BYTES),
+                cache=root / "cache",
+                on_log=partial(actions.write_log, environment),
+            )
+            actions.finish_build(environment, layer, scratch=Path(name) / "layer.zip")
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                raise BuildError(
+                    f"The environment could not be built: {error.strerror}.",
+                    code="out_of_disk",
+                    remedy="An administrator must make room on the disk that builds environments.",
+                ) from error
+            raise
+
+
+def _given_up(environment: PythonEnvironment) -> BuildError:
+    item = WorkItem.objects.filter(subject_id=environment.pk).exclude(problem="").order_by("-id").first()
+    return given_up(actions.MAX_TRIES, "" if item is None else item.problem[:500])
