@@ -168,10 +168,11 @@ class MetricName:
     n_points: int
     last_step: int
     last_value: float
+    attempt_number: int
 
 
 NAMES = """
-SELECT DISTINCT ON (s.key) s.key, sum(s.n_points) OVER (PARTITION BY s.key)::bigint, p.step, p.value
+SELECT DISTINCT ON (s.key) s.key, sum(s.n_points) OVER (PARTITION BY s.key)::bigint, p.step, p.value, a.number
 FROM metrics_series s JOIN jobs_attempt a ON a.id = s.attempt_id CROSS JOIN LATERAL (
     SELECT step, value FROM metrics_metricpoint WHERE series_id = s.id ORDER BY step DESC LIMIT 1) AS p
 WHERE s.job_id = %s AND s.key > %s AND position(lower(%s) IN lower(s.key)) > 0

@@ -176,7 +176,9 @@ def test_names_come_in_pages_with_their_newest_values_and_can_be_searched(cast: 
     for key in ("eval/Accuracy", "train/accuracy", "train/loss"):
         fill(attempt, key, range(3), lambda step: step / 4)
     page = ask(cast, attempt, "/names", limit=2).json()
-    assert page["names"][0] == {"key": "eval/Accuracy", "n_points": 3, "last_step": 2, "last_value": 0.5}
+    assert page["names"][0] == {
+        "key": "eval/Accuracy", "n_points": 3, "last_step": 2, "last_value": 0.5, "attempt_number": 1
+    }  # fmt: skip
     rest = ask(cast, attempt, "/names", limit=2, after=page["next"]).json()
     assert [name["key"] for name in page["names"] + rest["names"]] == ["eval/Accuracy", "train/accuracy", "train/loss"]
     assert rest["next"] is None

@@ -3150,6 +3150,8 @@ export interface components {
              * @description The value of its newest point.
              */
             last_value: number;
+            /** @description The number of the attempt that reported its newest point. */
+            attempt_number: number;
         };
         MetricNames: {
             /** @description The metrics, by name. */

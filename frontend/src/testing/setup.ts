@@ -21,6 +21,21 @@ class FakeResizeObserver {
   }
 }
 
+/** Everything is in view, as on a screen that is high enough. */
+class FakeIntersectionObserver {
+  constructor(private readonly callback: IntersectionObserverCallback) {}
+  observe(target: Element) {
+    const entry = { isIntersecting: true, target, boundingClientRect: target.getBoundingClientRect() };
+    queueMicrotask(() => this.callback([entry as IntersectionObserverEntry], this as never));
+  }
+  unobserve() {
+    // Nothing leaves the view.
+  }
+  disconnect() {
+    // See unobserve.
+  }
+}
+
 /** A desktop: wide, light, without reduced motion. */
 function matchMedia(query: string): MediaQueryList {
   const target = new EventTarget();
@@ -34,6 +49,7 @@ function matchMedia(query: string): MediaQueryList {
 }
 
 vi.stubGlobal("ResizeObserver", FakeResizeObserver);
+vi.stubGlobal("IntersectionObserver", FakeIntersectionObserver);
 vi.stubGlobal("EventSource", FakeEventSource);
 vi.stubGlobal("matchMedia", matchMedia);
 // What a busy machine takes: nothing is asserted of how fast the dashboard is.

@@ -83,6 +83,7 @@ class MetricNameSerializer(serializers.Serializer[Any]):
     n_points = serializers.IntegerField(help_text="How many points of it are stored, of all attempts.")
     last_step = serializers.IntegerField(help_text="The step of its newest point.")
     last_value = serializers.FloatField(help_text="The value of its newest point.")
+    attempt_number = serializers.IntegerField(help_text="The number of the attempt that reported its newest point.")
 
 
 class MetricNamesSerializer(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ import { act, screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
-import type { Event, JobDetail, LogLine, Point } from "@/api/types";
+import type { Event, JobDetail, LogLine, MetricName, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
 import { attempt, dataset, decision, job, jobDetail, speed, why } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
@@ -19,11 +19,18 @@ function point(step: number, value: number, attempt_number = 1): Point {
 }
 
 function line(seq: number, text: string, index = 0): LogLine {
-  return { seq, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
+  return { seq, at: null, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
 }
 
 function event(id: number, kind: string): Event {
   return { id, kind, organisation: null, subject_kind: "job", subject_id: ID, actor: null, at: "2026-03-02T09:00:00Z", facts: {} };
+}
+
+/** The entry of train/loss in the list of names. */
+function nameOf(points: Point[]): MetricName {
+  const last = points.at(-1) ?? point(0, 0);
+  const { step: last_step, value: last_value, attempt_number } = last;
+  return { key: "train/loss", n_points: points.length, last_step, last_value, attempt_number };
 }
 
 interface Stored {
@@ -35,8 +42,9 @@ interface Stored {
 function stored(detail: JobDetail, { points = [], lines = [], events = [] }: Stored = {}) {
   server.use(
     answers("/api/v1/jobs/{id}", detail),
-    answers("/api/v1/jobs/{id}/metrics", { series: [{ key: "train/loss", points }], cursor: "20" }),
-    answers("/api/v1/jobs/{id}/logs", { lines, cursor: "20" }),
+    answers("/api/v1/jobs/{id}/metrics/names", { names: points.length === 0 ? [] : [nameOf(points)], next: null }),
+    answers("/api/v1/jobs/{id}/metrics", { series: [{ key: "train/loss", points, is_thinned: false }], cursor: "20" }),
+    answers("/api/v1/jobs/{id}/logs", { lines, is_end: true, n_found: null, cursor: "20" }),
     answers("/api/v1/jobs/{id}/events", page(events)),
   );
 }
@@ -71,8 +79,7 @@ it("moves curve, progress, log and events as the stream brings them, and doubles
   renderPage(ADDRESS);
   const source = await stream();
   expect(source.url).toContain("last_event_id=10-20");
-  await screen.findByRole("row", { name: /train\/loss/ });
-  expect(latest("train/loss").slice(0, 2)).toEqual(["0.8", "120"]);
+  await expect.poll(() => latest("train/loss")).toEqual(["0.8", "120", "0.8", "0.9"]);
 
   act(() => {
     source.open();
@@ -101,6 +108,7 @@ it("lets a resumed attempt take over its curve from where it began", async () =>
   stored(jobDetail(), { points: [point(100, 0.9), point(110, 0.1), point(120, 0.05)] });
   renderPage(ADDRESS);
   const source = await stream();
+  await expect.poll(() => latest("train/loss")).toEqual(["0.05", "120", "0.05", "0.9"]);
   act(() => source.emit("metrics", { points: [{ key: "train/loss", seq: 21, ...point(105, 0.8, 2) }] }));
   await expect.poll(() => latest("train/loss")).toEqual(["0.8", "105", "0.8", "0.9"]);
 });

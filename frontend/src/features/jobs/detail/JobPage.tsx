@@ -37,7 +37,7 @@ export function JobPage() {
   return <LiveJob key={id} id={id} />;
 }
 
-type LiveParts = Pick<ReturnType<typeof useLiveJob>, "curves" | "log" | "events">;
+type LiveParts = Pick<ReturnType<typeof useLiveJob>, "names" | "log" | "events">;
 
 function LiveJob({ id }: { id: string }) {
   const { job, isConnected, refresh, ...parts } = useLiveJob(id);
@@ -92,16 +92,18 @@ function Overview({ job }: { job: JobDetail }) {
 }
 
 /** Each part shows its own failure: the others stay readable. */
-function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
-  const hasMetrics = job.kind === "train" || (curves.data?.size ?? 0) > 0;
+function Details({ job, names, log, events }: LiveParts & { job: JobDetail }) {
+  const hasMetrics = job.kind === "train" || (names.data?.size ?? 0) > 0;
   return (
     <Stack gap="md">
       {hasMetrics && (
         <SectionCard title="Metrics">
           <DroppedAlert dropped={job.dropped} part="metrics" />
           <RemovedNote job={job} kinds={["metrics"]} />
-          <QueryResult of={curves} label="Loading the metrics">
-            {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
+          <QueryResult of={names} label="Loading the metrics">
+            {(known) => (
+              <MetricCurves id={job.id} names={known} attempts={job.attempts} isOver={isOver(job)} />
+            )}
           </QueryResult>
         </SectionCard>
       )}

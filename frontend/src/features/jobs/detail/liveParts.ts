@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a job that grow while it lives: curves, log and events. Each is read, and fails, by itself.
+// The parts of a job that grow while it lives: log and events (curves: metrics/). Each is read, and fails, by itself.
 import { type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 import type { Event, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
-import { type Curves, type KeyedPoint, mergePoints, NO_CURVES } from "@/lib/series";
-
 import { type LogTail, mergeLines, NO_LINES } from "./logs/logTail";
 
 /** Where the job's stream begins. */
@@ -43,20 +41,6 @@ export const liveStartQuery = (client: QueryClient, id: string) =>
     ...KEPT_CURRENT,
   });
 
-export const curvesQuery = (client: QueryClient, id: string) => {
-  const queryKey = [...liveKey(id), "curves"];
-  return queryOptions({
-    queryKey,
-    queryFn: async (): Promise<Curves> => {
-      await client.query(liveStartQuery(client, id));
-      const { series } = await unwrap(api.GET("/api/v1/jobs/{id}/metrics", { params: { path: { id } } }));
-      const points = series.flatMap(({ key, points }) => points.map((point) => ({ key, ...point })));
-      return mergePoints(client.getQueryData<Curves>(queryKey) ?? NO_CURVES, points);
-    },
-    ...KEPT_CURRENT,
-  });
-};
-
 export const logQuery = (client: QueryClient, id: string) => {
   const queryKey = [...liveKey(id), "log"];
   return queryOptions({
@@ -82,10 +66,6 @@ export const eventsQuery = (client: QueryClient, id: string) => {
     ...KEPT_CURRENT,
   });
 };
-
-export function addPoints(client: QueryClient, id: string, points: readonly KeyedPoint[]): void {
-  client.setQueryData(curvesQuery(client, id).queryKey, (known: Curves = NO_CURVES) => mergePoints(known, points));
-}
 
 export function addLines(client: QueryClient, id: string, lines: readonly LogLine[]): void {
   client.setQueryData(logQuery(client, id).queryKey, (known: LogTail = NO_LINES) => mergeLines(known, lines));

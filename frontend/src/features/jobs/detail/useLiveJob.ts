@@ -7,13 +7,14 @@ import type { Event, Job, JobDetail, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
 import type { KeyedPoint } from "@/lib/series";
 
-import { addEvent, addLines, addPoints, curvesQuery, eventsQuery, liveKey, liveStartQuery, logQuery } from "./liveParts";
+import { addEvent, addLines, eventsQuery, liveKey, liveStartQuery, logQuery } from "./liveParts";
+import { addPoints, namesQuery } from "./metrics/metricQueries";
 
 export function useLiveJob(id: string) {
   const client = useQueryClient();
   const job = useQuery(jobQuery(id));
   const start = useQuery(liveStartQuery(client, id)).data;
-  const curves = useQuery(curvesQuery(client, id));
+  const names = useQuery({ ...namesQuery(id), enabled: start !== undefined });
   const log = useQuery(logQuery(client, id));
   const events = useQuery(eventsQuery(client, id));
 
@@ -32,7 +33,7 @@ export function useLiveJob(id: string) {
     },
     { lastEventId: start?.cursor },
   );
-  return { job, curves, log, events, isConnected, refresh };
+  return { job, names, log, events, isConnected, refresh };
 }
 
 /** A frame of the stream is the job as lists show it; its attempts are read again when they changed. */

@@ -8,6 +8,7 @@ import { MAX_LINES, NO_LINES, mergeLines } from "./logTail";
 
 const line = (seq: number): LogLine => ({
   seq,
+  at: null,
   attempt_number: 1,
   role: "worker",
   index: 0,
