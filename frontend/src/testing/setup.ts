@@ -36,6 +36,15 @@ class FakeIntersectionObserver {
   }
 }
 
+/** jsdom lays nothing out: of everything, only a log and its lines have a height, so that some of them are in view. */
+function clientHeight(this: Element): number {
+  return this.getAttribute("role") === "log" ? 360 : 0;
+}
+
+function offsetHeight(this: HTMLElement): number {
+  return this.hasAttribute("data-index") ? 18 : 0;
+}
+
 /** A desktop: wide, light, without reduced motion. */
 function matchMedia(query: string): MediaQueryList {
   const target = new EventTarget();
@@ -48,6 +57,8 @@ function matchMedia(query: string): MediaQueryList {
   });
 }
 
+Object.defineProperty(HTMLElement.prototype, "offsetHeight", { get: offsetHeight, configurable: true });
+Object.defineProperty(Element.prototype, "clientHeight", { get: clientHeight, configurable: true });
 vi.stubGlobal("ResizeObserver", FakeResizeObserver);
 vi.stubGlobal("IntersectionObserver", FakeIntersectionObserver);
 vi.stubGlobal("EventSource", FakeEventSource);

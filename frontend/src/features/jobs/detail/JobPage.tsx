@@ -37,7 +37,7 @@ export function JobPage() {
   return <LiveJob key={id} id={id} />;
 }
 
-type LiveParts = Pick<ReturnType<typeof useLiveJob>, "names" | "log" | "events">;
+type LiveParts = Pick<ReturnType<typeof useLiveJob>, "names" | "events">;
 
 function LiveJob({ id }: { id: string }) {
   const { job, isConnected, refresh, ...parts } = useLiveJob(id);
@@ -92,7 +92,7 @@ function Overview({ job }: { job: JobDetail }) {
 }
 
 /** Each part shows its own failure: the others stay readable. */
-function Details({ job, names, log, events }: LiveParts & { job: JobDetail }) {
+function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
   const hasMetrics = job.kind === "train" || (names.data?.size ?? 0) > 0;
   return (
     <Stack gap="md">
@@ -118,9 +118,7 @@ function Details({ job, names, log, events }: LiveParts & { job: JobDetail }) {
       <SectionCard title="Log">
         <DroppedAlert dropped={job.dropped} part="log" />
         <RemovedNote job={job} kinds={["logs"]} />
-        <QueryResult of={log} label="Loading the log">
-          {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
-        </QueryResult>
+        <LogView id={job.id} attempts={job.attempts} isLive={!isOver(job)} />
       </SectionCard>
       <SectionCard title="Events">
         <RemovedNote job={job} kinds={["events"]} />

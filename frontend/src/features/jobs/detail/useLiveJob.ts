@@ -7,7 +7,8 @@ import type { Event, Job, JobDetail, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
 import type { KeyedPoint } from "@/lib/series";
 
-import { addEvent, addLines, eventsQuery, liveKey, liveStartQuery, logQuery } from "./liveParts";
+import { addEvent, eventsQuery, liveKey, liveStartQuery } from "./liveParts";
+import { addLines } from "./logs/logQueries";
 import { addPoints, namesQuery } from "./metrics/metricQueries";
 
 export function useLiveJob(id: string) {
@@ -15,7 +16,6 @@ export function useLiveJob(id: string) {
   const job = useQuery(jobQuery(id));
   const start = useQuery(liveStartQuery(client, id)).data;
   const names = useQuery({ ...namesQuery(id), enabled: start !== undefined });
-  const log = useQuery(logQuery(client, id));
   const events = useQuery(eventsQuery(client, id));
 
   const refresh = () => {
@@ -33,7 +33,7 @@ export function useLiveJob(id: string) {
     },
     { lastEventId: start?.cursor },
   );
-  return { job, names, log, events, isConnected, refresh };
+  return { job, names, events, isConnected, refresh };
 }
 
 /** A frame of the stream is the job as lists show it; its attempts are read again when they changed. */
