@@ -714,8 +714,9 @@ export interface paths {
          *     - `event`: what happened to the job
          *     - `metrics`: new points of its curves
          *     - `log`: new lines of its log
+         *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
-         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
+         *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["jobs_stream_retrieve"];
         put?: never;
@@ -1174,8 +1175,9 @@ export interface paths {
          *     Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
          *
          *     - `event`: an event; the id of the frame is the event's
+         *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
-         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
+         *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
         put?: never;

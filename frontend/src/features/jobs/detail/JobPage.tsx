@@ -3,6 +3,7 @@
 import { Group, SimpleGrid, Stack } from "@mantine/core";
 import { useParams } from "react-router";
 
+import type { StreamState } from "@/api/stream";
 import type { JobDetail } from "@/api/types";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { Loading } from "@/components/feedback/Loading";
@@ -12,6 +13,7 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
+import { clock } from "@/lib/time";
 
 import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
@@ -40,7 +42,7 @@ export function JobPage() {
 type LiveParts = Pick<ReturnType<typeof useLiveJob>, "names" | "events">;
 
 function LiveJob({ id }: { id: string }) {
-  const { job, isConnected, refresh, ...parts } = useLiveJob(id);
+  const { job, stream, refresh, ...parts } = useLiveJob(id);
   const back = <BackLink to="/jobs">Jobs</BackLink>;
   if (job.data === undefined) {
     return (
@@ -54,7 +56,7 @@ function LiveJob({ id }: { id: string }) {
     <Page
       title={job.data.name}
       back={back}
-      subtitle={<Subtitle job={job.data} isConnected={isConnected} />}
+      subtitle={<Subtitle job={job.data} stream={stream} />}
       actions={<JobActions job={job.data} />}
     >
       <Overview job={job.data} />
@@ -63,16 +65,21 @@ function LiveJob({ id }: { id: string }) {
   );
 }
 
-function Subtitle({ job, isConnected }: { job: JobDetail; isConnected: boolean }) {
+function Subtitle({ job, stream }: { job: JobDetail; stream: StreamState }) {
   return (
     <Group gap="xs" component="span">
       <JobStateBadge state={job.state} />
       <span>
         {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}{" "}
-        {!isOver(job) && <span role="status">{isConnected ? "· live" : "· connecting…"}</span>}
+        {!isOver(job) && <span role="status">{liveness(stream)}</span>}
       </span>
     </Group>
   );
+}
+
+function liveness({ isConnected, staleSince }: StreamState): string {
+  if (isConnected) return "· live";
+  return staleSince === null ? "· connecting…" : `· not updated since ${clock(staleSince)}, reconnecting…`;
 }
 
 function Overview({ job }: { job: JobDetail }) {

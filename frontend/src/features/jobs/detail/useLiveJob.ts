@@ -22,7 +22,7 @@ export function useLiveJob(id: string) {
     void client.invalidateQueries({ queryKey: ["job", id] });
     void client.invalidateQueries({ queryKey: liveKey(id) });
   };
-  const { isConnected } = useStream(
+  const stream = useStream(
     start === undefined || start.isSettled ? null : `/api/v1/jobs/${id}/stream`,
     {
       job: (data) => updateJob(client, data as Job),
@@ -33,7 +33,7 @@ export function useLiveJob(id: string) {
     },
     { lastEventId: start?.cursor },
   );
-  return { job, names, events, isConnected, refresh };
+  return { job, names, events, stream, refresh };
 }
 
 /** A frame of the stream is the job as lists show it; its attempts are read again when they changed. */
