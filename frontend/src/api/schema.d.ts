@@ -443,7 +443,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description The jobs that the caller may see, the newest first. */
         get: operations["jobs_list"];
         put?: never;
         /** @description Submits a job. 422 names what can never run, 409 what is not ready yet. */
@@ -6941,6 +6941,8 @@ export interface operations {
             query?: {
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
+                /** @description Only these members of each row, separated by commas, such as id,name,state; all when absent. */
+                fields?: string;
                 /**
                  * @description * `train` - Train
                  *     * `predict` - Predict
