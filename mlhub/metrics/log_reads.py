@@ -20,7 +20,7 @@ from mlhub.core.errors import InvalidInputError
 MAX_SEQ = 2**63 - 1
 MAX_ANSWER_BYTES = 150_000  # of the text of one answer, with LINE_BYTES for what else is said of each line
 LINE_BYTES = 180
-SEARCH_MS = 3000
+SEARCH_MS = 5000
 INVALID_REGEX, CANCELLED = "2201B", "57014"  # of PostgreSQL
 NAMES = ("seq", "at", "attempt_number", "role", "index", "number", "text", "n_dropped")
 

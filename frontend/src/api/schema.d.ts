@@ -7245,7 +7245,7 @@ export interface operations {
                 before?: number;
                 /** @description Only lines of pods of this index. */
                 index?: number;
-                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 3 s. */
+                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
                 is_regex?: boolean;
                 /** @description The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB. */
                 limit?: number;
@@ -7294,7 +7294,7 @@ export interface operations {
                 attempt?: number;
                 /** @description Only lines of pods of this index. */
                 index?: number;
-                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 3 s. */
+                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
                 is_regex?: boolean;
                 /**
                  * @description Only lines of pods of this role.

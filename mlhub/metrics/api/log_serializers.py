@@ -61,7 +61,7 @@ class LogFilterSerializer(StrictSerializer):
     is_regex = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Whether `search` is a regular expression of PostgreSQL; it is ended after 3 s.",
+        help_text="Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.",
     )
 
 
