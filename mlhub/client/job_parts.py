@@ -9,13 +9,13 @@ from typing import Any, Protocol
 PAGE_POINTS = 1600
 
 
-class Reader(Protocol):
+class ApiReader(Protocol):
     """What reads the API, such as mlhub.client.api.Api."""
 
     def get(self, path: str, **query: Any) -> Any: ...
 
 
-def points(api: Reader, job_id: str, key: str) -> Iterator[dict[str, Any]]:
+def points(api: ApiReader, job_id: str, key: str) -> Iterator[dict[str, Any]]:
     """All points of a metric that count, by step. Raises Refused, httpx.TransportError."""
     first_step: int | None = 0
     while first_step is not None:
@@ -26,7 +26,7 @@ def points(api: Reader, job_id: str, key: str) -> Iterator[dict[str, Any]]:
         first_step = page["next_step"]
 
 
-def names(api: Reader, job_id: str) -> Iterator[dict[str, Any]]:
+def names(api: ApiReader, job_id: str) -> Iterator[dict[str, Any]]:
     """The metrics by name, each with its newest step and value. Raises Refused, httpx.TransportError."""
     after: dict[str, str] = {}
     while True:
@@ -37,7 +37,7 @@ def names(api: Reader, job_id: str) -> Iterator[dict[str, Any]]:
         after = {"after": page["next"]}
 
 
-def lines(api: Reader, job_id: str, **query: Any) -> Iterator[dict[str, Any]]:
+def lines(api: ApiReader, job_id: str, **query: Any) -> Iterator[dict[str, Any]]:
     """The whole log, oldest line first. query: role and index of pods. Raises Refused, httpx.TransportError."""
     after, is_end = 0, False
     while not is_end:
