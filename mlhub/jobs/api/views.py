@@ -75,7 +75,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         return super().get(request, *args, **kwargs)
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
-        found = super().get_serializer(*args, **kwargs)
+        found: Any = super().get_serializer(*args, **kwargs)
         if kwargs.get("many"):
             only_fields(found.child, self.request.query_params.get("fields"))
         return found
