@@ -80,6 +80,7 @@ it("moves curve, progress, log and events as the stream brings them, and doubles
   const source = await stream();
   expect(source.url).toContain("last_event_id=10-20");
   await expect.poll(() => latest("train/loss")).toEqual(["0.8", "120", "0.8", "0.9"]);
+  await screen.findByText("old line", { exact: false });
 
   act(() => {
     source.open();

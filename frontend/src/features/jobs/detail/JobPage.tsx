@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job: its state and why, its result, its metrics, log, attempts and decisions; live while it lives.
 import { Group, SimpleGrid, Stack } from "@mantine/core";
+import { Suspense } from "react";
 import { useParams } from "react-router";
 
 import type { StreamState } from "@/api/stream";
@@ -13,6 +14,7 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
+import { lazyComponent } from "@/lib/chunk";
 import { clock } from "@/lib/time";
 
 import { DroppedAlert } from "./DroppedAlert";
@@ -21,8 +23,6 @@ import { RemovedNote } from "./RemovedNote";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
 import { DecisionTable } from "./decisions/DecisionTable";
 import { EventTable } from "./events/EventTable";
-import { LogView } from "./logs/LogView";
-import { MetricCurves } from "./metrics/MetricCurves";
 import { ConfigurationCard } from "./overview/ConfigurationCard";
 import { FailureCard } from "./overview/FailureCard";
 import { JobProgress } from "./overview/JobProgress";
@@ -33,6 +33,10 @@ import { TrainedModelCard } from "./overview/TrainedModelCard";
 import { ProfileCard } from "./profile/ProfileCard";
 import { StartupCard } from "./startup/StartupCard";
 import { useLiveJob } from "./useLiveJob";
+
+/** Below the first screen: the rest of the page does not wait for them. */
+const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
+const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
 
 export function JobPage() {
   const { id = "" } = useParams();
@@ -109,7 +113,9 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
           <RemovedNote job={job} kinds={["metrics"]} />
           <QueryResult of={names} label="Loading the metrics">
             {(known) => (
-              <MetricCurves id={job.id} names={known} attempts={job.attempts} isOver={isOver(job)} />
+              <Suspense fallback={<Loading label="Loading the charts" />}>
+                <MetricCurves id={job.id} names={known} attempts={job.attempts} isOver={isOver(job)} />
+              </Suspense>
             )}
           </QueryResult>
         </SectionCard>
@@ -125,7 +131,9 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
       <SectionCard title="Log">
         <DroppedAlert dropped={job.dropped} part="log" />
         <RemovedNote job={job} kinds={["logs"]} />
-        <LogView id={job.id} attempts={job.attempts} isLive={!isOver(job)} />
+        <Suspense fallback={<Loading label="Loading the log" />}>
+          <LogView id={job.id} attempts={job.attempts} isLive={!isOver(job)} />
+        </Suspense>
       </SectionCard>
       <SectionCard title="Events">
         <RemovedNote job={job} kinds={["events"]} />
