@@ -30,12 +30,12 @@ import { PredictionResultCard } from "./overview/PredictionResultCard";
 import { ResourcesCard } from "./overview/ResourcesCard";
 import { StatusCard } from "./overview/StatusCard";
 import { TrainedModelCard } from "./overview/TrainedModelCard";
-import { ProfileCard } from "./profile/ProfileCard";
 import { StartupCard } from "./startup/StartupCard";
 import { useLiveJob } from "./useLiveJob";
 
 /** Below the first screen: the rest of the page does not wait for them. */
 const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
+const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
 const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
 
 export function JobPage() {
@@ -121,7 +121,9 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
         </SectionCard>
       )}
       <StartupCard job={job} />
-      <ProfileCard job={job} />
+      <Suspense fallback={null}>
+        <ProfileCard job={job} />
+      </Suspense>
       <SectionCard title="Attempts">
         <AttemptTimeline job={job} />
       </SectionCard>
