@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from mlhub.cli.failures import CommandStatus
 from mlhub.cli.session import Session
 from mlhub.client.stream import frames
 
+ABOVE_ALL = 2**53 - 1  # no line has such a seq
 ENDED = ("succeeded", "failed", "cancelled")
 LineOfLog = dict[str, Any]
 
@@ -21,17 +21,11 @@ def show_log(session: Session, job_id: str, *, query: dict[str, Any], tail: int,
     tail: only the last lines of those that there are, all when 0. Returns the code of the job's end, OK without follow.
     """
     last_seq, cursor = 0, ""
-    kept: deque[LineOfLog] = deque(maxlen=tail or None)
-    for page in _pages(session, job_id, query, after=0):
+    for page in [_last_lines(session, job_id, query, tail)] if tail else _pages(session, job_id, query, after=0):
         cursor = page["cursor"]
         for line in page["lines"]:
             last_seq = line["seq"]
-            if tail:
-                kept.append(line)
-            else:
-                _print(session, line)
-    for line in kept:
-        _print(session, line)
+            _print(session, line)
     if not follow:
         return CommandStatus.OK
     last_seq = _follow(session, job_id, cursor, query, last_seq)
@@ -95,6 +89,17 @@ def _pages(session: Session, job_id: str, query: dict[str, Any], *, after: int) 
         if not page["lines"]:
             return
         after = page["lines"][-1]["seq"]
+
+
+def _last_lines(session: Session, job_id: str, query: dict[str, Any], n: int) -> dict[str, Any]:
+    """The last n lines, read backwards, with the cursor of before they were read."""
+    page = session.api.get(f"/jobs/{job_id}/logs", before=ABOVE_ALL, limit=min(n, 10_000), **query)
+    lines, cursor, is_end = page["lines"], page["cursor"], page["is_end"]
+    while len(lines) < n and not is_end:
+        limit = min(n - len(lines), 10_000)
+        page = session.api.get(f"/jobs/{job_id}/logs", before=lines[0]["seq"], limit=limit, **query)
+        lines, is_end = page["lines"] + lines, page["is_end"]
+    return {"lines": lines, "cursor": cursor}
 
 
 def _print(session: Session, line: LineOfLog) -> None:

@@ -14,7 +14,7 @@ import httpx
 
 POLL_S, MOST_POLL_S = 0.2, 2.0
 PAGE = 200
-STREAM_TIMEOUT_S = 30.0  # three of the comments that the platform sends while nothing happens
+STREAM_TIMEOUT_S = 30.0  # six of the heartbeats that the platform sends while nothing happens
 PATIENCE_S = 120.0  # for a platform that is away, and for the inspection of an upload
 Progress = Callable[[str], object]
 

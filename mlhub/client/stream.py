@@ -27,6 +27,8 @@ def frames(api: Api, job_id: str, cursor: str) -> Iterator[tuple[str, dict[str, 
             with api.streamed(f"/jobs/{job_id}/stream", **{"Last-Event-ID": cursor}) as answer:
                 for frame in httpx_sse.EventSource(answer).iter_sse():
                     away_since, cursor = None, frame.id or cursor
+                    if frame.event == "heartbeat":
+                        continue
                     yield frame.event, frame.json()
                     if frame.event == "end":
                         return

@@ -42,7 +42,7 @@ ENDINGS = {
 
 
 class StreamAccess:
-    """The rights of one stream's client, asked again at once when the user's access changes and every HEARTBEAT_S."""
+    """The rights of one stream's client, asked again at once when the user's access changes and every ACCESS_S."""
 
     def __init__(self, request: HttpRequest, user: User) -> None:
         self.user = user
@@ -53,7 +53,7 @@ class StreamAccess:
 
     async def ended(self, listener: Listener) -> StreamEnd | None:
         """None while nothing has changed, or while it is not yet time to ask the database again."""
-        is_due = time.monotonic() - self._checked_at >= sse.HEARTBEAT_S
+        is_due = time.monotonic() - self._checked_at >= sse.ACCESS_S
         if not listener.heard(self.topic) and not is_due:
             return None
         self._checked_at = time.monotonic()
@@ -68,7 +68,7 @@ class StreamAccess:
 
 
 class DownloadAccess:
-    """Whether a download may go on: asked between pieces, every HEARTBEAT_S. Pods, which are no users, always may."""
+    """Whether a download may go on: asked between pieces, every ACCESS_S. Pods, which are no users, always may."""
 
     def __init__(self, request: HttpRequest) -> None:
         user = current_user(request)
@@ -78,7 +78,7 @@ class DownloadAccess:
 
     @property
     def is_due(self) -> bool:
-        return self._rights is not None and time.monotonic() - self._checked_at >= sse.HEARTBEAT_S
+        return self._rights is not None and time.monotonic() - self._checked_at >= sse.ACCESS_S
 
     def check(self) -> None:
         """Raises AccessEndedError when the rights that the download began with have changed. Reads the database."""

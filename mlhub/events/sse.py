@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.serializers.json import DjangoJSONEncoder
@@ -22,10 +23,14 @@ from mlhub.tenants.authentication import ApiTokenAuthentication
 from mlhub.tenants.models import ApiToken, User
 from mlhub.tenants.rate_limits import charge_user
 
-HEARTBEAT_S = 10.0  # also how long a right that was taken away may go unnoticed when no wake-up comes
-HEARTBEAT = b": still here\n\n"
+if TYPE_CHECKING:
+    from mlhub.events.hub import Listener
+
+HEARTBEAT_S = 5.0  # a stream is never silent for longer; a client that hears nothing for 10 s knows that it has stalled
+ACCESS_S = 10.0  # how long a right that was taken away may go unnoticed when no wake-up comes
 COALESCE_S = 0.1  # what comes within this time after a frame goes into the next one
 LAST_EVENT_ID = "Last-Event-ID"
+NO_FIELDS = {"type": "object", "properties": {}}
 END = {
     "type": "object",
     "properties": {
@@ -34,6 +39,8 @@ END = {
     },
     "required": ["code", "detail"],
 }
+
+OF_EVERY_STREAM = {"heartbeat": NO_FIELDS, "end": END}
 
 
 class EventStreamView(APIView):
@@ -65,7 +72,8 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
     listed = "\n".join(f"- `{name}`: {meaning}" for name, (meaning, _) in events.items())
     about = (
         f"{summary}\n\nFrames are server-sent events; each `data` is a line of JSON, with the schema in x-events:"
-        f"\n\n{listed}\n\nComments come every {HEARTBEAT_S:.0f} s while nothing happens. After a reconnect, send the id"
+        f"\n\n{listed}\n- `heartbeat`: every {HEARTBEAT_S:.0f} s while nothing else comes, {{}}; a stream that is"
+        f" silent for {2 * HEARTBEAT_S:.0f} s has stalled, and is to be opened anew\n\nAfter a reconnect, send the id"
         f" of the last frame as the header {LAST_EVENT_ID} (browsers do) or as `last_event_id`:"
         " nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's"
         " session, token, role or membership was taken away, or when there is nothing left to follow."
@@ -79,7 +87,7 @@ def described_stream(summary: str, events: dict[str, tuple[str, dict[str, Any]]]
             OpenApiParameter("last_event_id", str, description=f"As the header {LAST_EVENT_ID}, which comes first."),
         ],
         responses={(200, "text/event-stream"): OpenApiResponse(OpenApiTypes.STR, "Frames, until the client leaves.")},
-        extensions={"x-events": {**{name: schema for name, (_, schema) in events.items()}, "end": END}},
+        extensions={"x-events": {**{name: schema for name, (_, schema) in events.items()}, **OF_EVERY_STREAM}},
     )
 
 
@@ -89,6 +97,31 @@ def frame(event: str, data: Any, *, id: str | None = None) -> bytes:
     if id is not None:
         lines.insert(0, f"id: {id}")
     return ("\n".join(lines) + "\n\n").encode()
+
+
+HEARTBEAT = frame("heartbeat", {})
+
+
+class Pulse:
+    """When a stream has to send a heartbeat, because nothing else was sent."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Something was sent."""
+        self._sent_at = time.monotonic()
+
+    async def until_news(self, listener: Listener) -> AsyncIterator[bytes]:
+        """Heartbeats until something is published, and for ACCESS_S at most: then the rights are to be read again."""
+        for _ in range(max(1, round(ACCESS_S / HEARTBEAT_S))):
+            is_news = await listener.wait(HEARTBEAT_S)
+            # news may be of what this stream does not show, and comes all the time while Redis is away
+            if time.monotonic() - self._sent_at >= 0.9 * HEARTBEAT_S:
+                self.restart()
+                yield HEARTBEAT
+            if is_news:
+                return
 
 
 def respond(frames: AsyncIterator[bytes]) -> StreamingHttpResponse:

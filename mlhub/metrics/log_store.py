@@ -23,9 +23,11 @@ def store_log(
 
     Of a batch the first lines are stored, as many as the limits admit. One row marks the others, with their number.
     """
-    n_kept, limit = _admitted(cursor, lines, now=timezone.now())
+    now = timezone.now()
+    n_kept, limit = _admitted(cursor, lines, now=now)
+    of_pod = {"attempt": attempt, "role": role, "index": index, "at": now}
     rows = [
-        LogLine(attempt=attempt, role=role, index=index, number=number + i, text=line, seq=cursor.last_seq + 1 + i)
+        LogLine(**of_pod, number=number + i, text=line, seq=cursor.last_seq + 1 + i)
         for i, line in enumerate(lines[:n_kept])
     ]
     n_dropped = len(lines) - n_kept
@@ -37,10 +39,7 @@ def store_log(
             if limit is IngestLimit.LOG_BYTES:
                 text = f"[All further lines are dropped: {limit.rule}]"
             place, seq = number + n_kept, cursor.last_seq + len(rows) + 1
-            mark = LogLine(
-                attempt=attempt, role=role, index=index, number=place, text=text, seq=seq, n_dropped=n_dropped
-            )
-            rows.append(mark)
+            rows.append(LogLine(**of_pod, number=place, text=text, seq=seq, n_dropped=n_dropped))
         cursor.count_dropped(limit, n_dropped)
     LogLine.objects.bulk_create(rows)
     cursor.last_seq += len(rows)

@@ -73,6 +73,7 @@ class LogLine(models.Model):
     index = models.PositiveIntegerField()
     number = models.BigIntegerField()
     text = models.TextField()
+    at = models.DateTimeField(null=True)  # when it was stored; null: before this column was there
     seq = models.BigIntegerField()
     n_dropped = models.PositiveIntegerField(default=0)  # of a mark in place of lines that were dropped
 

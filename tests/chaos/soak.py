@@ -24,6 +24,7 @@ from typing import Any
 
 import httpx
 
+from mlhub.client.job_parts import lines, points
 from mlhub.demo.client import Person, RequestRefused
 from tests.platform import ROOT, RunningPlatform, is_alive, running, wait
 from tests.runtime.gang import write_blobs
@@ -92,11 +93,10 @@ class Soak:
 
     def points(self, job: str) -> dict[tuple[int, int], float]:
         """The curve that counts. A point leaves it when a later attempt resumed before its step, and stays stored."""
-        series = self.person.get(f"/jobs/{job}/metrics", key="train/loss", max_points=100_000)["series"]
-        return {(p["attempt_number"], p["step"]): p["value"] for curve in series for p in curve["points"]}
+        return {(p["attempt_number"], p["step"]): p["value"] for p in points(self.person, job, "train/loss")}
 
     def lines(self, job: str) -> dict[tuple[Any, ...], str]:
-        found = self.person.get(f"/jobs/{job}/logs", limit=10_000)["lines"]
+        found = lines(self.person, job)
         return {(li["attempt_number"], li["role"], li["index"], li["number"]): li["text"] for li in found}
 
     def _fault(self) -> tuple[str, Callable[[], None]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from mlhub.client.job_parts import points
 from mlhub.demo.client import Person, RequestRefused
 from tests.platform import RunningPlatform, wait
 from tests.runtime.gang import write_blobs
@@ -47,8 +48,7 @@ class Training:
 
     def points(self) -> dict[int, float]:
         """Of the training loss, by step; all that are stored."""
-        (series,) = self.person.get(f"/jobs/{self.id}/metrics", key="train/loss", max_points=100_000)["series"]
-        return {p["step"]: p["value"] for p in series["points"]}
+        return {p["step"]: p["value"] for p in points(self.person, self.id, "train/loss")}
 
     def moves_on(self) -> None:
         """It trains further than it had when this was asked."""

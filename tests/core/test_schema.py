@@ -66,8 +66,8 @@ def test_every_status_of_a_domain_error_is_in_the_schema():
 @pytest.mark.parametrize(
     ("name", "events"),
     [
-        ("get /api/v1/stream", {"event", "end"}),
-        ("get /api/v1/jobs/{id}/stream", {"job", "event", "metrics", "log", "end"}),
+        ("get /api/v1/stream", {"event", "heartbeat", "end"}),
+        ("get /api/v1/jobs/{id}/stream", {"job", "event", "metrics", "log", "heartbeat", "end"}),
     ],
 )
 def test_the_streams_are_described_with_their_events_and_how_to_go_on(name, events):

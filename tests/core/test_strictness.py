@@ -90,7 +90,7 @@ def test_what_the_schema_declares_as_query_is_taken(world, path, method):
     for parameter in declared:
         if "stream" in path:
             continue  # tests/metrics/test_stream.py and tests/events read them
-        value = {"limit": "1", "after": "0", "max_points": "10"}.get(parameter["name"], "x")
+        value = {"limit": "1", "after": "0", "max_points": "10", "fields": "id"}.get(parameter["name"], "x")
         answer = cast.client(cast.root).get(address(path), {parameter["name"]: value})
         assert answer.status_code != 500
         if answer.status_code == 400:

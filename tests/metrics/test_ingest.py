@@ -14,7 +14,6 @@ from mlhub.events.models import Event
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import LogLine, MetricPoint, SpeedSample
-from mlhub.metrics.reads import SeriesPoint, effective, thin
 from mlhub.metrics.stalls import Waited, waited_for
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
@@ -214,26 +213,6 @@ def test_a_gang_that_is_done_leaves_a_model_version_with_its_lineage(attempt: At
     assert done.result_version.job_id == done.id
     assert done.result_version.metadata == {"steps": 1000}
     assert done.result_version.dataset_version_id == done.dataset_version_id
-
-
-def point(step: int, attempt_number: int, value: float = 0.0) -> SeriesPoint:
-    return SeriesPoint(step, step / 10, value, timezone.now(), attempt_number)
-
-
-def test_what_a_later_attempt_trained_again_replaces_what_was_there() -> None:
-    first = [point(s, 1) for s in (10, 20, 30, 40)]
-    second = [point(s, 2) for s in (30, 40, 50)]
-    kept = effective([*first, *second], {1: 0, 2: 20})
-    assert [(p.step, p.attempt_number) for p in kept] == [(10, 1), (20, 1), (30, 2), (40, 2), (50, 2)]
-
-
-def test_a_thinned_curve_keeps_its_ends_and_its_extremes() -> None:
-    points = [point(i, 1, value=100.0 if i == 777 else -50.0 if i == 5000 else i % 7) for i in range(10_000)]
-    kept = thin(points, 200)
-    assert len(kept) <= 200
-    assert (kept[0], kept[-1]) == (points[0], points[-1])
-    assert {100.0, -50.0} <= {p.value for p in kept}
-    assert [p.step for p in kept] == sorted(p.step for p in kept)
 
 
 def test_what_an_attempt_measured_of_itself_is_kept_and_shown(cast: Cast) -> None:

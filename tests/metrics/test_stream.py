@@ -12,6 +12,7 @@ import pytest
 from django.db import connection
 from django.test import AsyncClient
 
+from mlhub.events import sse
 from mlhub.events.models import Event
 from mlhub.jobs import actions
 from mlhub.metrics import actions as metrics
@@ -34,15 +35,17 @@ class Viewer:
     async def open(self, path: str) -> Any:
         return await self.client.get(path, headers={"Last-Event-ID": self.last_id} if self.last_id else {})
 
-    async def frames(self, path: str, *, until: Callable[[list[Frame]], bool], seconds: float = 120) -> list[Frame]:
-        """Events until there is enough, without heartbeats; then the connection is dropped."""
+    async def frames(
+        self, path: str, *, until: Callable[[list[Frame]], bool], seconds: float = 120, with_heartbeats: bool = False
+    ) -> list[Frame]:
+        """Events until there is enough; then the connection is dropped."""
         found: list[Frame] = []
         response = await self.open(path)
         assert response.status_code == 200, response.content
         stream: AsyncIterator[bytes] = response.streaming_content
         async with asyncio.timeout(seconds):
             async for chunk in stream:
-                if chunk.startswith(b":"):
+                if chunk == sse.HEARTBEAT and not with_heartbeats:
                     continue
                 fields = dict(line.split(": ", 1) for line in chunk.decode().strip().splitlines())
                 found.append((fields["event"], json.loads(fields["data"]), fields.get("id")))
@@ -114,6 +117,25 @@ def test_news_arrives_while_one_listens(settings: Any, is_redis_there: bool) -> 
         assert points_of(await listening) == [10]
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("is_redis_there", [True, False])
+def test_a_stream_without_news_sends_heartbeats(
+    settings: Any, is_redis_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT_S", 0.1)
+    cast, found, _ = prepare()
+    if not is_redis_there:
+        settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    viewer = Viewer(cast, cast.bob)
+
+    def has_three(frames: list[Frame]) -> bool:
+        return [event for event, *_ in frames].count("heartbeat") >= 3
+
+    for path in (f"/api/v1/jobs/{found.id}/stream", "/api/v1/stream"):
+        frames = asyncio.run(viewer.frames(path, until=has_three, with_heartbeats=True))
+        assert all(data == {} for event, data, _ in frames if event == "heartbeat")
+        viewer.last_id = ""
 
 
 def test_the_stream_of_another_organisation_does_not_exist() -> None:

@@ -59,9 +59,10 @@ async def last_frame(viewer: Viewer, path: str, change: Callable[[], Any]) -> Fr
     stream = response.streaming_content
     frames = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sse, "HEARTBEAT_S", 600.0)  # so it is by the wake-up: the periodic check would come too late
+        patch.setattr(sse, "HEARTBEAT_S", 600.0)
+        patch.setattr(sse, "ACCESS_S", 600.0)  # so it is by the wake-up: the periodic check would come too late
         first = await anext(stream)
-        assert first.startswith(b":")
+        assert first == sse.HEARTBEAT
         await in_another_process(change)
         async with asyncio.timeout(120):
             async for chunk in stream:
@@ -129,6 +130,7 @@ def test_what_changes_without_a_wake_up_is_noticed_by_the_periodic_check(
     async def play() -> Frame:
         response = await viewer.open(path)
         monkeypatch.setattr(sse, "HEARTBEAT_S", 0.2)
+        monkeypatch.setattr(sse, "ACCESS_S", 0.2)
         changes: dict[str, Callable[[], Any]] = {
             "session": lambda: Session.objects.all().delete(),
             "account": lambda: User.objects.filter(pk=user.pk).update(is_active=False),

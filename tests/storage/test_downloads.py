@@ -25,7 +25,7 @@ CONTENT = b"0123456789"
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads, "CHUNK_BYTES", 1)
-    monkeypatch.setattr(sse, "HEARTBEAT_S", 0.0)
+    monkeypatch.setattr(sse, "ACCESS_S", 0.0)
 
 
 def response_to(user: User | None, *, factory: Any) -> Any:

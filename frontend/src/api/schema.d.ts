@@ -494,7 +494,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description The jobs that the caller may see, the newest first. */
         get: operations["jobs_list"];
         put?: never;
         /** @description Submits a job. 422 names what can never run, 409 what is not ready yet. */
@@ -649,8 +649,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Log lines after a seq, oldest first. */
+        /** @description Log lines after or before a seq or from a time on, oldest first; without any of them, from the beginning. */
         get: operations["jobs_logs_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The log as a text file, or what the filter leaves of it: one line each, after the name of its pod. */
+        get: operations["jobs_logs_download_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -666,8 +683,30 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The curves that count: where a later attempt trained a step again, its point stands. */
+        /**
+         * @description The curves that count: where a later attempt trained a step again, its point stands.
+         *
+         *     Long curves are thinned to the lowest and highest point of each stretch of steps; ask for a range of steps to
+         *     see more of it. The entity tag changes with the points that are stored.
+         */
         get: operations["jobs_metrics_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/metrics/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The names of the job's metrics with their newest values, without their curves. */
+        get: operations["jobs_metrics_names_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -777,8 +816,9 @@ export interface paths {
          *     - `event`: what happened to the job
          *     - `metrics`: new points of its curves
          *     - `log`: new lines of its log
+         *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
-         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
+         *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["jobs_stream_retrieve"];
         put?: never;
@@ -1272,8 +1312,9 @@ export interface paths {
          *     Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
          *
          *     - `event`: an event; the id of the frame is the event's
+         *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
-         *     Comments come every 10 s while nothing happens. After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
+         *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
         put?: never;
@@ -3282,16 +3323,25 @@ export interface components {
          * @enum {string}
          */
         LinkKindEnum: "nic" | "uplink";
-        /** @description Oldest first; the last line's seq is the next `after`. */
+        /** @description Oldest first; the last line's seq is the next `after`, the first line's the next `before`. */
         Log: {
             /** @description The lines, oldest first. */
             lines: components["schemas"]["LogLine"][];
+            /** @description Whether there are no more lines in the direction asked for. */
+            is_end: boolean;
+            /** @description With `search`: how many lines of the whole log match; else null. */
+            n_found: number | null;
             /** @description Where the job's stream continues after this. */
             cursor: string;
         };
         LogLine: {
             /** @description Its place in the job's stream. */
             seq: number;
+            /**
+             * Format: date-time
+             * @description When the platform received it; null for lines of before that was kept.
+             */
+            at: string | null;
             /** @description The number of the attempt that reported it. */
             attempt_number: number;
             /** @description The role of the pod. */
@@ -3409,10 +3459,36 @@ export interface components {
              */
             role: components["schemas"]["Role"];
         };
+        /** @description A metric, and its newest point: of the last attempt that reported it. */
+        MetricName: {
+            /** @description The metric's name. */
+            key: string;
+            /** @description How many points of it are stored, of all attempts. */
+            n_points: number;
+            /** @description The step of its newest point. */
+            last_step: number;
+            /**
+             * Format: double
+             * @description The value of its newest point.
+             */
+            last_value: number;
+            /** @description The number of the attempt that reported its newest point. */
+            attempt_number: number;
+        };
+        MetricNames: {
+            /** @description The metrics, by name. */
+            names: components["schemas"]["MetricName"][];
+            /** @description The next `after`; null on the last page. */
+            next: string | null;
+        };
         /** @description cursor: where /jobs/{id}/stream goes on from these. */
         Metrics: {
-            /** @description The curves. */
+            /** @description The curves, by name. */
             series: components["schemas"]["Series"][];
+            /** @description The next `after`; null when these are the last curves of the job. */
+            next: string | null;
+            /** @description With `exact`: the next `first_step`; null when the curve ends here. */
+            next_step: number | null;
             /** @description Where the job's stream continues after this. */
             cursor: string;
         };
@@ -5341,6 +5417,8 @@ export interface components {
             key: string;
             /** @description Its points, by step. */
             points: components["schemas"]["Point"][];
+            /** @description Whether points are left out: of each stretch of steps only the lowest and the highest are here. */
+            is_thinned: boolean;
         };
         /** @description Parameter servers of a job on a node. */
         Servers: {
@@ -7420,6 +7498,8 @@ export interface operations {
             query?: {
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
+                /** @description Only these members of each row, separated by commas, such as id,name,state; all when absent. */
+                fields?: string;
                 /**
                  * @description * `train` - Train
                  *     * `predict` - Predict
@@ -7823,11 +7903,19 @@ export interface operations {
     jobs_logs_retrieve: {
         parameters: {
             query?: {
-                /** @description Only lines with a greater seq. */
+                /** @description Only lines with a greater seq: the first ones. */
                 after?: number;
+                /** @description Only lines from this time on: the first ones. */
+                at?: string;
+                /** @description Only lines of the attempt of this number. */
+                attempt?: number;
+                /** @description Only lines with a lesser seq: the last ones. Any number above all, such as 9007199254740991, gives the newest lines. */
+                before?: number;
                 /** @description Only lines of pods of this index. */
                 index?: number;
-                /** @description The most lines of an answer. */
+                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
+                is_regex?: boolean;
+                /** @description The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB. */
                 limit?: number;
                 /**
                  * @description Only lines of pods of this role.
@@ -7836,6 +7924,8 @@ export interface operations {
                  *     * `server` - server
                  */
                 role?: "worker" | "server";
+                /** @description Only lines that contain this text, in any case. */
+                search?: string;
             };
             header?: never;
             path: {
@@ -7865,13 +7955,69 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_logs_download_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Only lines of the attempt of this number. */
+                attempt?: number;
+                /** @description Only lines of pods of this index. */
+                index?: number;
+                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
+                is_regex?: boolean;
+                /**
+                 * @description Only lines of pods of this role.
+                 *
+                 *     * `worker` - worker
+                 *     * `server` - server
+                 */
+                role?: "worker" | "server";
+                /** @description Only lines that contain this text, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_metrics_retrieve: {
         parameters: {
             query?: {
+                /** @description Only metrics behind this name. */
+                after?: string;
+                /** @description With `key`: no point is left out; an answer has the first `max_points`, `next_step` the rest. */
+                exact?: boolean;
+                /** @description Only points from this step on. */
+                first_step?: number;
                 /** @description Only this metric, such as train/loss. */
                 key?: string;
-                /** @description The most points of a curve; longer ones are thinned. */
+                /** @description Only points up to this step. */
+                last_step?: number;
+                /** @description The most points of a curve; longer ones are thinned. An answer has at most 1600 points in all; `next` names where the other curves begin. */
                 max_points?: number;
+                /** @description Only points that were stored after this seq, the second number of a cursor. */
+                since?: number;
             };
             header?: never;
             path: {
@@ -7888,6 +8034,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Metrics"];
+                };
+            };
+            /** @description The curves are as If-None-Match has. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_metrics_names_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Only metrics behind this name. */
+                after?: string;
+                /** @description The most names of an answer. */
+                limit?: number;
+                /** @description Only metrics whose name contains this, in any case. */
+                search?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetricNames"];
                 };
             };
             400: components["responses"]["BadRequest"];

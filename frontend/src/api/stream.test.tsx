@@ -72,6 +72,30 @@ describe("useStream", () => {
     expect(newest().readyState).toBe(FakeEventSource.CLOSED);
   });
 
+  it("notices within 10 s that the server is silent, says since when, and connects anew", () => {
+    const { result } = renderHook(() => useStream(PATH, { log: () => undefined }));
+    act(() => newest().open());
+    pass(5_000);
+    act(() => newest().emit("heartbeat", {}));
+    const heardAt = new Date().toISOString();
+    pass(5_000);
+    expect(result.current).toEqual({ isConnected: true, staleSince: null });
+
+    pass(4_500);
+    expect(result.current).toEqual({ isConnected: false, staleSince: heardAt });
+    pass(1_000);
+    expect(FakeEventSource.instances).toHaveLength(2);
+    act(() => newest().open());
+    expect(result.current).toEqual({ isConnected: true, staleSince: null });
+  });
+
+  it("opens anew what never answers", () => {
+    const { result } = renderHook(() => useStream(PATH, { log: () => undefined }));
+    pass(10_000);
+    expect(FakeEventSource.instances).toHaveLength(2);
+    expect(result.current).toEqual({ isConnected: false, staleSince: null });
+  });
+
   it("stays off without a path", () => {
     const { result } = renderHook(() => useStream(null, { log: () => undefined }));
     expect(FakeEventSource.instances).toHaveLength(0);

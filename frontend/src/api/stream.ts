@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-sent events that survive interruptions: reconnects with back-off from the last id seen.
+// Server-sent events that survive interruptions and servers that hang: reconnects with back-off from the last id seen.
 import { useEffect, useEffectEvent, useState } from "react";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
+/** The server sends a heartbeat every 5 s: one that is silent for so long hangs, or cannot be reached. */
+export const SILENCE_MS = 9_000;
+
+/** staleSince: the time (ISO 8601) when the stream was last heard of, while it is interrupted; null before it was ever there. */
+export interface StreamState {
+  isConnected: boolean;
+  staleSince: string | null;
+}
 
 export type StreamHandlers = Record<string, (data: unknown) => void>;
 
@@ -15,8 +23,9 @@ export function useStream(
   path: string | null,
   handlers: StreamHandlers,
   options?: { lastEventId?: string },
-): { isConnected: boolean } {
+): StreamState {
   const [connectedPath, setConnectedPath] = useState<string | null>(null);
+  const [staleSince, setStaleSince] = useState<string | null>(null);
   const names = Object.keys(handlers).sort().join(" ");
   const handle = useEffectEvent((name: string, data: unknown) => handlers[name]?.(data));
   const startingId = useEffectEvent(() => options?.lastEventId ?? "");
@@ -25,25 +34,40 @@ export function useStream(
     if (path === null) return;
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let silence: ReturnType<typeof setTimeout> | undefined;
+    let heardAt: string | null = null;
     let lastId = startingId();
     let wait_ms = FIRST_WAIT_MS;
 
     function open(address: string) {
       const current = new EventSource(withCursor(address, lastId));
       source = current;
-      current.onopen = () => {
-        wait_ms = FIRST_WAIT_MS;
-        setConnectedPath(address);
+      const hear = () => {
+        heardAt = new Date().toISOString();
+        clearTimeout(silence);
+        silence = setTimeout(reopen, SILENCE_MS);
       };
       // EventSource's own retry repeats the first address; opening anew carries the last id in it instead.
-      current.onerror = () => {
+      const reopen = () => {
+        clearTimeout(silence);
         current.close();
         setConnectedPath(null);
+        setStaleSince(heardAt);
         timer = setTimeout(() => open(address), wait_ms);
         wait_ms = Math.min(wait_ms * 2, LONGEST_WAIT_MS);
       };
+      silence = setTimeout(reopen, SILENCE_MS);
+      current.onopen = () => {
+        hear();
+        wait_ms = FIRST_WAIT_MS;
+        setConnectedPath(address);
+        setStaleSince(null);
+      };
+      current.onerror = reopen;
+      current.addEventListener("heartbeat", hear);
       for (const name of names.split(" ")) {
         current.addEventListener(name, (message: MessageEvent<string>) => {
+          hear();
           if (message.lastEventId) lastId = message.lastEventId;
           handle(name, JSON.parse(message.data) as unknown);
         });
@@ -53,12 +77,14 @@ export function useStream(
     open(path);
     return () => {
       clearTimeout(timer);
+      clearTimeout(silence);
       source?.close();
       setConnectedPath(null);
+      setStaleSince(null);
     };
   }, [path, names]);
 
-  return { isConnected: path !== null && connectedPath === path };
+  return { isConnected: path !== null && connectedPath === path, staleSince };
 }
 
 function withCursor(path: string, lastId: string): string {

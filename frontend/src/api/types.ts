@@ -36,6 +36,7 @@ export type Log = Schemas["Log"];
 export type LogLine = Schemas["LogLine"];
 export type Me = Schemas["Me"];
 export type Membership = Schemas["Membership"];
+export type MetricName = Schemas["MetricName"];
 export type Metrics = Schemas["Metrics"];
 export type Mode = Schemas["ModeEnum"];
 export type Model = Schemas["Model"];

@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation, useNavigation } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
+import type { StreamState } from "@/api/stream";
 import { isAdminSomewhere, isStaff, useMe } from "@/api/session";
 import type { Me } from "@/api/types";
 import { ThemeToggle } from "@/app/ThemeToggle";
@@ -14,6 +15,7 @@ import { useLiveQueries } from "@/app/useLiveQueries";
 import { Icon, type IconName } from "@/components/display/Icon";
 import { RoundsAlert } from "@/components/feedback/RoundsAlert";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
+import { clock } from "@/lib/time";
 
 interface Place {
   to: string;
@@ -45,7 +47,7 @@ function isFor(me: Me, { isForStaff = false, isForAdmins = false }: Place): bool
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
-  const { isConnected } = useLiveQueries();
+  const stream = useLiveQueries();
   const me = useMe();
 
   return (
@@ -68,14 +70,14 @@ export function Shell() {
               />
               <Brand />
             </Group>
-            <Liveness isConnected={isConnected} />
+            <Liveness {...stream} />
           </Group>
         </AppShell.Header>
 
         <AppShell.Navbar p="xs" aria-label="Main" className="main-navigation" data-open={isOpen || undefined}>
           <Group px="sm" py="xs" justify="space-between" visibleFrom="sm" wrap="nowrap">
             <Brand />
-            <Liveness isConnected={isConnected} />
+            <Liveness {...stream} />
           </Group>
           <Stack gap={2} flex={1} mt="xs">
             {PLACES.filter((place) => isFor(me, place)).map(({ to, label, icon }) => (
@@ -144,11 +146,15 @@ function Brand() {
   );
 }
 
-function Liveness({ isConnected }: { isConnected: boolean }) {
+/** Whether changes appear by themselves; otherwise of when the page is. */
+function Liveness({ isConnected, staleSince }: StreamState) {
+  const since = staleSince === null ? "" : ` since ${clock(staleSince)}`;
   return (
-    <Tooltip label={isConnected ? "Changes appear automatically." : "Reconnecting: this page may be out of date."}>
+    <Tooltip
+      label={isConnected ? "Changes appear automatically." : `Reconnecting: nothing was heard of the server${since}.`}
+    >
       <Badge size="sm" color={isConnected ? "teal" : "gray"} role="status">
-        {isConnected ? "Live" : "Offline"}
+        {isConnected ? "Live" : `Offline${since}`}
       </Badge>
     </Tooltip>
   );

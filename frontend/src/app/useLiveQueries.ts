@@ -3,7 +3,7 @@
 import { type QueryKey, useQueryClient } from "@tanstack/react-query";
 
 import { isRecord } from "@/api/client";
-import { useStream } from "@/api/stream";
+import { type StreamState, useStream } from "@/api/stream";
 
 /** The queries that an event about `kind` may change. */
 function touchedBy(kind: string, id: string): QueryKey[] {
@@ -30,7 +30,7 @@ function touchedBy(kind: string, id: string): QueryKey[] {
   }
 }
 
-export function useLiveQueries(): { isConnected: boolean } {
+export function useLiveQueries(): StreamState {
   const queries = useQueryClient();
   return useStream("/api/v1/stream", {
     event: (data) => {

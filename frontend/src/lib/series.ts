@@ -13,6 +13,12 @@ export interface KeyedPoint extends CurvePoint {
   key: string;
 }
 
+/** Steps, both ends included. */
+export interface StepRange {
+  first: number;
+  last: number;
+}
+
 /** Metric key -> its effective points, by rising step. */
 export type Curves = ReadonlyMap<string, readonly CurvePoint[]>;
 
@@ -70,6 +76,16 @@ function effective(
   }
   if (added.length === 0) return kept;
   return [...kept, ...added].sort((a, b) => a.step - b.step);
+}
+
+/** Whether the first of two points is the newer one: of a later attempt, or of a later step of the same. */
+export function isNewer(
+  one: Pick<CurvePoint, "attempt_number" | "step">,
+  other: Pick<CurvePoint, "attempt_number" | "step">,
+): boolean {
+  return one.attempt_number === other.attempt_number
+    ? one.step > other.step
+    : one.attempt_number > other.attempt_number;
 }
 
 export interface CurveGroup {

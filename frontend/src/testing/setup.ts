@@ -21,6 +21,30 @@ class FakeResizeObserver {
   }
 }
 
+/** Everything is in view, as on a screen that is high enough. */
+class FakeIntersectionObserver {
+  constructor(private readonly callback: IntersectionObserverCallback) {}
+  observe(target: Element) {
+    const entry = { isIntersecting: true, target, boundingClientRect: target.getBoundingClientRect() };
+    queueMicrotask(() => this.callback([entry as IntersectionObserverEntry], this as never));
+  }
+  unobserve() {
+    // Nothing leaves the view.
+  }
+  disconnect() {
+    // See unobserve.
+  }
+}
+
+/** jsdom lays nothing out: of everything, only a log and its lines have a height, so that some of them are in view. */
+function clientHeight(this: Element): number {
+  return this.getAttribute("role") === "log" ? 360 : 0;
+}
+
+function offsetHeight(this: HTMLElement): number {
+  return this.hasAttribute("data-index") ? 18 : 0;
+}
+
 /** A desktop: wide, light, without reduced motion. */
 function matchMedia(query: string): MediaQueryList {
   const target = new EventTarget();
@@ -33,7 +57,10 @@ function matchMedia(query: string): MediaQueryList {
   });
 }
 
+Object.defineProperty(HTMLElement.prototype, "offsetHeight", { get: offsetHeight, configurable: true });
+Object.defineProperty(Element.prototype, "clientHeight", { get: clientHeight, configurable: true });
 vi.stubGlobal("ResizeObserver", FakeResizeObserver);
+vi.stubGlobal("IntersectionObserver", FakeIntersectionObserver);
 vi.stubGlobal("EventSource", FakeEventSource);
 vi.stubGlobal("matchMedia", matchMedia);
 // What a busy machine takes: nothing is asserted of how fast the dashboard is.

@@ -3,7 +3,7 @@
 import { screen, within } from "@testing-library/react";
 import { expect } from "vitest";
 
-import type { Event, JobDetail, LogLine, Point } from "@/api/types";
+import type { Event, JobDetail, LogLine, MetricName, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
 import { job } from "@/testing/fixtures";
 import { answers, page, server } from "@/testing/server";
@@ -17,11 +17,18 @@ export function point(step: number, value: number, attempt_number = 1): Point {
 }
 
 export function line(seq: number, text: string, index = 0): LogLine {
-  return { seq, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
+  return { seq, at: null, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
 }
 
 export function event(id: number, kind: string): Event {
   return { id, kind, organisation: null, subject_kind: "job", subject_id: ID, actor: null, at: "2026-03-02T09:00:00Z", facts: {} };
+}
+
+/** The entry of train/loss in the list of names. */
+function nameOf(points: Point[]): MetricName {
+  const last = points.at(-1) ?? point(0, 0);
+  const { step: last_step, value: last_value, attempt_number } = last;
+  return { key: "train/loss", n_points: points.length, last_step, last_value, attempt_number };
 }
 
 interface Stored {
@@ -33,8 +40,9 @@ interface Stored {
 export function stored(detail: JobDetail, { points = [], lines = [], events = [] }: Stored = {}) {
   server.use(
     answers("/api/v1/jobs/{id}", detail),
-    answers("/api/v1/jobs/{id}/metrics", { series: [{ key: "train/loss", points }], cursor: "20" }),
-    answers("/api/v1/jobs/{id}/logs", { lines, cursor: "20" }),
+    answers("/api/v1/jobs/{id}/metrics/names", { names: points.length === 0 ? [] : [nameOf(points)], next: null }),
+    answers("/api/v1/jobs/{id}/metrics", { series: [{ key: "train/loss", points, is_thinned: false }], cursor: "20" }),
+    answers("/api/v1/jobs/{id}/logs", { lines, is_end: true, n_found: null, cursor: "20" }),
     answers("/api/v1/jobs/{id}/events", page(events)),
   );
 }

@@ -13,6 +13,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import duration, until
 from mlhub.cli.session import Session, session_of
+from mlhub.client import job_parts
 
 JobArgument = Annotated[str, typer.Argument(help="Name, id, or the beginning of the id of a job.")]
 ACTIVE = ["queued", "starting", "running", "stopping", "paused"]
@@ -106,16 +107,18 @@ def metrics(
 ) -> None:
     """The newest value of each metric of a job, or the points of one."""
     session = session_of(context)
-    query = {"key": key} if key else {"max_points": 10}
-    series = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}/metrics", **query)["series"]
+    job_id = found(session.api, "jobs", job)["id"]
     if key:
-        points = [point for one in series for point in one["points"]]
+        points = list(job_parts.points(session.api, job_id, key))
         columns = {"STEP": lambda p: p["step"], "EPOCH": lambda p: p["epoch"], "VALUE": lambda p: f"{p['value']:.6g}"}
         session.output.rows(points, columns)
         return
-    newest = [{"key": one["key"], **one["points"][-1]} for one in series if one["points"]]
-    columns = {"METRIC": lambda p: p["key"], "STEP": lambda p: p["step"], "VALUE": lambda p: f"{p['value']:.6g}"}
-    session.output.rows(newest, columns)
+    columns = {
+        "METRIC": lambda p: p["key"],
+        "STEP": lambda p: p["last_step"],
+        "VALUE": lambda p: f"{p['last_value']:.6g}",
+    }
+    session.output.rows(list(job_parts.names(session.api, job_id)), columns)
 
 
 def logs(

@@ -147,6 +147,7 @@ async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[byte
 
     async with hub().listen(EVENTS, access.topic) as listener:
         cursor = await hub().read(newest) if start is None else start
+        pulse = sse.Pulse()
         yield sse.HEARTBEAT
         while True:
             found = await hub().read(partial(after, cursor))
@@ -156,5 +157,7 @@ async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[byte
             for event in found:
                 cursor = event["id"]
                 yield sse.frame("event", event, id=str(cursor))
-            if len(found) < BATCH and not await listener.wait(sse.HEARTBEAT_S):
-                yield sse.HEARTBEAT
+                pulse.restart()
+            if len(found) < BATCH:
+                async for heartbeat in pulse.until_news(listener):
+                    yield heartbeat

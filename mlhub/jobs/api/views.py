@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
+from mlhub.core.api.fields import FIELDS, only_fields
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
@@ -69,6 +70,17 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     serializer_class = s.JobSerializer
     filterset_class = JobFilter
     rate_limit_budgets = {"POST": SUBMISSIONS}
+
+    @extend_schema(parameters=[FIELDS])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The jobs that the caller may see, the newest first."""
+        return super().get(request, *args, **kwargs)
+
+    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
+        found: Any = super().get_serializer(*args, **kwargs)
+        if kwargs.get("many"):
+            only_fields(found.child, self.request.query_params.get("fields"))
+        return found
 
     @extend_schema(parameters=[KEY], request=JobSubmitSerializer, responses={201: s.JobSerializer})
     def post(self, request: Request) -> Response:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of curves, log lines and speeds, and of what pods send."""
+"""The JSON of speeds, and of what pods send."""
 
 from __future__ import annotations
 
@@ -17,71 +17,6 @@ from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
 
 MAX_SEQ = 2**63 - 1
 MAX_PODS = 100_000
-
-
-class PointSerializer(serializers.Serializer[Any]):
-    step = serializers.IntegerField(help_text="The training step.")
-    epoch = serializers.FloatField(help_text="The epoch, as a fraction.")
-    value = serializers.FloatField(help_text="The metric's value.")
-    at = serializers.DateTimeField(help_text="When it was reported.")
-    attempt_number = serializers.IntegerField(help_text="The number of the attempt that reported it.")
-
-
-class SeriesSerializer(serializers.Serializer[Any]):
-    key = serializers.CharField(help_text="The metric's name.")
-    points = PointSerializer(many=True, help_text="Its points, by step.")
-
-
-class MetricsSerializer(serializers.Serializer[Any]):
-    """cursor: where /jobs/{id}/stream goes on from these."""
-
-    series = SeriesSerializer(many=True, help_text="The curves.")
-    cursor = serializers.CharField(help_text="Where the job's stream continues after this.")
-
-
-class MetricsQuerySerializer(StrictSerializer):
-    key = serializers.CharField(required=False, max_length=200, help_text="Only this metric, such as train/loss.")
-    max_points = serializers.IntegerField(
-        min_value=10,
-        max_value=100_000,
-        required=False,
-        default=1000,
-        help_text="The most points of a curve; longer ones are thinned.",
-    )
-
-
-class LogLineSerializer(serializers.Serializer[Any]):
-    seq = serializers.IntegerField(help_text="Its place in the job's stream.")
-    attempt_number = serializers.IntegerField(help_text="The number of the attempt that reported it.")
-    role = serializers.CharField(help_text="The role of the pod.")
-    index = serializers.IntegerField(help_text="The pod's index within its role.")
-    number = serializers.IntegerField(help_text="The line's number within the pod's log.")
-    text = serializers.CharField(help_text="The text.")
-    n_dropped = serializers.IntegerField(
-        help_text="0; of a mark in place of lines that were over a limit of the log: how many were dropped there."
-    )
-
-
-class LogSerializer(serializers.Serializer[Any]):
-    """Oldest first; the last line's seq is the next `after`."""
-
-    lines = LogLineSerializer(many=True, help_text="The lines, oldest first.")
-    cursor = serializers.CharField(help_text="Where the job's stream continues after this.")
-
-
-class LogQuerySerializer(StrictSerializer):
-    after = serializers.IntegerField(
-        min_value=0, max_value=MAX_SEQ, required=False, default=0, help_text="Only lines with a greater seq."
-    )
-    limit = serializers.IntegerField(
-        min_value=1, max_value=10_000, required=False, default=1000, help_text="The most lines of an answer."
-    )
-    role = serializers.ChoiceField(
-        choices=["worker", "server"], required=False, help_text="Only lines of pods of this role."
-    )
-    index = serializers.IntegerField(
-        min_value=0, max_value=MAX_PODS, required=False, help_text="Only lines of pods of this index."
-    )
 
 
 class MeasuredValueSerializer(serializers.Serializer[None]):

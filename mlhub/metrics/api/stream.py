@@ -118,6 +118,7 @@ async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> A
     async with hub().listen(job_topic(job_id), access.topic) as listener:
         cursor = await hub().read(partial(cursor_of, job_id)) if start is None else start
         yield sse.HEARTBEAT
+        pulse = sse.Pulse()
         shown: dict[str, Any] | None = None
         while True:
             news = await hub().read(partial(news_after, job_id, cursor))
@@ -136,10 +137,11 @@ async def _frames(job_id: UUID, start: Cursor | None, access: StreamAccess) -> A
             if _figures(news.job) != shown or news.points or news.lines:
                 shown = _figures(news.job)
                 yield sse.frame("job", news.job, id=str(cursor))
+                pulse.restart()
             if not news.is_all:
                 continue
-            if not await listener.wait(sse.HEARTBEAT_S):
-                yield sse.HEARTBEAT
+            async for heartbeat in pulse.until_news(listener):
+                yield heartbeat
             await asyncio.sleep(sse.COALESCE_S)
 
 

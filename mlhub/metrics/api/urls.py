@@ -3,11 +3,13 @@
 
 from django.urls import path
 
-from mlhub.metrics.api import ingest, stream, views
+from mlhub.metrics.api import curves, ingest, logs, stream, views
 
 urlpatterns = [
-    path("jobs/<uuid:id>/metrics", views.MetricsView.as_view()),
-    path("jobs/<uuid:id>/logs", views.LogsView.as_view()),
+    path("jobs/<uuid:id>/metrics", curves.MetricsView.as_view()),
+    path("jobs/<uuid:id>/metrics/names", curves.MetricNamesView.as_view()),
+    path("jobs/<uuid:id>/logs", logs.LogsView.as_view()),
+    path("jobs/<uuid:id>/logs/download", logs.LogDownloadView.as_view()),
     path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
     path("jobs/<uuid:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),

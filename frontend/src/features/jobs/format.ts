@@ -13,7 +13,7 @@ export function sizeOf(attempt: Pick<Attempt, "n_workers" | "n_servers">): strin
 }
 
 /** What it runs as, or what was asked for. */
-export function shapeOf(job: Job): string {
+export function shapeOf(job: Pick<Job, "kind" | "mode" | "min_workers" | "max_workers" | "current_attempt">): string {
   const attempt = job.current_attempt;
   const { min_workers: min, max_workers: max } = job;
   const asked = min === max ? count(min, "worker") : `${min}–${max} workers`;
@@ -29,7 +29,7 @@ export function numbersIn(json: unknown): [string, number][] {
 }
 
 /** The metric that the job was for: its target, else accuracy, else loss, else the first. */
-export function headlineMetric(job: Job): [string, number] | null {
+export function headlineMetric(job: Pick<Job, "target_metric" | "result_metrics">): [string, number] | null {
   const metrics = numbersIn(job.result_metrics);
   const named = (test: (key: string) => boolean) => metrics.find(([key]) => test(key));
   return (

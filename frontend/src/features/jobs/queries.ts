@@ -3,7 +3,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, isRecord, unwrap } from "@/api/client";
-import type { AdvisedAction, Job, JobState } from "@/api/types";
+import type { AdvisedAction, Job, JobState, Page } from "@/api/types";
 import { isMoving, type JobVerb } from "@/domain/jobState";
 
 export interface JobFilters {
@@ -17,15 +17,24 @@ const ACTIVE_REFRESH_MS = 5000;
 const STARTING_REFRESH_MS = 2000;
 const ANALYSIS_STALE_MS = 10_000;
 
+/** What the list shows of a job: a third of what there is. */
+const ROW_FIELDS = [
+  "id", "kind", "name", "project", "state", "intent", "explanations", "failure", "progress", "mode", "min_workers",
+  "max_workers", "target_metric", "result_metrics", "current_attempt", "submitted_at", "finished_at", "waited_s", "trained_s",
+  "predicted_finish_at",
+] as const satisfies readonly (keyof Job)[];
+
+export type JobRow = Pick<Job, (typeof ROW_FIELDS)[number]>;
+
 /** The address may hold any word for a state; the API names those there are. */
 function asked({ state, ...filters }: JobFilters) {
-  return { ...filters, ...(state ? { state: [state as JobState] } : {}), limit: PAGE_SIZE };
+  return { ...filters, ...(state ? { state: [state as JobState] } : {}), fields: ROW_FIELDS.join(","), limit: PAGE_SIZE };
 }
 
 export const jobsQuery = (filters: JobFilters) =>
   queryOptions({
     queryKey: ["jobs", filters],
-    queryFn: () => unwrap(api.GET("/api/v1/jobs", { params: { query: asked(filters) } })),
+    queryFn: async (): Promise<Page<JobRow>> => unwrap(api.GET("/api/v1/jobs", { params: { query: asked(filters) } })),
     placeholderData: (previous) => previous,
     // Events tell of changes of state; progress between them is read again while something moves.
     refetchInterval: (query) => (query.state.data?.results.some(isMoving) ? ACTIVE_REFRESH_MS : false),

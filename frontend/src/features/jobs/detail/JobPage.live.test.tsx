@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job's page while it trains: metrics, log and events as they arrive, and what is missing of them.
 import { act, screen, within } from "@testing-library/react";
-import { http } from "msw";
+import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { JobDetail } from "@/api/types";
@@ -15,8 +15,8 @@ it("moves curve, progress, log and events as the stream brings them, and doubles
   renderPage(ADDRESS);
   const source = await stream();
   expect(source.url).toContain("last_event_id=10-20");
-  await screen.findByRole("row", { name: /train\/loss/ });
-  expect(latest("train/loss").slice(0, 2)).toEqual(["0.8", "120"]);
+  await expect.poll(() => latest("train/loss")).toEqual(["0.8", "120", "0.8", "0.9"]);
+  await screen.findByText("old line", { exact: false });
 
   act(() => {
     source.open();
@@ -45,6 +45,7 @@ it("lets a resumed attempt take over its curve from where it began", async () =>
   stored(jobDetail(), { points: [point(100, 0.9), point(110, 0.1), point(120, 0.05)] });
   renderPage(ADDRESS);
   const source = await stream();
+  await expect.poll(() => latest("train/loss")).toEqual(["0.05", "120", "0.05", "0.9"]);
   act(() => source.emit("metrics", { points: [{ key: "train/loss", seq: 21, ...point(105, 0.8, 2) }] }));
   await expect.poll(() => latest("train/loss")).toEqual(["0.8", "105", "0.8", "0.9"]);
 });
@@ -95,12 +96,19 @@ it("keeps the curves while the log cannot be read, and adds the lines that the s
 });
 
 it("shows the lines of one pod when asked to", async () => {
-  stored(jobDetail(), { lines: [line(1, "from zero", 0), line(2, "from one", 1)] });
+  const all = [line(1, "from zero", 0), line(2, "from one", 1)];
+  stored(jobDetail());
+  server.use(
+    http.get("/api/v1/jobs/:id/logs", ({ request }) => {
+      const index = new URL(request.url).searchParams.get("index");
+      const lines = all.filter((one) => index === null || one.index === Number(index));
+      return HttpResponse.json({ lines, is_end: true, n_found: null, cursor: "10-20" });
+    }),
+  );
   const { user } = renderPage(ADDRESS);
   await user.selectOptions(await screen.findByRole("combobox", { name: "Pod" }), "worker 1");
-  const log = within(screen.getByRole("log", { name: "Log" }));
-  expect(log.getByText("from one", { exact: false })).toBeInTheDocument();
-  expect(log.queryByText("from zero", { exact: false })).not.toBeInTheDocument();
+  const shown = () => [...screen.getByRole("log", { name: "Log" }).querySelectorAll("[data-index]")];
+  await expect.poll(() => shown().map(({ textContent }) => textContent)).toEqual(["worker 1 from one"]);
 });
 
 it("says what was dropped, by which limit, and marks where lines are missing", async () => {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job: its state and why, its result, its metrics, log, attempts and decisions; live while it lives.
 import { Group, SimpleGrid, Stack } from "@mantine/core";
+import { Suspense } from "react";
 import { useParams } from "react-router";
 
+import type { StreamState } from "@/api/stream";
 import type { JobDetail } from "@/api/types";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { Loading } from "@/components/feedback/Loading";
@@ -12,6 +14,8 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { isOver } from "@/domain/jobState";
+import { lazyComponent } from "@/lib/chunk";
+import { clock } from "@/lib/time";
 
 import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
@@ -20,8 +24,6 @@ import { AttemptTimeline } from "./attempts/AttemptTimeline";
 import { CheckpointsCard } from "./checkpoints/CheckpointsCard";
 import { DecisionTable } from "./decisions/DecisionTable";
 import { EventTable } from "./events/EventTable";
-import { LogView } from "./logs/LogView";
-import { MetricCurves } from "./metrics/MetricCurves";
 import { ConfigurationCard } from "./overview/ConfigurationCard";
 import { FailureCard } from "./overview/FailureCard";
 import { JobProgress } from "./overview/JobProgress";
@@ -30,20 +32,24 @@ import { PredictionResultCard } from "./overview/PredictionResultCard";
 import { ResourcesCard } from "./overview/ResourcesCard";
 import { StatusCard } from "./overview/StatusCard";
 import { TrainedModelCard } from "./overview/TrainedModelCard";
-import { ProfileCard } from "./profile/ProfileCard";
 import { StartupCard } from "./startup/StartupCard";
 import { useLiveJob } from "./useLiveJob";
 import { WhyCard } from "./why/WhyCard";
+
+/** Below the first screen: the rest of the page does not wait for them. */
+const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
+const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
+const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
 
 export function JobPage() {
   const { id = "" } = useParams();
   return <LiveJob key={id} id={id} />;
 }
 
-type LiveParts = Pick<ReturnType<typeof useLiveJob>, "curves" | "log" | "events">;
+type LiveParts = Pick<ReturnType<typeof useLiveJob>, "names" | "events">;
 
 function LiveJob({ id }: { id: string }) {
-  const { job, isConnected, refresh, ...parts } = useLiveJob(id);
+  const { job, stream, refresh, ...parts } = useLiveJob(id);
   const back = <BackLink to="/jobs">Jobs</BackLink>;
   if (job.data === undefined) {
     return (
@@ -57,7 +63,7 @@ function LiveJob({ id }: { id: string }) {
     <Page
       title={job.data.name}
       back={back}
-      subtitle={<Subtitle job={job.data} isConnected={isConnected} />}
+      subtitle={<Subtitle job={job.data} stream={stream} />}
       actions={<JobActions job={job.data} />}
     >
       <Overview job={job.data} />
@@ -66,16 +72,21 @@ function LiveJob({ id }: { id: string }) {
   );
 }
 
-function Subtitle({ job, isConnected }: { job: JobDetail; isConnected: boolean }) {
+function Subtitle({ job, stream }: { job: JobDetail; stream: StreamState }) {
   return (
     <Group gap="xs" component="span">
       <JobStateBadge state={job.state} />
       <span>
         {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}{" "}
-        {!isOver(job) && <span role="status">{isConnected ? "· live" : "· connecting…"}</span>}
+        {!isOver(job) && <span role="status">{liveness(stream)}</span>}
       </span>
     </Group>
   );
+}
+
+function liveness({ isConnected, staleSince }: StreamState): string {
+  if (isConnected) return "· live";
+  return staleSince === null ? "· connecting…" : `· not updated since ${clock(staleSince)}, reconnecting…`;
 }
 
 function Overview({ job }: { job: JobDetail }) {
@@ -96,22 +107,28 @@ function Overview({ job }: { job: JobDetail }) {
 }
 
 /** Each part shows its own failure: the others stay readable. */
-function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
-  const hasMetrics = job.kind === "train" || (curves.data?.size ?? 0) > 0;
+function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
+  const hasMetrics = job.kind === "train" || (names.data?.size ?? 0) > 0;
   return (
     <Stack gap="md">
       {hasMetrics && (
         <SectionCard title="Metrics">
           <DroppedAlert dropped={job.dropped} part="metrics" />
           <RemovedNote job={job} kinds={["metrics"]} />
-          <QueryResult of={curves} label="Loading the metrics">
-            {(known) => <MetricCurves curves={known} attempts={job.attempts} isOver={isOver(job)} />}
+          <QueryResult of={names} label="Loading the metrics">
+            {(known) => (
+              <Suspense fallback={<Loading label="Loading the charts" />}>
+                <MetricCurves id={job.id} names={known} attempts={job.attempts} isOver={isOver(job)} />
+              </Suspense>
+            )}
           </QueryResult>
         </SectionCard>
       )}
       <FilesCard job={job} />
       <StartupCard job={job} />
-      <ProfileCard job={job} />
+      <Suspense fallback={null}>
+        <ProfileCard job={job} />
+      </Suspense>
       {job.kind === "train" && <CheckpointsCard job={job} />}
       <SectionCard title="Attempts">
         <AttemptTimeline job={job} />
@@ -122,9 +139,9 @@ function Details({ job, curves, log, events }: LiveParts & { job: JobDetail }) {
       <SectionCard title="Log">
         <DroppedAlert dropped={job.dropped} part="log" />
         <RemovedNote job={job} kinds={["logs"]} />
-        <QueryResult of={log} label="Loading the log">
-          {({ lines, isCut }) => <LogView lines={lines} isCut={isCut} isLive={!isOver(job)} />}
-        </QueryResult>
+        <Suspense fallback={<Loading label="Loading the log" />}>
+          <LogView id={job.id} attempts={job.attempts} isLive={!isOver(job)} />
+        </Suspense>
       </SectionCard>
       <SectionCard title="Events">
         <RemovedNote job={job} kinds={["events"]} />

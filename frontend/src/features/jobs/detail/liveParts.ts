@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a job that grow while it lives: curves, log and events. Each is read, and fails, by itself.
+// The parts of a job that grow while it lives: its events (curves: metrics/, log: logs/). Each is read, and fails, by itself.
 import { type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Event, LogLine } from "@/api/types";
+import type { Event } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
-import { type Curves, type KeyedPoint, mergePoints, NO_CURVES } from "@/lib/series";
-
-import { type LogTail, mergeLines, NO_LINES } from "./logs/logTail";
-
 /** Where the job's stream begins. */
 export interface LiveStart {
   /** Read before the parts, so that what comes meanwhile is sent again. */
@@ -17,8 +13,6 @@ export interface LiveStart {
   isSettled: boolean;
 }
 
-const LOG_WINDOW = 10_000; // rows of the stream, points included, that the page looks back for lines
-const LINES = 2000; // asked for at once; the API may give fewer
 const EVENTS = 200;
 const LAST_LINES_MS = 60_000; // a pod's last lines may come after its job has ended
 
@@ -43,33 +37,6 @@ export const liveStartQuery = (client: QueryClient, id: string) =>
     ...KEPT_CURRENT,
   });
 
-export const curvesQuery = (client: QueryClient, id: string) => {
-  const queryKey = [...liveKey(id), "curves"];
-  return queryOptions({
-    queryKey,
-    queryFn: async (): Promise<Curves> => {
-      await client.query(liveStartQuery(client, id));
-      const { series } = await unwrap(api.GET("/api/v1/jobs/{id}/metrics", { params: { path: { id } } }));
-      const points = series.flatMap(({ key, points }) => points.map((point) => ({ key, ...point })));
-      return mergePoints(client.getQueryData<Curves>(queryKey) ?? NO_CURVES, points);
-    },
-    ...KEPT_CURRENT,
-  });
-};
-
-export const logQuery = (client: QueryClient, id: string) => {
-  const queryKey = [...liveKey(id), "log"];
-  return queryOptions({
-    queryKey,
-    queryFn: async (): Promise<LogTail> => {
-      const { cursor } = await client.query(liveStartQuery(client, id));
-      const { lines, isCut } = await readLines(id, cursor);
-      return mergeLines(client.getQueryData<LogTail>(queryKey) ?? NO_LINES, lines, isCut);
-    },
-    ...KEPT_CURRENT,
-  });
-};
-
 export const eventsQuery = (client: QueryClient, id: string) => {
   const queryKey = [...liveKey(id), "events"];
   return queryOptions({
@@ -83,32 +50,8 @@ export const eventsQuery = (client: QueryClient, id: string) => {
   });
 };
 
-export function addPoints(client: QueryClient, id: string, points: readonly KeyedPoint[]): void {
-  client.setQueryData(curvesQuery(client, id).queryKey, (known: Curves = NO_CURVES) => mergePoints(known, points));
-}
-
-export function addLines(client: QueryClient, id: string, lines: readonly LogLine[]): void {
-  client.setQueryData(logQuery(client, id).queryKey, (known: LogTail = NO_LINES) => mergeLines(known, lines));
-}
-
 export function addEvent(client: QueryClient, id: string, event: Event): void {
   client.setQueryData(eventsQuery(client, id).queryKey, (known: readonly Event[] = []) => mergeEvents(known, [event]));
-}
-
-/** The newest lines up to the cursor; what comes after it comes from the stream. */
-async function readLines(id: string, cursor: string): Promise<{ lines: LogLine[]; isCut: boolean }> {
-  const end = Number(cursor.split("-").at(-1)) || 0;
-  const start = Math.max(0, end - LOG_WINDOW);
-  const lines: LogLine[] = [];
-  for (let after = start; after < end; ) {
-    const query = { after, limit: LINES };
-    const page = await unwrap(api.GET("/api/v1/jobs/{id}/logs", { params: { path: { id }, query } }));
-    lines.push(...page.lines);
-    const last = page.lines.at(-1)?.seq ?? 0;
-    if (last <= after) break;
-    after = last;
-  }
-  return { lines, isCut: start > 0 };
 }
 
 async function readEvents(id: string): Promise<Event[]> {

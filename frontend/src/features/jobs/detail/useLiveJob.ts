@@ -7,21 +7,22 @@ import type { Event, Job, JobDetail, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
 import type { KeyedPoint } from "@/lib/series";
 
-import { addEvent, addLines, addPoints, curvesQuery, eventsQuery, liveKey, liveStartQuery, logQuery } from "./liveParts";
+import { addEvent, eventsQuery, liveKey, liveStartQuery } from "./liveParts";
+import { addLines } from "./logs/logQueries";
+import { addPoints, namesQuery } from "./metrics/metricQueries";
 
 export function useLiveJob(id: string) {
   const client = useQueryClient();
   const job = useQuery(jobQuery(id));
   const start = useQuery(liveStartQuery(client, id)).data;
-  const curves = useQuery(curvesQuery(client, id));
-  const log = useQuery(logQuery(client, id));
+  const names = useQuery({ ...namesQuery(id), enabled: start !== undefined });
   const events = useQuery(eventsQuery(client, id));
 
   const refresh = () => {
     void client.invalidateQueries({ queryKey: ["job", id] });
     void client.invalidateQueries({ queryKey: liveKey(id) });
   };
-  const { isConnected } = useStream(
+  const stream = useStream(
     start === undefined || start.isSettled ? null : `/api/v1/jobs/${id}/stream`,
     {
       job: (data) => updateJob(client, data as Job),
@@ -32,7 +33,7 @@ export function useLiveJob(id: string) {
     },
     { lastEventId: start?.cursor },
   );
-  return { job, curves, log, events, isConnected, refresh };
+  return { job, names, events, stream, refresh };
 }
 
 /** A frame of the stream is the job as lists show it; its attempts are read again when they changed. */

@@ -3,17 +3,17 @@
 import { Anchor, Box, Card, Group, Progress, Stack, Table, Text } from "@mantine/core";
 import { Link } from "react-router";
 
-import type { Job } from "@/api/types";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { headlineMetric, shapeOf } from "@/features/jobs/format";
+import type { JobRow } from "@/features/jobs/queries";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
 import classes from "./JobsList.module.css";
 
-export function JobsList({ jobs }: { jobs: readonly Job[] }) {
+export function JobsList({ jobs }: { jobs: readonly JobRow[] }) {
   return (
     <>
       <Table.ScrollContainer minWidth={960} type="native" visibleFrom="sm">
@@ -45,7 +45,7 @@ export function JobsList({ jobs }: { jobs: readonly Job[] }) {
   );
 }
 
-function Row({ job }: { job: Job }) {
+function Row({ job }: { job: JobRow }) {
   return (
     <Table.Tr>
       <Table.Td className={classes.wide}>
@@ -70,7 +70,7 @@ function Row({ job }: { job: Job }) {
   );
 }
 
-function JobCard({ job }: { job: Job }) {
+function JobCard({ job }: { job: JobRow }) {
   return (
     <Card component="li" withBorder padding="sm">
       <Group justify="space-between" wrap="nowrap" align="start" gap="xs">
@@ -91,7 +91,7 @@ function JobCard({ job }: { job: Job }) {
   );
 }
 
-function Name({ job }: { job: Job }) {
+function Name({ job }: { job: JobRow }) {
   return (
     <div className={classes.name}>
       <Anchor component={Link} to={`/jobs/${job.id}`} fw={600} size="sm">
@@ -104,7 +104,7 @@ function Name({ job }: { job: Job }) {
   );
 }
 
-function PendingReason({ job }: { job: Job }) {
+function PendingReason({ job }: { job: JobRow }) {
   const reason = job.explanations[0];
   if (job.state !== "queued" || reason === undefined) return null;
   return (
@@ -114,7 +114,7 @@ function PendingReason({ job }: { job: Job }) {
   );
 }
 
-function Bar({ job }: { job: Job }) {
+function Bar({ job }: { job: JobRow }) {
   return (
     <Group gap={6} wrap="nowrap">
       <Progress.Root size="sm" flex={1}>
@@ -127,11 +127,11 @@ function Bar({ job }: { job: Job }) {
   );
 }
 
-function times(job: Job): string {
+function times(job: JobRow): string {
   return `${duration(job.waited_s)} / ${duration(job.trained_s)}`;
 }
 
-function Outcome({ job }: { job: Job }) {
+function Outcome({ job }: { job: JobRow }) {
   const metric = headlineMetric(job);
   if (metric !== null) return <>{`${metric[0]} ${number(metric[1])}`}</>;
   if (job.failure !== null) return <Text size="sm">{job.failure.message}</Text>;

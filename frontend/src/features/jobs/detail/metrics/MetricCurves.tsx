@@ -1,36 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the job reports while it trains, as curves by step, with a mark where an attempt resumed.
-import { Text } from "@mantine/core";
-import { Suspense, useMemo } from "react";
+// What the job reports while it trains: a page of charts at a time, found by name, and their latest values as a table.
+import { Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { useMemo, useState } from "react";
 
 import type { Attempt } from "@/api/types";
-import type { Mark } from "@/components/chart/Curves";
-import { Loading } from "@/components/feedback/Loading";
-import { lazyComponent } from "@/lib/chunk";
-import type { Curves as CurvesData } from "@/lib/series";
+import type { Mark } from "@/components/chart/CurveChart";
+import { count } from "@/lib/quantities";
+import { groupKeys } from "@/lib/series";
 
-/** The chart library is large, and nothing else on the page waits for it. */
-const Curves = lazyComponent(async () => (await import("@/components/chart/Curves")).Curves);
+import { LatestValues } from "./LatestValues";
+import { MetricChart } from "./MetricChart";
+import type { Names } from "./metricQueries";
+
+const CHARTS = 12; // of a page
+const FEW = 6; // charts that need no search
 
 interface Props {
-  curves: CurvesData;
+  id: string;
+  names: Names;
   attempts: readonly Attempt[];
   isOver: boolean;
 }
 
-export function MetricCurves({ curves, attempts, isOver }: Props) {
+export function MetricCurves({ id, names, attempts, isOver }: Props) {
+  const [search, setSearch] = useState("");
+  const [page, setPage] = useState(1);
   const marks = useMemo(() => marksOf(attempts), [attempts]);
-  if (curves.size === 0) {
+  const keys = [...names.keys()].sort().join("\n"); // values change all the time, names seldom
+  const groups = useMemo(() => groupKeys(keys === "" ? [] : keys.split("\n")), [keys]);
+  const found = useMemo(() => {
+    const wanted = search.trim().toLowerCase();
+    return wanted === "" ? groups : groupKeys(groups.flatMap((group) => group.keys.filter((key) => key.toLowerCase().includes(wanted))));
+  }, [groups, search]);
+
+  if (names.size === 0) {
     return (
       <Text size="sm" c="dimmed">
         {isOver ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
       </Text>
     );
   }
+  const nPages = Math.max(1, Math.ceil(found.length / CHARTS));
+  const shownPage = Math.min(page, nPages);
+  const shown = found.slice((shownPage - 1) * CHARTS, shownPage * CHARTS);
   return (
-    <Suspense fallback={<Loading label="Loading the charts" />}>
-      <Curves curves={curves} marks={marks} />
-    </Suspense>
+    <Stack gap="md">
+      {groups.length > FEW && (
+        <Group justify="space-between">
+          <TextInput
+            size="xs"
+            w={280}
+            type="search"
+            aria-label="Search metrics"
+            placeholder="Search metrics"
+            value={search}
+            onChange={(event) => {
+              setSearch(event.currentTarget.value);
+              setPage(1);
+            }}
+          />
+          <Text size="sm" c="dimmed" role="status">
+            {found.length === groups.length ? count(names.size, "metric") : `${count(found.length, "chart")} found`}
+          </Text>
+        </Group>
+      )}
+      <SimpleGrid cols={{ base: 1, md: shown.length > 1 ? 2 : 1 }} spacing="md">
+        {shown.map((group) => (
+          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} />
+        ))}
+      </SimpleGrid>
+      {nPages > 1 && (
+        <Pagination
+          size="sm"
+          total={nPages}
+          value={shownPage}
+          onChange={setPage}
+          getItemProps={(number) => ({ "aria-label": `Charts, page ${number}` })}
+          getControlProps={(control) => ({ "aria-label": `${control} page of charts` })}
+        />
+      )}
+      <LatestValues id={id} names={names} keys={shown.flatMap((group) => group.keys)} />
+    </Stack>
   );
 }
 

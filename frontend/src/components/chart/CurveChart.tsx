@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live curves of a job: one uPlot chart per metric, and a table of latest values for keyboards and screen readers.
-import { SimpleGrid, Stack, Table, Text, useComputedColorScheme } from "@mantine/core";
-import { useEffect, useMemo, useRef } from "react";
+// One uPlot chart of a few curves by step, with a mark where an attempt resumed. Dragging asks for a range of steps.
+import { useComputedColorScheme } from "@mantine/core";
+import { useEffect, useEffectEvent, useMemo, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { number } from "@/lib/quantities";
-import { type CurvePoint, type Curves as CurvesData, columns, groupKeys, summary } from "@/lib/series";
+import { type CurvePoint, type Curves, type StepRange, columns } from "@/lib/series";
 
-import classes from "./Curves.module.css";
+import { CHART_HEIGHT } from "./chartHeight";
+import classes from "./CurveChart.module.css";
 
 /** A vertical mark: where an attempt resumed. */
 export interface Mark {
@@ -16,9 +17,12 @@ export interface Mark {
   label: string;
 }
 
-interface CurvesProps {
-  curves: CurvesData;
+interface CurveChartProps {
+  labels: readonly string[];
+  curves: Curves;
   marks: readonly Mark[];
+  /** A range of steps was dragged; null: the whole curve is wanted again. */
+  onRange?: (range: StepRange | null) => void;
 }
 
 const STROKES = {
@@ -29,35 +33,16 @@ const INK = {
   light: { text: "#495057", grid: "#e9ecef", mark: "#868e96" },
   dark: { text: "#c9c9c9", grid: "#3b3b3b", mark: "#909090" },
 };
-const HEIGHT = 220;
 const NO_POINTS: readonly CurvePoint[] = [];
+const LEAST_DRAG_PX = 4; // less is a click
 
-export function Curves({ curves, marks }: CurvesProps) {
-  const keys = [...curves.keys()].sort().join("\n");
-  const groups = useMemo(() => groupKeys(keys === "" ? [] : keys.split("\n")), [keys]);
-  return (
-    <Stack gap="md">
-      <SimpleGrid cols={{ base: 1, md: groups.length > 1 ? 2 : 1 }} spacing="md">
-        {groups.map((group) => (
-          <Chart key={group.name} name={group.name} labels={group.keys} curves={curves} marks={marks} />
-        ))}
-      </SimpleGrid>
-      <LatestValues keys={groups.flatMap((group) => group.keys)} curves={curves} />
-    </Stack>
-  );
-}
-
-interface ChartProps extends CurvesProps {
-  name: string;
-  labels: string[];
-}
-
-function Chart({ name, labels, curves, marks }: ChartProps) {
+export function CurveChart({ labels, curves, marks, onRange }: CurveChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const drawnMarks = useRef(marks);
   const scheme = useComputedColorScheme("light");
   const labelText = labels.join("\n"); // the chart's identity: `labels` is a new array on every render
+  const ask = useEffectEvent((range: StepRange | null) => onRange?.(range));
   const data = useMemo(
     () => columns(labelText.split("\n").map((label) => curves.get(label) ?? NO_POINTS)),
     [labelText, curves],
@@ -66,9 +51,10 @@ function Chart({ name, labels, curves, marks }: ChartProps) {
   useEffect(() => {
     const element = frame.current;
     if (element === null || !canDraw()) return;
-    const created = new uPlot(options(labelText.split("\n"), scheme, element.clientWidth, drawnMarks), [[]], element);
+    const made = options(labelText.split("\n"), scheme, element.clientWidth, drawnMarks);
+    const created = new uPlot({ ...made, ...dragging((range) => ask(range), made) }, [[]], element);
     plot.current = created;
-    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: CHART_HEIGHT }));
     observer.observe(element);
     return () => {
       observer.disconnect();
@@ -82,14 +68,7 @@ function Chart({ name, labels, curves, marks }: ChartProps) {
     plot.current?.setData(data);
   }, [data, marks, labelText, scheme]);
 
-  return (
-    <figure className={classes.figure} aria-label={`Curve of ${name} by step`}>
-      <Text component="figcaption" size="sm" fw={600}>
-        {name}
-      </Text>
-      <div ref={frame} className={classes.frame} aria-hidden="true" />
-    </figure>
-  );
+  return <div ref={frame} className={classes.frame} aria-hidden="true" />;
 }
 
 /** False without a canvas, as in tests. */
@@ -112,9 +91,8 @@ function options(
   };
   return {
     width: Math.max(width, 100),
-    height: HEIGHT,
+    height: CHART_HEIGHT,
     scales: { x: { time: false } },
-    cursor: { y: false, points: { size: 6 } },
     axes: [{ ...axis }, { ...axis, size: 56 }],
     series: [
       { label: "step" },
@@ -127,6 +105,31 @@ function options(
       })),
     ],
     hooks: { draw: [(drawn) => drawMarks(drawn, marks.current, ink.mark)] },
+  };
+}
+
+/** What makes dragging ask for the range, and a double click for the whole: the points themselves are read anew. */
+function dragging(ask: (range: StepRange | null) => void, made: uPlot.Options): Partial<uPlot.Options> {
+  const select = (drawn: uPlot) => {
+    const { left, width } = drawn.select;
+    if (width < LEAST_DRAG_PX) return;
+    const [first, last] = [drawn.posToVal(left, "x"), drawn.posToVal(left + width, "x")];
+    drawn.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    ask({ first: Math.max(0, Math.floor(first)), last: Math.ceil(last) });
+  };
+  return {
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      drag: { x: true, y: false, setScale: false },
+      bind: {
+        dblclick: () => () => {
+          ask(null);
+          return null;
+        },
+      },
+    },
+    hooks: { ...made.hooks, setSelect: [select] },
   };
 }
 
@@ -149,38 +152,4 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
     ctx.fillText(label, x + 3 * devicePixelRatio, bbox.top + 10 * devicePixelRatio);
   }
   ctx.restore();
-}
-
-function LatestValues({ keys, curves }: { keys: string[]; curves: CurvesData }) {
-  return (
-    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} role="region" aria-label="Latest values">
-      <Table verticalSpacing={4} captionSide="top">
-        <Table.Caption ta="left">Latest value of every metric</Table.Caption>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Metric</Table.Th>
-            <Table.Th>Latest</Table.Th>
-            <Table.Th>Step</Table.Th>
-            <Table.Th>Lowest</Table.Th>
-            <Table.Th>Highest</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {keys.map((key) => {
-            const values = summary(curves.get(key) ?? NO_POINTS);
-            if (values === null) return null;
-            return (
-              <Table.Tr key={key}>
-                <Table.Th scope="row">{key}</Table.Th>
-                <Table.Td>{number(values.latest.value)}</Table.Td>
-                <Table.Td>{values.latest.step}</Table.Td>
-                <Table.Td>{number(values.lowest)}</Table.Td>
-                <Table.Td>{number(values.highest)}</Table.Td>
-              </Table.Tr>
-            );
-          })}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
-  );
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charts: fed with every curve's columns, given new points without being made anew, and marked where resumed.
+// The chart: fed with every curve's columns and with new points without being made anew; dragging asks for a range.
 import { MantineProvider } from "@mantine/core";
-import { render, screen } from "@testing-library/react";
+import { render } from "@testing-library/react";
 import type uPlot from "uplot";
 import { beforeEach, expect, it, vi } from "vitest";
 
-import { type Curves as CurvesData, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/series";
+import { type Curves, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/series";
 
-import { Curves } from "./Curves";
+import { CurveChart } from "./CurveChart";
 
 const drawn = vi.hoisted(() => ({ options: [] as uPlot.Options[], data: [] as uPlot.AlignedData[] }));
 
@@ -37,12 +37,19 @@ function point(key: string, step: number, value: number): KeyedPoint {
   return { key, step, value, epoch: 1, at: "2026-01-01T00:00:00Z", attempt_number: 1 };
 }
 
-const curves = mergePoints(NO_CURVES, [point("train/loss", 1, 0.9), point("eval/loss", 2, 0.8), point("lr", 1, 0.01)]);
+const curves = mergePoints(NO_CURVES, [point("train/loss", 1, 0.9), point("eval/loss", 2, 0.8)]);
 
-function page(data: CurvesData) {
+const onRange = vi.fn();
+
+function chart(data: Curves) {
   return (
     <MantineProvider>
-      <Curves curves={data} marks={[{ step: 2, label: "#2" }]} />
+      <CurveChart
+        labels={["train/loss", "eval/loss"]}
+        curves={data}
+        marks={[{ step: 2, label: "#2" }]}
+        onRange={onRange}
+      />
     </MantineProvider>
   );
 }
@@ -56,18 +63,17 @@ function withCanvas() {
 
 it("draws training and evaluation of a metric into one chart, and adds points without making it anew", () => {
   withCanvas();
-  const { rerender } = render(page(curves));
+  const { rerender } = render(chart(curves));
   expect(drawn.options.map(({ series }) => series.map(({ label }) => label))).toEqual([
     ["step", "train/loss", "eval/loss"],
-    ["step", "lr"],
   ]);
   expect(drawn.data[0]).toEqual([
     [1, 2],
     [0.9, null],
     [null, 0.8],
   ]);
-  rerender(page(mergePoints(curves, [point("train/loss", 3, 0.5)])));
-  expect(drawn.options).toHaveLength(2);
+  rerender(chart(mergePoints(curves, [point("train/loss", 3, 0.5)])));
+  expect(drawn.options).toHaveLength(1);
   expect(drawn.data).toContainEqual([
     [1, 2, 3],
     [0.9, null, 0.5],
@@ -77,7 +83,7 @@ it("draws training and evaluation of a metric into one chart, and adds points wi
 
 it("marks where an attempt resumed", () => {
   withCanvas();
-  render(page(curves));
+  render(chart(curves));
   const context = { fillText: vi.fn(), moveTo: vi.fn(), lineTo: vi.fn() };
   const silent = Object.fromEntries(
     ["save", "restore", "beginPath", "stroke", "setLineDash"].map((name) => [name, vi.fn()]),
@@ -95,9 +101,19 @@ it("marks where an attempt resumed", () => {
   expect(context.fillText.mock.calls[0]?.[0]).toBe("#2");
 });
 
-it("gives the latest values as a table where nothing can be drawn", () => {
+it("asks for the range of steps that was dragged, and for the whole curve on a double click", () => {
+  withCanvas();
+  render(chart(curves));
+  const plot = { select: { left: 20, width: 50 }, posToVal: (px: number) => px / 10 + 0.3, setSelect: vi.fn() };
+  drawn.options[0]?.hooks?.setSelect?.[0]?.(plot as unknown as uPlot);
+  expect(onRange).toHaveBeenLastCalledWith({ first: 2, last: 8 });
+  const bind = drawn.options[0]?.cursor?.bind?.dblclick;
+  bind?.(undefined as never, document.body, () => null)?.({} as MouseEvent);
+  expect(onRange).toHaveBeenLastCalledWith(null);
+});
+
+it("draws nothing where nothing can be drawn", () => {
   vi.stubGlobal("Path2D", undefined);
-  render(page(curves));
+  render(chart(curves));
   expect(drawn.options).toEqual([]);
-  expect(screen.getByRole("row", { name: "train/loss 0.9 1 0.9 0.9" })).toBeInTheDocument();
 });

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log: any part of it by scrolling and search, only what is in view in the page, new lines at its end.
+import { act, fireEvent, screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { LogLine } from "@/api/types";
+import { FakeEventSource } from "@/testing/eventsource";
+import { jobDetail } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const ID = jobDetail().id;
+const N = 3000;
+
+const line = (seq: number): LogLine => ({
+  seq, at: "2026-03-02T09:00:00Z", attempt_number: 1, role: "worker", index: 0, number: seq, text: `text ${seq}`, n_dropped: 0,
+});
+
+/** A job with a log of N lines that answers as the API does; the queries that it got are kept in the list. */
+function withLog(): URLSearchParams[] {
+  const asked: URLSearchParams[] = [];
+  const all = Array.from({ length: N }, (_, index) => line(index + 1));
+  server.use(
+    answers("/api/v1/jobs/{id}", jobDetail()),
+    answers("/api/v1/jobs/{id}/metrics/names", { names: [], next: null }),
+    answers("/api/v1/jobs/{id}/events", page([])),
+    http.get("/api/v1/jobs/:id/logs", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      asked.push(query);
+      const search = query.get("search") ?? "";
+      if (search === "(") return problem(422, { errors: [{ field: "search", message: "It is no regular expression." }] });
+      const limit = Number(query.get("limit"));
+      const found = all.filter(({ text }) => text.includes(search));
+      const [before, after] = [Number(query.get("before")), Number(query.get("after"))];
+      const wanted = found.filter(({ seq }) => (query.has("before") ? seq < before : seq > after));
+      const lines = query.has("before") ? wanted.slice(-limit) : wanted.slice(0, limit);
+      const nFound = search === "" ? null : found.length;
+      return HttpResponse.json({ lines, is_end: lines.length === wanted.length, n_found: nFound, cursor: `1-${N}` });
+    }),
+  );
+  return asked;
+}
+
+const log = () => screen.getByRole("log", { name: "Log" });
+const texts = () => [...log().querySelectorAll("[data-index]")].map((row) => row.textContent);
+
+it("keeps only the lines in view in the page, and reads earlier ones when one scrolls up", async () => {
+  const asked = withLog();
+  renderPage(`/jobs/${ID}`);
+  await expect.poll(() => screen.queryByRole("log")).not.toBeNull();
+  await expect.poll(() => texts().length).toBeGreaterThan(5);
+  expect(texts().length).toBeLessThan(100);
+  expect(asked).toHaveLength(1);
+  fireEvent.scroll(log(), { target: { scrollTop: 0 } });
+  await expect.poll(() => asked.at(-1)?.get("before")).toBe(String(N - 500 + 1));
+});
+
+it("finds lines in the whole log, counts them, and shows one among its neighbours", async () => {
+  const asked = withLog();
+  const { user } = renderPage(`/jobs/${ID}`);
+  await user.type(await screen.findByRole("searchbox", { name: "Search the log" }), "text 123");
+  expect(await screen.findByText("11 lines found")).toBeVisible();
+  await expect.poll(() => texts().every((text) => text.includes("text 123"))).toBe(true);
+  await user.click(within(log()).getByRole("button", { name: "Show line 123 in its context" }));
+  await expect.poll(() => asked.at(-1)?.get("after")).toBe("73");
+  await expect.poll(() => within(log()).queryByText("text 74", { exact: false })).not.toBeNull();
+  expect(screen.getByRole("searchbox", { name: "Search the log" })).toHaveValue("");
+});
+
+it("says at the search what is wrong with it", async () => {
+  withLog();
+  const { user } = renderPage(`/jobs/${ID}`);
+  await user.type(await screen.findByRole("searchbox", { name: "Search the log" }), "(");
+  expect(await screen.findByText("It is no regular expression.")).toBeVisible();
+});
+
+it("adds the lines that the stream brings at its end, each once", async () => {
+  withLog();
+  const { queries } = renderPage(`/jobs/${ID}`);
+  await expect.poll(() => FakeEventSource.instances.some(({ url }) => url.includes(`/jobs/${ID}/stream`))).toBe(true);
+  await expect.poll(() => screen.queryByRole("log")).not.toBeNull();
+  act(() => {
+    FakeEventSource.of(`/api/v1/jobs/${ID}/stream`).emit("log", { lines: [line(N), line(N + 1), line(N + 2)] });
+  });
+  const shown = () =>
+    queries
+      .getQueryCache()
+      .findAll({ queryKey: ["live", ID, "log"] })
+      .flatMap(({ state }) => (state.data as { pages: { lines: LogLine[] }[] }).pages.flatMap(({ lines }) => lines));
+  await expect.poll(() => shown().slice(-3).map(({ seq }) => seq)).toEqual([N, N + 1, N + 2]);
+});
+
+it("offers the whole log as a file", async () => {
+  withLog();
+  renderPage(`/jobs/${ID}`);
+  const link = await screen.findByRole("link", { name: "Download log" });
+  expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/logs/download`);
+});

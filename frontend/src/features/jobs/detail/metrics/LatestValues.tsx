@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The latest values of the charts of a page as a table, for keyboards, screen readers and people who copy numbers.
+import { Table } from "@mantine/core";
+import { useQueries } from "@tanstack/react-query";
+
+import { number } from "@/lib/quantities";
+import { summary } from "@/lib/series";
+
+import { MAX_POINTS, type Names, curveQuery } from "./metricQueries";
+
+interface Props {
+  id: string;
+  names: Names;
+  keys: readonly string[];
+}
+
+/** The extremes are those of the curves, once their charts have read them. */
+export function LatestValues({ id, names, keys }: Props) {
+  const curves = useQueries({
+    queries: keys.map((key) => ({ ...curveQuery(id, key, MAX_POINTS), enabled: false })),
+  });
+  return (
+    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} role="region" aria-label="Latest values">
+      <Table verticalSpacing={4} captionSide="top">
+        <Table.Caption ta="left">Latest value of each of these metrics</Table.Caption>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Metric</Table.Th>
+            <Table.Th>Latest</Table.Th>
+            <Table.Th>Step</Table.Th>
+            <Table.Th>Lowest</Table.Th>
+            <Table.Th>Highest</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {keys.map((key, place) => {
+            const name = names.get(key);
+            const values = summary(curves[place]?.data ?? []);
+            return (
+              <Table.Tr key={key}>
+                <Table.Th scope="row">{key}</Table.Th>
+                <Table.Td>{number(name?.last_value)}</Table.Td>
+                <Table.Td>{name?.last_step}</Table.Td>
+                <Table.Td>{number(values?.lowest)}</Table.Td>
+                <Table.Td>{number(values?.highest)}</Table.Td>
+              </Table.Tr>
+            );
+          })}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart of one group of metrics. Its curves are read when it comes into view; dragging over it reads a part exactly.
+import { Button, Group, Skeleton, Text } from "@mantine/core";
+import { useQueries } from "@tanstack/react-query";
+import { Suspense, memo, useState } from "react";
+
+import { CHART_HEIGHT } from "@/components/chart/chartHeight";
+import type { Mark } from "@/components/chart/CurveChart";
+import { useSeenWidth } from "@/components/chart/useSeenWidth";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { lazyComponent } from "@/lib/chunk";
+import { number } from "@/lib/quantities";
+import type { CurveGroup, CurvePoint, StepRange } from "@/lib/series";
+
+import { MAX_POINTS, curveQuery, rangeQuery } from "./metricQueries";
+
+/** The chart library is large, and nothing else on the page waits for it. */
+const CurveChart = lazyComponent(async () => (await import("@/components/chart/CurveChart")).CurveChart);
+const LEAST_POINTS = 400;
+
+interface Props {
+  id: string;
+  group: CurveGroup;
+  marks: readonly Mark[];
+}
+
+export const MetricChart = memo(function MetricChart({ id, group, marks }: Props) {
+  const { ref, width } = useSeenWidth<HTMLElement>();
+  const [range, setRange] = useState<StepRange | null>(null);
+  const maxPoints = pointsFor(width ?? 0);
+  const isSeen = width !== null;
+
+  const whole = useQueries({
+    queries: group.keys.map((key) => ({ ...curveQuery(id, key, maxPoints), enabled: isSeen })),
+  });
+  const parts = useQueries({
+    queries: range === null ? [] : group.keys.map((key) => rangeQuery(id, key, range, maxPoints)),
+  });
+  const shown = group.keys.map((_, place) => parts[place]?.data ?? within(whole[place]?.data, range));
+  const curves = new Map(
+    group.keys.flatMap((key, place) => (shown[place] === undefined ? [] : [[key, shown[place]] as const])),
+  );
+  const failed = [...whole, ...parts].find(({ error }) => error !== null);
+
+  return (
+    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={`Curve of ${group.name} by step`}>
+      <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
+        <Text size="sm" fw={600} truncate title={group.name}>
+          {group.name}
+        </Text>
+        {range !== null && (
+          <Button size="compact-xs" variant="subtle" onClick={() => setRange(null)}>
+            {`Steps ${number(range.first)} to ${number(range.last)}: show all`}
+          </Button>
+        )}
+      </Group>
+      <ProblemAlert error={failed?.error ?? null} onRetry={() => void failed?.refetch()} />
+      {failed === undefined && (
+        <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
+          {curves.size > 0 ? (
+            <CurveChart labels={group.keys} curves={curves} marks={marks} onRange={setRange} />
+          ) : (
+            <Skeleton h={CHART_HEIGHT} animate={isSeen} />
+          )}
+        </Suspense>
+      )}
+    </figure>
+  );
+});
+
+/** Twice as many as it has pixels, in steps of 200. */
+function pointsFor(width: number): number {
+  return Math.min(MAX_POINTS, Math.max(LEAST_POINTS, Math.ceil((2 * width) / 200) * 200));
+}
+
+function within(points: readonly CurvePoint[] | undefined, range: StepRange | null): readonly CurvePoint[] | undefined {
+  if (range === null) return points;
+  return points?.filter(({ step }) => range.first <= step && step <= range.last);
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The query parameter `fields` of lists: only the named members of each row, for clients that show few of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+
+from mlhub.core.api.strict import shown, unknown_name
+from mlhub.core.errors import InvalidQueryError
+
+FIELDS = OpenApiParameter(
+    "fields",
+    str,
+    description="Only these members of each row, separated by commas, such as id,name,state; all when absent.",
+)
+
+
+def only_fields(serializer: Any, text: str | None) -> Any:
+    """The serializer of a row without the fields that `text` does not name. Raises InvalidQueryError."""
+    if not text:
+        return serializer
+    fields = serializer.fields
+    names = {name.strip() for name in text.split(",")} - {""}
+    for name in sorted(names - set(fields)):
+        raise InvalidQueryError(
+            unknown_name("field", name, list(fields)), field="fields", remedy=f"Leave {shown(name)} out."
+        )
+    for name in set(fields) - names:
+        fields.pop(name)
+    return serializer

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compression of the API's answers, where it is safe: whole JSON documents that were asked for by GET.
+
+BREACH reads a secret out of the size of compressed answers that hold both the secret and text of the attacker. Answers
+to GET hold no secret of their own: session and CSRF token are cookies, and an API token is shown once, in the answer to
+a POST, which is never compressed. Django also lengthens each compressed answer by up to 100 random bytes. Streams are
+left alone, because compression would hold their frames back, and files, because their parts are asked for by range.
+"""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+
+from mlhub.core.api.operations import API_PREFIX
+
+
+class CompressedAnswers(GZipMiddleware):
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Django's middleware compresses from 200 bytes on, for clients that accept it, and sets Vary."""
+        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        if request.method != "GET" or response.streaming or not is_json or not request.path.startswith(API_PREFIX):
+            return response
+        found: HttpResponseBase = super().process_response(request, response)
+        return found

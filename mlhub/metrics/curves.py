@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads of curves: what counts of each metric, down-sampled by the database, so that no long curve reaches Python.
+
+A curve is made of parts, one an attempt: what a later attempt trained again replaces what an earlier one had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from mlhub.jobs.models import Attempt
+from mlhub.metrics.models import Series
+
+MAX_ANSWER_POINTS = 1600  # of one answer: about 110 bytes of JSON each
+MAX_STEP = 2**53
+
+# Each statement begins with the parts of a curve: a series, its attempt's number, and the steps that count of it.
+PARTS = """
+WITH part AS (SELECT * FROM unnest(%s::int[], %s::int[], %s::bigint[], %s::bigint[], %s::bigint[])
+              AS part(series_id, attempt, first, last, seq))
+"""
+COUNTED = "p.series_id = part.series_id AND p.step BETWEEN part.first AND part.last AND p.seq > part.seq"
+COLUMNS = "step, epoch, value, at, attempt"
+EXACT = f"""
+{PARTS}
+SELECT {COLUMNS} FROM part CROSS JOIN LATERAL (
+    SELECT * FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY p.step LIMIT %s) AS p
+ORDER BY step, attempt LIMIT %s
+"""  # noqa: S608 (made of the literals above)
+# An array compares element by element: its minimum is the lowest value with the step and series where it is.
+THINNED = f"""
+{PARTS},
+edge AS MATERIALIZED (
+    SELECT e.step, part.series_id, part.attempt FROM part CROSS JOIN LATERAL (
+        (SELECT step FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY step LIMIT 1)
+        UNION ALL (SELECT step FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY step DESC LIMIT 1)) AS e),
+ends AS MATERIALIZED (SELECT min(step) AS lo, max(step) AS hi FROM edge),
+extremes AS MATERIALIZED (
+    SELECT min(ARRAY[p.value, p.step, p.series_id]) AS low, max(ARRAY[p.value, -p.step, -p.series_id]) AS high
+    FROM ends, part JOIN metrics_metricpoint p ON {COUNTED} GROUP BY (p.step - lo) * %s / (hi - lo + 1)),
+chosen(step, series_id) AS MATERIALIZED (
+    SELECT low[2]::bigint, low[3]::int FROM extremes
+    UNION SELECT -high[2]::bigint, -high[3]::int FROM extremes
+    UNION (SELECT step, series_id FROM edge ORDER BY step, attempt LIMIT 1)
+    UNION (SELECT step, series_id FROM edge ORDER BY step DESC, attempt DESC LIMIT 1))
+SELECT p.step, p.epoch, p.value, p.at, part.attempt FROM chosen JOIN part USING (series_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM metrics_metricpoint p WHERE p.series_id = chosen.series_id AND p.step = chosen.step) AS p
+ORDER BY p.step, part.attempt
+"""  # noqa: S608 (made of the literals above)
+
+
+@dataclass(frozen=True)
+class SeriesPoint:
+    step: int
+    epoch: float
+    value: float
+    at: datetime
+    attempt_number: int
+
+
+@dataclass(frozen=True)
+class StepRange:
+    """The steps asked for, both ends included, and the seq that the points must be above."""
+
+    first: int = 0
+    last: int = MAX_STEP
+    after_seq: int = -1
+
+
+WHOLE = StepRange()
+
+
+@dataclass
+class CurveParts:
+    """One metric of a job: for each attempt that reported it the series, and the last of its steps that counts."""
+
+    key: str
+    n_points: int = 0
+    series: list[int] = field(default_factory=list)
+    attempts: list[int] = field(default_factory=list)
+    until: list[int] = field(default_factory=list)
+
+    def arguments(self, asked: StepRange) -> list[Any]:
+        """The parameters of PARTS."""
+        first = [asked.first] * len(self.series)
+        last = [min(end, asked.last) for end in self.until]
+        return [self.series, self.attempts, first, last, [asked.after_seq] * len(self.series)]
+
+
+@dataclass(frozen=True)
+class Curve:
+    key: str
+    points: list[SeriesPoint]
+    is_thinned: bool
+
+
+def curve_parts(job_id: UUID, *, key: str | None = None, after: str | None = None) -> list[CurveParts]:
+    """The job's metrics by name, without their points. after: only names behind this one."""
+    until = last_steps(dict(Attempt.objects.filter(job_id=job_id).values_list("number", "first_step")))
+    rows = Series.objects.filter(job_id=job_id)
+    rows = rows.filter(key=key) if key else rows
+    rows = rows.filter(key__gt=after) if after else rows
+    found: dict[str, CurveParts] = {}
+    for name, pk, number, n in rows.order_by("key", "attempt__number").values_list(
+        "key", "id", "attempt__number", "n_points"
+    ):
+        parts = found.setdefault(name, CurveParts(name))
+        parts.series.append(pk)
+        parts.attempts.append(number)
+        parts.until.append(until[number])
+        parts.n_points += n
+    return list(found.values())
+
+
+def last_steps(starts: dict[int, int]) -> dict[int, int]:
+    """The last step that counts of each attempt: where the first of the later ones resumed.
+
+    starts: the step that each attempt (by number) resumed at.
+    """
+    found, end = {}, MAX_STEP
+    for number in sorted(starts, reverse=True):
+        found[number] = end
+        end = min(end, starts[number])
+    return found
+
+
+def read_curve(parts: CurveParts, *, max_points: int, asked: StepRange = WHOLE) -> Curve:
+    """At most max_points points by step. Of a longer curve: its ends, and the lowest and highest of each stretch."""
+    points = exact_points(parts, limit=max_points + 1, asked=asked)
+    if len(points) <= max_points:
+        return Curve(parts.key, points, is_thinned=False)
+    n_stretches = max(1, (max_points - 2) // 2)
+    return Curve(parts.key, _rows(THINNED, [*parts.arguments(asked), n_stretches]), is_thinned=True)
+
+
+def exact_points(parts: CurveParts, *, limit: int, asked: StepRange = WHOLE) -> list[SeriesPoint]:
+    """The first points of the range, none left out."""
+    return _rows(EXACT, [*parts.arguments(asked), limit, limit])
+
+
+def curves(job_id: UUID, *, key: str | None, max_points: int) -> list[tuple[str, list[SeriesPoint]]]:
+    """Each metric's curve as (key, points), with at most max_points points each."""
+    return [(parts.key, read_curve(parts, max_points=max_points).points) for parts in curve_parts(job_id, key=key)]
+
+
+def within_answer(parts: Sequence[CurveParts], *, max_points: int) -> Sequence[CurveParts]:
+    """The first of these curves, as many as fit into one answer; at least one."""
+    n_points = 0
+    for place, one in enumerate(parts):
+        n_points += max(1, min(max_points, one.n_points))
+        if n_points > MAX_ANSWER_POINTS and place:
+            return parts[:place]
+    return parts
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """A metric of a job with its newest point, which is of the last attempt that reported it."""
+
+    key: str
+    n_points: int
+    last_step: int
+    last_value: float
+    attempt_number: int
+
+
+NAMES = """
+SELECT DISTINCT ON (s.key) s.key, sum(s.n_points) OVER (PARTITION BY s.key)::bigint, p.step, p.value, a.number
+FROM metrics_series s JOIN jobs_attempt a ON a.id = s.attempt_id CROSS JOIN LATERAL (
+    SELECT step, value FROM metrics_metricpoint WHERE series_id = s.id ORDER BY step DESC LIMIT 1) AS p
+WHERE s.job_id = %s AND s.key > %s AND position(lower(%s) IN lower(s.key)) > 0
+ORDER BY s.key, a.number DESC LIMIT %s
+"""
+
+
+def metric_names(job_id: UUID, *, search: str = "", after: str = "", limit: int) -> list[MetricName]:
+    """The job's metrics by name. search: text that the name contains, in any case; after: only names behind this."""
+    with connection.cursor() as cursor:
+        cursor.execute(NAMES, [job_id, after, search, limit])
+        return [MetricName(*row) for row in cursor.fetchall()]
+
+
+def _rows(statement: str, arguments: list[Any]) -> list[SeriesPoint]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, arguments)
+        return [SeriesPoint(*row) for row in cursor.fetchall()]
