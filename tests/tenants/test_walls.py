@@ -24,7 +24,7 @@ ROWS = {
     "tokens/<uuid:id>": [("delete", None)],
 }
 LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}
-PERSONAL = {"auth/csrf", "auth/login", "auth/logout", "auth/me"}
+PERSONAL = {"auth/csrf", "auth/login", "auth/logout", "auth/me", "auth/setup"}
 
 
 @pytest.fixture

@@ -3,13 +3,14 @@
 
 from django.urls import path
 
-from mlhub.tenants.api import invitations, projects, sessions, views
+from mlhub.tenants.api import invitations, projects, sessions, setup, views
 
 urlpatterns = [
     path("auth/csrf", sessions.CsrfView.as_view()),
     path("auth/login", sessions.LoginView.as_view()),
     path("auth/logout", sessions.LogoutView.as_view()),
     path("auth/me", sessions.MeView.as_view()),
+    path("auth/setup", setup.SetupView.as_view()),
     path("organisations", views.OrganisationsView.as_view()),
     path("organisations/<uuid:id>", views.OrganisationView.as_view()),
     path("organisations/<uuid:id>/members", views.MembersView.as_view()),
