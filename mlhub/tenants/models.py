@@ -15,6 +15,7 @@ from mlhub.tenants.querysets import (
     OrganisationQuerySet,
     ProjectOwnedQuerySet,
     ProjectQuerySet,
+    SessionQuerySet,
     TeamOwnedQuerySet,
     TenantOwnedQuerySet,
     TokenQuerySet,
@@ -28,6 +29,19 @@ class User(AbstractUser):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
 
     objects: ClassVar[AccountManager] = AccountManager()
+
+
+class UserSession(models.Model):
+    """A browser in which a user is signed in; the session itself is Django's, of the same key."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
+    session_key = models.CharField(max_length=40, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    address = models.CharField(max_length=45, blank=True, default="")
+    user_agent = models.CharField(max_length=200, blank=True, default="")
+
+    objects = SessionQuerySet.as_manager()
 
 
 class Organisation(models.Model):

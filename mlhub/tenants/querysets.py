@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 
@@ -126,3 +127,12 @@ class TokenQuerySet(models.QuerySet[Any]):
     def usable(self) -> Self:
         now = timezone.now()
         return self.filter(revoked_at=None).filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))
+
+
+class SessionQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """One's own that have not expired."""
+        if not user.is_authenticated:
+            return self.none()
+        live = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+        return self.filter(user=user, session_key__in=live)

@@ -32,6 +32,7 @@ const PLACES: Place[] = [
   { to: "/quotas", label: "Quotas", icon: "quota" },
   { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
   { to: "/members", label: "Members", icon: "user" },
+  { to: "/users", label: "Users", icon: "user", isForStaff: true },
   { to: "/audit", label: "Audit", icon: "file", isForAdmins: true },
   { to: "/tokens", label: "API tokens", icon: "token" },
 ];

@@ -23,6 +23,8 @@ const pages: RouteObject[] = [
   { path: "cluster", lazy: pageChunk(async () => (await import("@/features/cluster/ClusterPage")).ClusterPage) },
   { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
   { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
+  { path: "users", lazy: pageChunk(async () => (await import("@/features/users/UsersPage")).UsersPage) },
+  { path: "account", lazy: pageChunk(async () => (await import("@/features/account/AccountPage")).AccountPage) },
   { path: "audit", lazy: pageChunk(async () => (await import("@/features/audit/AuditPage")).AuditPage) },
   { path: "tokens", lazy: pageChunk(async () => (await import("@/features/tokens/TokensPage")).TokensPage) },
   { path: "*", element: <NotFound /> },
@@ -51,6 +53,12 @@ export const routes: RouteObject[] = [
   {
     path: "/sign-in",
     lazy: pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage),
+    hydrateFallbackElement: <Loading label="Loading the page" />,
+    errorElement: <RouteError />,
+  },
+  {
+    path: "/set-password",
+    lazy: pageChunk(async () => (await import("@/features/session/SetPasswordPage")).SetPasswordPage),
     hydrateFallbackElement: <Loading label="Loading the page" />,
     errorElement: <RouteError />,
   },

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a token and shows it, once.
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Code,
-  CopyButton,
-  Group,
-  NativeSelect,
-  Paper,
-  Stack,
-  Text,
-  TextInput,
-} from "@mantine/core";
+import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import type { Scope, TokenCreated } from "@/api/types";
+import type { Scope } from "@/api/types";
+import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const SCOPES: Record<Scope, string> = {
@@ -62,7 +51,17 @@ export function NewToken() {
     make.mutate();
   }
 
-  if (make.data) return <Once token={make.data} onDone={make.reset} />;
+  if (make.data) {
+    return (
+      <SecretOnce
+        title={`The token ${make.data.name} is made`}
+        text="Copy it now: MLHub keeps only its fingerprint and cannot show it again."
+        secret={make.data.token}
+        label="The token"
+        onDone={make.reset}
+      />
+    );
+  }
   return (
     <Paper withBorder p="md">
       <form onSubmit={submit} aria-label="New token">
@@ -104,30 +103,5 @@ export function NewToken() {
         </Stack>
       </form>
     </Paper>
-  );
-}
-
-function Once({ token, onDone }: { token: TokenCreated; onDone: () => void }) {
-  return (
-    <Alert color="teal" role="status" title={`The token ${token.name} is made`}>
-      <Stack gap="xs">
-        <Text size="sm">Copy it now: MLHub keeps only its fingerprint and cannot show it again.</Text>
-        <Code block aria-label="The token" style={{ overflowWrap: "anywhere", whiteSpace: "pre-wrap" }}>
-          {token.token}
-        </Code>
-        <Group gap="xs">
-          <CopyButton value={token.token}>
-            {({ copied, copy }) => (
-              <Button size="xs" onClick={copy}>
-                {copied ? "Copied" : "Copy"}
-              </Button>
-            )}
-          </CopyButton>
-          <Button size="xs" variant="default" onClick={onDone}>
-            I have it
-          </Button>
-        </Group>
-      </Stack>
-    </Alert>
   );
 }
