@@ -104,8 +104,9 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer to belong to an organisation, to whoever has an account of this name; there may be none.
+    """An offer to belong to an organisation: to the account of this name, which need not exist, or by a link.
 
+    username: "" for a link, of whose secret link_hash is the SHA-256; email: where the link was sent to, or "".
     answer: "" while it waits; accepted or declined by the invited, withdrawn by an admin.
     """
 
@@ -113,7 +114,9 @@ class Invitation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="invitations")
-    username = models.CharField(max_length=150)
+    username = models.CharField(max_length=150, blank=True, default="")
+    link_hash = models.CharField(max_length=64, null=True, unique=True)
+    email = models.EmailField(blank=True, default="")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
     invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -125,7 +128,9 @@ class Invitation(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["organisation", "username"], condition=models.Q(answer=""), name="one_invitation_that_waits"
+                fields=["organisation", "username"],
+                condition=models.Q(answer="") & ~models.Q(username=""),
+                name="one_invitation_that_waits",
             )
         ]
 

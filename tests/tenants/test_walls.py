@@ -27,7 +27,7 @@ ROWS = {
 LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}
 PERSONAL = {
     "auth/csrf", "auth/login", "auth/logout", "auth/me", "auth/password", "auth/password-link", "auth/sessions",
-    "auth/setup",
+    "auth/setup", "auth/invitation", "auth/invitation/accept",
 }  # fmt: skip
 FOR_ADMINISTRATORS = {
     "users": [("get", None), ("post", {"username": "eve"})],

@@ -21,6 +21,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link. */
+        post: operations["auth_invitation_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/invitation/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Joins the organisation: with the account that is signed in, or with a new one, which is signed in then. */
+        post: operations["auth_invitation_accept_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/login": {
         parameters: {
             query?: never;
@@ -963,9 +997,9 @@ export interface paths {
         get: operations["organisations_invitations_list"];
         put?: never;
         /**
-         * @description Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+         * @description Invites by a link, or whoever signs in with this name; the answer does not show whether there is such a name.
          *
-         *     For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+         *     For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
          */
         post: operations["organisations_invitations_create"];
         delete?: never;
@@ -1438,6 +1472,25 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        AcceptLinkRequest: {
+            /** @description What follows the # of the link. */
+            secret: string;
+            /**
+             * @description The name of the account to make; not when signed in.
+             * @default
+             */
+            username: string;
+            /**
+             * @description Its password; not when signed in.
+             * @default
+             */
+            password: string;
+        };
         Actor: {
             /** @description The user name, also of an account that was deleted since. */
             username: string;
@@ -2351,8 +2404,10 @@ export interface components {
              * @description The invitation's id.
              */
             readonly id: string;
-            /** @description The user name of the invited, who may have no account yet. */
-            username: string;
+            /** @description The user name of the invited, who may have no account yet; empty: invited by a link. */
+            username?: string;
+            /** @description Where the link was sent to; empty: it was not sent. */
+            email?: string;
             /**
              * @description The role that is offered.
              *
@@ -2375,14 +2430,53 @@ export interface components {
              */
             expires_at: string;
         };
+        InvitationCreated: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description The user name of the invited, who may have no account yet; empty: invited by a link. */
+            username?: string;
+            /** @description Where the link was sent to; empty: it was not sent. */
+            email?: string;
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+            /** @description The link, which works once and is shown this once; null: none. */
+            readonly link: string | null;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
         InvitationWriteRequest: {
-            /** @description The user name to invite; it need not exist. */
+            /**
+             * @description The user name to invite, which need not exist; left out: a link is made.
+             * @default
+             */
             username: string;
+            /** @description Where the link is sent to, if a mail server is configured. */
+            email?: string;
             /**
              * @description The role that is offered.
              *
@@ -3140,6 +3234,15 @@ export interface components {
          * @enum {string}
          */
         LinkKindEnum: "nic" | "uplink";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        LinkRequest: {
+            /** @description What follows the # of the link. */
+            secret: string;
+        };
         /** @description Oldest first; the last line's seq is the next `after`. */
         Log: {
             /** @description The lines, oldest first. */
@@ -6301,6 +6404,76 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    auth_invitation_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyInvitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_invitation_accept_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptLinkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     auth_login_create: {
         parameters: {
             query?: never;
@@ -8681,7 +8854,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Invitation"];
+                    "application/json": components["schemas"]["InvitationCreated"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -49,18 +49,19 @@ export function shellRoute(shown: RouteObject[]): RouteObject {
   };
 }
 
+/** A page of its own, for people who are not signed in. */
+function openRoute(path: string, lazy: RouteObject["lazy"]): RouteObject {
+  return {
+    path,
+    ...(lazy && { lazy }),
+    hydrateFallbackElement: <Loading label="Loading the page" />,
+    errorElement: <RouteError />,
+  };
+}
+
 export const routes: RouteObject[] = [
-  {
-    path: "/sign-in",
-    lazy: pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage),
-    hydrateFallbackElement: <Loading label="Loading the page" />,
-    errorElement: <RouteError />,
-  },
-  {
-    path: "/set-password",
-    lazy: pageChunk(async () => (await import("@/features/session/SetPasswordPage")).SetPasswordPage),
-    hydrateFallbackElement: <Loading label="Loading the page" />,
-    errorElement: <RouteError />,
-  },
+  openRoute("/sign-in", pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage)),
+  openRoute("/set-password", pageChunk(async () => (await import("@/features/session/SetPasswordPage")).SetPasswordPage)),
+  openRoute("/join", pageChunk(async () => (await import("@/features/session/JoinPage")).JoinPage)),
   shellRoute(pages),
 ];

@@ -137,13 +137,23 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
     class Meta:
         model = Invitation
-        fields = ["id", "username", "role", "invited_by", "created_at", "expires_at"]
+        fields = ["id", "username", "email", "role", "invited_by", "created_at", "expires_at"]
         extra_kwargs = described(
             id="The invitation's id.",
-            username="The user name of the invited, who may have no account yet.",
+            username="The user name of the invited, who may have no account yet; empty: invited by a link.",
+            email="Where the link was sent to; empty: it was not sent.",
             created_at="When it was sent.",
             expires_at="Until when it can be accepted.",
         )
+
+
+class InvitationCreatedSerializer(InvitationSerializer):
+    link = serializers.CharField(
+        read_only=True, allow_null=True, help_text="The link, which works once and is shown this once; null: none."
+    )
+
+    class Meta(InvitationSerializer.Meta):
+        fields = [*InvitationSerializer.Meta.fields, "link"]
 
 
 class MyInvitationSerializer(InvitationSerializer):
@@ -154,7 +164,19 @@ class MyInvitationSerializer(InvitationSerializer):
 
 
 class InvitationWriteSerializer(StrictSerializer):
-    username = serializers.CharField(max_length=150, help_text="The user name to invite; it need not exist.")
+    username = serializers.CharField(
+        max_length=150,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="The user name to invite, which need not exist; left out: a link is made.",
+    )
+    email = serializers.EmailField(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Where the link is sent to, if a mail server is configured.",
+    )
     role = serializers.ChoiceField(choices=ROLES, help_text="The role that is offered.")
 
 

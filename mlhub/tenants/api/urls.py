@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.tenants.api import account, invitations, projects, sessions, setup, users, views
+from mlhub.tenants.api import account, invitation_links, invitations, projects, sessions, setup, users, views
 
 urlpatterns = [
     path("auth/csrf", sessions.CsrfView.as_view()),
@@ -11,6 +11,8 @@ urlpatterns = [
     path("auth/logout", sessions.LogoutView.as_view()),
     path("auth/me", sessions.MeView.as_view()),
     path("auth/setup", setup.SetupView.as_view()),
+    path("auth/invitation", invitation_links.LinkOfferView.as_view()),
+    path("auth/invitation/accept", invitation_links.AcceptLinkView.as_view()),
     path("auth/password", account.PasswordView.as_view()),
     path("auth/password-link", account.PasswordByLinkView.as_view()),
     path("auth/sessions", account.SessionsView.as_view()),

@@ -158,7 +158,7 @@ function PendingRow({ invitation, organisationId }: { invitation: Invitation; or
 
   return (
     <Table.Tr>
-      <Table.Td>{invitation.username}</Table.Td>
+      <Table.Td>{invited(invitation)}</Table.Td>
       <Table.Td>{invitation.role}</Table.Td>
       <Table.Td>
         <RelativeTime at={invitation.expires_at} />
@@ -166,13 +166,17 @@ function PendingRow({ invitation, organisationId }: { invitation: Invitation; or
       <Table.Td ta="right">
         <ConfirmButton
           label="Withdraw"
-          ariaLabel={`Withdraw the invitation of ${invitation.username}`}
+          ariaLabel={`Withdraw the invitation of ${invited(invitation)}`}
           size="xs"
-          title={`Withdraw the invitation of ${invitation.username}?`}
+          title={`Withdraw the invitation of ${invited(invitation)}?`}
           text="It cannot be accepted any more. The person can be invited again."
           action={withdraw}
         />
       </Table.Td>
     </Table.Tr>
   );
+}
+
+function invited({ username, email }: Invitation): string {
+  return username || email || "a person with the link";
 }

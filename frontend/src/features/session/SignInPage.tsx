@@ -4,7 +4,7 @@
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useState } from "react";
-import { useNavigate, useSearchParams } from "react-router";
+import { useLocation, useNavigate, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { meQuery, setupQuery } from "@/api/session";
@@ -17,6 +17,7 @@ export function SignInPage() {
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [parameters] = useSearchParams();
+  const { hash } = useLocation();
   const navigate = useNavigate();
   const queries = useQueryClient();
   const setup = useQuery(setupQuery);
@@ -28,7 +29,9 @@ export function SignInPage() {
   async function enter(me: Me) {
     queries.clear();
     queries.setQueryData(meQuery.queryKey, me);
-    await navigate(ownAddress(parameters.get("next")), { replace: true });
+    const next = ownAddress(parameters.get("next"));
+    // the secret of an invitation stays behind the #, which browsers do not send
+    await navigate(next === "/join" ? next + hash : next, { replace: true });
   }
 
   const signIn = useMutation({
