@@ -50,6 +50,7 @@ class Organisation(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True)  # from then on its projects take no uploads and no jobs
     members = models.ManyToManyField(User, through="Membership", related_name="organisations")
 
     objects = OrganisationQuerySet.as_manager()

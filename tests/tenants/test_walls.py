@@ -8,11 +8,11 @@ from rest_framework.test import APIClient
 
 from mlhub.tenants.actions import invite
 from mlhub.tenants.api.urls import urlpatterns
-from mlhub.tenants.models import ApiToken, Invitation, Membership, Project, Team, User
+from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Team, User
 from mlhub.tenants.roles import Role
 
 ROWS = {
-    "organisations/<uuid:id>": [("get", None)],
+    "organisations/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
     "organisations/<uuid:id>/members": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
     "organisations/<uuid:id>/invitations": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
     "invitations/<uuid:id>": [("delete", None)],
@@ -52,6 +52,9 @@ def things(cast):
     }
 
 
+KEPT = (ApiToken, Invitation, Membership, Organisation, Project, Team)
+
+
 def session_of(user):
     client = APIClient()
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
@@ -59,7 +62,7 @@ def session_of(user):
 
 
 def everything():
-    return [list(model.objects.order_by("pk").values()) for model in (ApiToken, Invitation, Membership, Project, Team)]
+    return [list(model.objects.order_by("pk").values()) for model in KEPT]
 
 
 def test_every_address_is_in_one_of_these_lists():

@@ -980,10 +980,12 @@ export interface paths {
         get: operations["organisations_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description For owners; 409 with the numbers of what it holds, unless it is empty. Memberships go with it. */
+        delete: operations["organisations_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs. */
+        patch: operations["organisations_partial_update"];
         trace?: never;
     };
     "/api/v1/organisations/{id}/invitations": {
@@ -1094,7 +1096,7 @@ export interface paths {
         delete: operations["projects_destroy"];
         options?: never;
         head?: never;
-        /** @description Another name, or archived or open again; for admins. An archived project takes no uploads and no jobs. */
+        /** @description Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs. */
         patch: operations["projects_partial_update"];
         trace?: never;
     };
@@ -3693,6 +3695,11 @@ export interface components {
              */
             readonly created_at: string;
             /**
+             * Format: date-time
+             * @description Since when it takes no projects, uploads and jobs; null: it is open.
+             */
+            archived_at?: string | null;
+            /**
              * @description The caller's role in it.
              *
              *     * `owner` - owner
@@ -3724,6 +3731,11 @@ export interface components {
              * @description When it was created.
              */
             readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Since when it takes no projects, uploads and jobs; null: it is open.
+             */
+            archived_at?: string | null;
             /**
              * @description The caller's role in it.
              *
@@ -4017,9 +4029,25 @@ export interface components {
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
+        PatchedOrganisationChangeRequest: {
+            /** @description Another name; left out: the same. */
+            name?: string;
+            /** @description Whether it takes no more projects, uploads and jobs; left out: as it is. */
+            is_archived?: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         PatchedProjectChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
+            /**
+             * Format: uuid
+             * @description The id of its new team; null: of none; left out: the same.
+             */
+            team?: string | null;
             /** @description Whether it takes no more uploads and jobs; left out: as it is. */
             is_archived?: boolean;
         };
@@ -8791,6 +8819,74 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedOrganisationChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

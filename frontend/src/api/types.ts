@@ -57,6 +57,7 @@ export type Speed = Schemas["Speed"];
 export type Speeds = Schemas["Speeds"];
 export type StrategyName = Schemas["StrategyName"];
 export type SlotJob = Schemas["SlotJob"];
+export type Team = Schemas["Team"];
 export type Tokenizer = Schemas["TokenizerEnum"];
 export type Token = Schemas["Token"];
 export type Invitation = Schemas["Invitation"];

@@ -38,7 +38,7 @@ export function me(over: Partial<Me> = {}): Me {
 }
 
 export function organisation(over: Partial<Organisation> = {}): Organisation {
-  return { ...ACME, created_at: AT, role: "member", ...over };
+  return { ...ACME, created_at: AT, archived_at: null, role: "member", ...over };
 }
 
 export function project(over: Partial<Project> = {}): Project {

@@ -95,11 +95,12 @@ class OrganisationSerializer(serializers.ModelSerializer[Organisation]):
 
     class Meta:
         model = Organisation
-        fields = ["id", "name", "created_at", "role"]
+        fields = ["id", "name", "created_at", "archived_at", "role"]
         extra_kwargs = described(
             id="The organisation's id.",
             name="The organisation's name.",
             created_at="When it was created.",
+            archived_at="Since when it takes no projects, uploads and jobs; null: it is open.",
         )
 
 
@@ -227,8 +228,18 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
 class ProjectChangeSerializer(StrictSerializer):
     name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
+    team = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The id of its new team; null: of none; left out: the same."
+    )
     is_archived = serializers.BooleanField(
         required=False, help_text="Whether it takes no more uploads and jobs; left out: as it is."
+    )
+
+
+class OrganisationChangeSerializer(StrictSerializer):
+    name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
+    is_archived = serializers.BooleanField(
+        required=False, help_text="Whether it takes no more projects, uploads and jobs; left out: as it is."
     )
 
 
