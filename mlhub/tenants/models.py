@@ -30,6 +30,9 @@ class User(AbstractUser):
 
     objects: ClassVar[AccountManager] = AccountManager()
 
+    # of a request: the token that it came with, whose limits narrow what visible_to and role_of find
+    acting_token: ClassVar[ApiToken | None] = None
+
 
 class UserSession(models.Model):
     """A browser in which a user is signed in; the session itself is Django's, of the same key."""
@@ -188,7 +191,10 @@ class ProjectQuota(QuotaRules):
 
 
 class ApiToken(models.Model):
-    """A bearer token; only its SHA-256 is stored. scopes: "read", "write", "admin"."""
+    """A bearer token; only its SHA-256 is stored. scopes: "read", "submit", "write", "admin".
+
+    organisation, project: the only ones that it reaches; None = all of its user's. With a project goes its organisation.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
@@ -196,6 +202,8 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=12)
     token_hash = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, null=True, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

@@ -5330,11 +5330,12 @@ export interface components {
         };
         /**
          * @description * `read` - read
+         *     * `submit` - submit
          *     * `write` - write
          *     * `admin` - admin
          * @enum {string}
          */
-        ScopesEnum: "read" | "write" | "admin";
+        ScopesEnum: "read" | "submit" | "write" | "admin";
         Series: {
             /** @description The metric's name. */
             key: string;
@@ -5858,6 +5859,10 @@ export interface components {
             prefix: string;
             /** @description What the token may do. */
             readonly scopes: components["schemas"]["ScopesEnum"][];
+            /** @description The only organisation that it reaches; null: all of its user's. */
+            readonly organisation: components["schemas"]["OrganisationBrief"] | null;
+            /** @description The only project that it reaches; null: not limited to one. */
+            readonly project: components["schemas"]["ProjectBrief"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -5886,6 +5891,10 @@ export interface components {
             prefix: string;
             /** @description What the token may do. */
             readonly scopes: components["schemas"]["ScopesEnum"][];
+            /** @description The only organisation that it reaches; null: all of its user's. */
+            readonly organisation: components["schemas"]["OrganisationBrief"] | null;
+            /** @description The only project that it reaches; null: not limited to one. */
+            readonly project: components["schemas"]["ProjectBrief"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -5912,8 +5921,18 @@ export interface components {
         TokenWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
-            /** @description What the token may do. */
+            /** @description What it may do: read; submit (upload, run jobs); write (also manage projects and people); admin. */
             scopes: components["schemas"]["ScopesEnum"][];
+            /**
+             * Format: uuid
+             * @description The id of the only organisation to reach; null: all.
+             */
+            organisation?: string | null;
+            /**
+             * Format: uuid
+             * @description The id of the only project to reach; null: all.
+             */
+            project?: string | null;
             /**
              * @description null: until revoked.
              * @default 90

@@ -276,6 +276,8 @@ export function token(over: Partial<Token> = {}): Token {
     name: "laptop",
     prefix: "mlh_ab12",
     scopes: ["read", "write"],
+    organisation: null,
+    project: null,
     created_at: AT,
     expires_at: "2099-03-02T09:00:00Z",
     last_used_at: null,

@@ -254,10 +254,18 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
     scopes = serializers.ListField(
         child=serializers.ChoiceField(choices=SCOPES), read_only=True, help_text="What the token may do."
     )
+    organisation = OrganisationBriefSerializer(
+        read_only=True, allow_null=True, help_text="The only organisation that it reaches; null: all of its user's."
+    )
+    project = ProjectBriefSerializer(
+        read_only=True, allow_null=True, help_text="The only project that it reaches; null: not limited to one."
+    )
 
     class Meta:
         model = ApiToken
-        fields = ["id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at"]
+        fields = [
+            "id", "name", "prefix", "scopes", "organisation", "project", "created_at", "expires_at", "last_used_at",
+        ]  # fmt: skip
         extra_kwargs = described(
             id="The token's id.",
             name="What the token is for, in its owner's words.",
@@ -277,7 +285,15 @@ class TokenCreatedSerializer(TokenSerializer):
 
 class TokenWriteSerializer(NameSerializer):
     scopes = serializers.ListField(
-        child=serializers.ChoiceField(choices=SCOPES), allow_empty=False, help_text="What the token may do."
+        child=serializers.ChoiceField(choices=SCOPES),
+        allow_empty=False,
+        help_text="What it may do: read; submit (upload, run jobs); write (also manage projects and people); admin.",
+    )
+    organisation = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="The id of the only organisation to reach; null: all."
+    )
+    project = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="The id of the only project to reach; null: all."
     )
     expires_in_days = serializers.IntegerField(
         min_value=1, max_value=3650, required=False, allow_null=True, default=90, help_text="null: until revoked."

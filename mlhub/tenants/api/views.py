@@ -160,7 +160,7 @@ class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
 
 
 class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
-    queryset = ApiToken.objects.filter(revoked_at=None)
+    queryset = ApiToken.objects.filter(revoked_at=None).select_related("organisation", "project__organisation")
     serializer_class = s.TokenSerializer
 
     @extend_schema(request=s.TokenWriteSerializer, responses={201: s.TokenCreatedSerializer})
@@ -168,7 +168,11 @@ class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
         """A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it."""
         if isinstance(request.auth, ApiToken):
             raise exceptions.PermissionDenied("Tokens are made in a signed-in session, not with another token.")
-        row, token = actions.create_token(caller(request), **read_body(s.TokenWriteSerializer, request))
+        body, user = read_body(s.TokenWriteSerializer, request), caller(request)
+        for field, rows in (("organisation", Organisation.objects), ("project", Project.objects)):
+            if body[field]:
+                body[field] = rows.get_visible(user, body[field], field=field)
+        row, token = actions.create_token(user, **body)
         return Response({**s.TokenSerializer(row).data, "token": token}, status=status.HTTP_201_CREATED)
 
 
