@@ -193,7 +193,7 @@ class ProjectQuota(QuotaRules):
 class ApiToken(models.Model):
     """A bearer token; only its SHA-256 is stored. scopes: "read", "submit", "write", "admin".
 
-    organisation, project: the only ones that it reaches; None = all of its user's. With a project goes its organisation.
+    organisation, project: the only ones that it reaches (None: all of its user's); a project implies its organisation.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)

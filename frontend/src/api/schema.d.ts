@@ -358,6 +358,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description The events that the filters leave, oldest first, as a file: who, what, before, after, from where, and hash.
+         *
+         *     422 when there are more than 50,000: narrow them by `since` and `until`.
+         */
+        get: operations["events_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events/verify": {
         parameters: {
             query?: never;
@@ -2471,6 +2492,15 @@ export interface components {
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
+        InvitationLinkRequest: {
+            /** @description What follows the # of the link. */
+            secret: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         InvitationWriteRequest: {
             /**
              * @description The user name to invite, which need not exist; left out: a link is made.
@@ -3236,15 +3266,6 @@ export interface components {
          * @enum {string}
          */
         LinkKindEnum: "nic" | "uplink";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        LinkRequest: {
-            /** @description What follows the # of the link. */
-            secret: string;
-        };
         /** @description Oldest first; the last line's seq is the next `after`. */
         Log: {
             /** @description The lines, oldest first. */
@@ -6460,7 +6481,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["LinkRequest"];
+                "application/json": components["schemas"]["InvitationLinkRequest"];
             };
         };
         responses: {
@@ -7260,6 +7281,58 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    events_export_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Only what the user of this name did; also one that was deleted since. */
+                actor?: string;
+                /**
+                 * @description csv, or jsonl: JSON lines.
+                 *
+                 *     * `csv` - csv
+                 *     * `jsonl` - jsonl
+                 */
+                form?: "csv" | "jsonl";
+                /** @description Only events of this kind, such as job.submitted. */
+                kind?: string;
+                /** @description Only events whose kind begins so, such as session. or token. */
+                kind_prefix?: string;
+                /** @description Only those of this organisation. */
+                organisation?: string;
+                /** @description Only events of this time and later. */
+                since?: string;
+                /** @description Only what happened to the object of this id. */
+                subject?: string;
+                /** @description Only events before this time. */
+                until?: string;
+                /** @description Only what happened to this user name, such as refused attempts to sign in. */
+                username?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/jsonl": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

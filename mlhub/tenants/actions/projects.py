@@ -16,7 +16,7 @@ from mlhub.tenants.models import Invitation, Membership, Organisation, Project, 
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
-Owner = Organisation | Team | Project
+TenantNode = Organisation | Team | Project
 OWN_PARTS = (Membership, Invitation)  # of an organisation: they go with it
 
 
@@ -46,7 +46,7 @@ def require_open_organisation(organisation: Organisation) -> None:
     )
 
 
-def rename(owner: Owner, *, name: str, actor: User) -> None:
+def rename(owner: TenantNode, *, name: str, actor: User) -> None:
     """Raises ConflictError when the name is taken in its place."""
     _require_right(owner, actor)
     kind, before = _kind(owner), owner.name
@@ -100,7 +100,7 @@ def move(project: Project, *, team: Team | None, actor: User) -> None:
     project.team = team
 
 
-def delete(owner: Owner, *, actor: User) -> None:
+def delete(owner: TenantNode, *, actor: User) -> None:
     """Only what is empty. Raises ConflictError that counts what it holds."""
     _require_right(owner, actor)
     with transaction.atomic():
@@ -119,7 +119,7 @@ def delete(owner: Owner, *, actor: User) -> None:
         _record(f"{_kind(owner)}.deleted", owner, actor)
 
 
-def contents_of(owner: Owner) -> dict[str, int]:
+def contents_of(owner: TenantNode) -> dict[str, int]:
     """How many rows of each kind belong to it, by the kind's name; quota, members and invitations are parts of it."""
     found: dict[str, int] = {}
     for relation in owner._meta.related_objects:
@@ -133,7 +133,7 @@ def contents_of(owner: Owner) -> dict[str, int]:
     return found
 
 
-def _require_right(owner: Owner, actor: User) -> None:
+def _require_right(owner: TenantNode, actor: User) -> None:
     """Raises NotAllowedError."""
     if isinstance(owner, Organisation):
         require_role(actor, owner, Role.OWNER)
@@ -141,11 +141,11 @@ def _require_right(owner: Owner, actor: User) -> None:
         require_role(actor, owner.organisation, Role.ADMIN)
 
 
-def _kind(owner: Owner) -> str:
+def _kind(owner: TenantNode) -> str:
     return type(owner).__name__.lower()
 
 
-def _record(kind: str, owner: Owner, actor: User, **facts: object) -> None:
+def _record(kind: str, owner: TenantNode, actor: User, **facts: object) -> None:
     record(
         kind,
         organisation=owner if isinstance(owner, Organisation) else owner.organisation,

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class LinkSerializer(StrictSerializer):
+class InvitationLinkSerializer(StrictSerializer):
     secret = serializers.CharField(max_length=200, help_text="What follows the # of the link.")
 
 
-class AcceptLinkSerializer(LinkSerializer):
+class AcceptLinkSerializer(InvitationLinkSerializer):
     username = serializers.CharField(
         max_length=150,
         required=False,
@@ -47,10 +47,10 @@ class AcceptLinkSerializer(LinkSerializer):
 class LinkOfferView(APIView):
     permission_classes = [AllowAny]
 
-    @extend_schema(request=LinkSerializer, responses=MyInvitationSerializer, auth=[])
+    @extend_schema(request=InvitationLinkSerializer, responses=MyInvitationSerializer, auth=[])
     def post(self, request: Request) -> Response:
         """What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link."""
-        found = invitation_links.read_link(read_body(LinkSerializer, request)["secret"])
+        found = invitation_links.read_link(read_body(InvitationLinkSerializer, request)["secret"])
         return Response(MyInvitationSerializer(found).data)
 
 
