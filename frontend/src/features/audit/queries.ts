@@ -26,8 +26,10 @@ function timed({ since, until, ...filters }: AuditFilters) {
 }
 
 /** Where a file of all events that the filters leave is downloaded. */
-export function exportAddress({ cursor: _, ...filters }: AuditFilters, form: "csv" | "jsonl"): string {
-  return `/api/v1/events/export?${new URLSearchParams({ ...timed(filters), form }).toString()}`;
+export function exportAddress(filters: AuditFilters, form: "csv" | "jsonl"): string {
+  const parameters = new URLSearchParams({ ...timed(filters), form });
+  parameters.delete("cursor");
+  return `/api/v1/events/export?${parameters.toString()}`;
 }
 
 export function eventsQuery(filters: AuditFilters) {
