@@ -40,7 +40,7 @@ def world(cast):
         "model-versions": builtin().id, "memberships": cast.a.memberships.get(user=cast.bob).id,
         "tokens": found.id, "invitations": found.id,
         "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
-        "sandbox-runs": found.id,
+        "sandbox-runs": found.id, "users": cast.bob.id, "sessions": found.id,
     }  # fmt: skip
 
     def address(path: str) -> str:

@@ -173,6 +173,7 @@ class InvitationWriteSerializer(StrictSerializer):
         help_text="The user name to invite, which need not exist; left out: a link is made.",
     )
     email = serializers.EmailField(
+        max_length=254,
         required=False,
         allow_blank=True,
         default="",

@@ -46,7 +46,7 @@ class UserSerializer(serializers.ModelSerializer[User]):
 class UserWriteSerializer(StrictSerializer):
     username = serializers.CharField(max_length=150, help_text="The name to sign in with.")
     email = serializers.EmailField(
-        required=False, allow_blank=True, default="", help_text="The e-mail address, if any."
+        max_length=254, required=False, allow_blank=True, default="", help_text="The e-mail address, if any."
     )
     is_staff = serializers.BooleanField(
         required=False, default=False, help_text="Whether it becomes an administrator of the platform."
@@ -60,7 +60,9 @@ class UserWriteSerializer(StrictSerializer):
 
 
 class UserChangeSerializer(StrictSerializer):
-    email = serializers.EmailField(required=False, allow_blank=True, help_text="Another address; left out: the same.")
+    email = serializers.EmailField(
+        max_length=254, required=False, allow_blank=True, help_text="Another address; left out: the same."
+    )
     is_active = serializers.BooleanField(
         required=False, help_text="Whether it may sign in and use its tokens; left out: as it is."
     )
