@@ -19,6 +19,7 @@ from mlhub.embedded.doctor import examine
 from mlhub.embedded.home import PROJECT, Home
 from mlhub.embedded.postgres import PostgresError
 from mlhub.embedded.recovery import backup, restore
+from mlhub.embedded.setup_code import read_setup_code
 from mlhub.embedded.supervisor import AlreadyRunningError, StartError, Supervisor
 from mlhub.embedded.valkey import ValkeyError
 
@@ -56,6 +57,8 @@ def _up(home: Home, console: Console, *, demo: bool, leave: bool) -> int:
         with Supervisor(home, console=console) as supervisor:
             supervisor.start()
             status = 0
+            if not demo and (code := read_setup_code(supervisor.url, supervisor.environment)):
+                console.print(f"Create the first administrator: {supervisor.url}/sign-in, setup code [bold]{code}[/]")
             if demo:
                 argv = [sys.executable, "-m", "mlhub.demo", "--url", supervisor.url, "--home", str(home.path)]
                 played = subprocess.Popen(argv, cwd=PROJECT, env=supervisor.environment)

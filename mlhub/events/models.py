@@ -40,6 +40,17 @@ class Event(models.Model):
             models.Index(fields=["organisation", "id"]),
         ]
 
+    def actor_name(self) -> str | None:
+        """The user name of who did it, also when the account was deleted since; None for the platform itself."""
+        if self.actor_id is None:
+            return None
+        found = User.objects.filter(pk=self.actor_id).first() if "actor" not in self._state.fields_cache else self.actor
+        if found is not None:
+            return str(found.username)
+        deleted = Event.objects.filter(kind="user.deleted", subject_id=self.actor_id)
+        name = deleted.values_list("facts__username", flat=True).first()
+        return str(name or f"deleted account {self.actor_id}")
+
 
 class ChainHead(models.Model):
     """The end of the chain of events, in one row: so that events which are missing at the end are found, too.

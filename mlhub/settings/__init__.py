@@ -238,6 +238,14 @@ CELERY_BEAT_SCHEDULE = {
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
+# where invitations are sent from, such as smtp+tls://user:password@mail.example.org:587; "" = no mail server
+EMAIL_URL = secret_value(os.environ, "MLHUB_EMAIL_URL")
+HAS_MAIL_SERVER = bool(EMAIL_URL)
+if HAS_MAIL_SERVER:
+    globals().update(environ.Env.email_url_config(EMAIL_URL))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env("MLHUB_EMAIL_FROM", default=f"mlhub@{urlsplit(PUBLIC_URL).hostname or 'localhost'}")
+
 # MLHub's own
 BLOB_ROOT = Path(env("MLHUB_BLOB_ROOT", default=str(MLHUB_HOME / "blobs")))
 # "" = files under BLOB_ROOT; s3://bucket/prefix otherwise. The endpoint of a store that is not Amazon's, and the one

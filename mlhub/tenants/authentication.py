@@ -30,6 +30,14 @@ def caller(request: Request) -> User:
     return request.user
 
 
+def acting(user: User, token: ApiToken) -> User:
+    """The user as the token lets act: within its organisation or project, and there not as a platform administrator."""
+    if token.organisation_id is not None:
+        user.acting_token = token  # type: ignore[misc]  # of this object, not of the class
+        user.is_staff = user.is_superuser = False
+    return user
+
+
 class ApiTokenAuthentication(authentication.BaseAuthentication):
     """Authorization: Bearer mlh_..."""
 
@@ -44,7 +52,7 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
         if found.last_used_at is None or (now - found.last_used_at).total_seconds() > 60:
             ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
         structlog.contextvars.bind_contextvars(user=str(found.user_id), token_id=str(found.pk))
-        return found.user, found
+        return acting(found.user, found), found
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)
         return "Bearer"

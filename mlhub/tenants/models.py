@@ -15,6 +15,7 @@ from mlhub.tenants.querysets import (
     OrganisationQuerySet,
     ProjectOwnedQuerySet,
     ProjectQuerySet,
+    SessionQuerySet,
     TeamOwnedQuerySet,
     TenantOwnedQuerySet,
     TokenQuerySet,
@@ -29,6 +30,22 @@ class User(AbstractUser):
 
     objects: ClassVar[AccountManager] = AccountManager()
 
+    # of a request: the token that it came with, whose limits narrow what visible_to and role_of find
+    acting_token: ClassVar[ApiToken | None] = None
+
+
+class UserSession(models.Model):
+    """A browser in which a user is signed in; the session itself is Django's, of the same key."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
+    session_key = models.CharField(max_length=40, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    address = models.CharField(max_length=45, blank=True, default="")
+    user_agent = models.CharField(max_length=200, blank=True, default="")
+
+    objects = SessionQuerySet.as_manager()
+
 
 class Organisation(models.Model):
     """The tenant: nothing of one organisation is visible to another."""
@@ -36,6 +53,7 @@ class Organisation(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(null=True, blank=True)  # from then on its projects take no uploads and no jobs
     members = models.ManyToManyField(User, through="Membership", related_name="organisations")
 
     objects = OrganisationQuerySet.as_manager()
@@ -90,8 +108,9 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """An offer to belong to an organisation, to the person who has an account of this name; there may be none.
+    """An offer to belong to an organisation: to the account of this name, which need not exist, or by a link.
 
+    username: "" for a link, of whose secret link_hash is the SHA-256; email: where the link was sent to, or "".
     answer: "" while it waits; accepted or declined by the invited, withdrawn by an admin.
     """
 
@@ -99,7 +118,9 @@ class Invitation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="invitations")
-    username = models.CharField(max_length=150)
+    username = models.CharField(max_length=150, blank=True, default="")
+    link_hash = models.CharField(max_length=64, null=True, unique=True)
+    email = models.EmailField(blank=True, default="")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
     invited_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -111,7 +132,9 @@ class Invitation(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["organisation", "username"], condition=models.Q(answer=""), name="one_invitation_that_waits"
+                fields=["organisation", "username"],
+                condition=models.Q(answer="") & ~models.Q(username=""),
+                name="one_invitation_that_waits",
             )
         ]
 
@@ -168,7 +191,10 @@ class ProjectQuota(QuotaRules):
 
 
 class ApiToken(models.Model):
-    """A bearer token; only its SHA-256 is stored. scopes: "read", "write", "admin"."""
+    """A bearer token; only its SHA-256 is stored. scopes: "read", "submit", "write", "admin".
+
+    organisation, project: the only ones that it reaches (None: all of its user's); a project implies its organisation.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
@@ -176,6 +202,8 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=12)
     token_hash = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, null=True, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)

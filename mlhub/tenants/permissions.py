@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 
+# In these apps people work with data, models and jobs; all other writes manage projects, people and the platform.
+WORK = ("mlhub.datasets.", "mlhub.registry.", "mlhub.storage.", "mlhub.jobs.", "mlhub.metrics.")
+
+
 class IsAuthenticatedInScope(BasePermission):
-    """Signed in; and when by token, one whose scopes cover the verb: read for GET, write for the rest."""
+    """Signed in; and when by token, one whose scopes cover the request. Raises NotAllowedError naming the scope."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not request.user or not request.user.is_authenticated:
             return False
-        if not isinstance(request.auth, ApiToken):
-            return True
-        needed = getattr(view, "required_scope", None) or ("read" if request.method in SAFE_METHODS else "write")
-        return needed in request.auth.scopes
+        if isinstance(request.auth, ApiToken):
+            require_scope(request.auth, needed_scope(request, view))
+        return True
 
 
 class IsPlatformAdministrator(IsAuthenticatedInScope):
@@ -35,7 +38,29 @@ class IsPlatformAdministrator(IsAuthenticatedInScope):
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not super().has_permission(request, view) or not request.user.is_staff:
             return False
-        return not isinstance(request.auth, ApiToken) or "admin" in request.auth.scopes
+        if isinstance(request.auth, ApiToken):
+            require_scope(request.auth, "admin")
+        return True
+
+
+def needed_scope(request: Request, view: APIView) -> str:
+    """read for what changes nothing, submit for work with data, models and jobs, write for the rest."""
+    declared: str | None = getattr(view, "required_scope", None)
+    if declared or request.method in SAFE_METHODS:
+        return declared or "read"
+    return "submit" if type(view).__module__.startswith(WORK) else "write"
+
+
+def require_scope(token: ApiToken, needed: str) -> None:
+    """Raises NotAllowedError. The scope write contains submit."""
+    if needed in token.scopes or (needed == "submit" and "write" in token.scopes):
+        return
+    raise NotAllowedError(
+        f"This needs a token with the scope {needed}; this one has {', '.join(token.scopes)}.",
+        code="scope_missing",
+        remedy=f"Make a token with the scope {needed} on the page API tokens.",
+        needed_scope=needed,
+    )
 
 
 def require_administrator(request: Request, view: APIView) -> None:
@@ -45,7 +70,12 @@ def require_administrator(request: Request, view: APIView) -> None:
 
 
 def role_of(user: User, organisation: Organisation) -> Role | None:
-    """The person's role there; platform administrators count as owners; None for strangers."""
+    """The person's role there; platform administrators count as owners; None for strangers.
+
+    None also with a token for another organisation.
+    """
+    if user.acting_token is not None and user.acting_token.organisation_id != organisation.pk:
+        return None
     if user.is_staff:
         return Role.OWNER
     membership = organisation.memberships.filter(user=user).first()

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 
-from mlhub.core.errors import InvalidInputError, NotFoundError
+from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -34,7 +36,37 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
             return self.all()
         # by sub-query, not join: a person in two organisations must not see a row twice
         path = f"{self.organisation_path}__in" if self.organisation_path else "pk__in"
-        return self.filter(**{path: user.memberships.values("organisation")})
+        return self.filter(**{path: user.memberships.values("organisation")})._within_token(user)
+
+    @property
+    def project_path(self) -> str | None:
+        """The path to the project that a row belongs to; None for rows that belong to no single one."""
+        found = self.organisation_path.removesuffix("__organisation")
+        return found if found.endswith("project") else None
+
+    def _within_token(self, user: User) -> Self:
+        """Those that the token of the request reaches; a token for one project reaches what belongs to it alone."""
+        token = user.acting_token
+        if token is None:
+            return self
+        if token.project_id is None:
+            return self.filter(**{self.organisation_path or "pk": token.organisation_id})
+        return self.none() if self.project_path is None else self.filter(**{self.project_path: token.project_id})
+
+    def require_within_token(self, user: User | AnonymousUser, pk: UUID | str) -> None:
+        """Raises NotAllowedError for a row that the person may see, but not with the token of the request."""
+        if not user.is_authenticated or user.acting_token is None:
+            return
+        person = copy(user)
+        person.acting_token = None  # type: ignore[misc]
+        if self.visible_to(person).filter(pk=pk).exists():
+            limit = user.acting_token.project or user.acting_token.organisation
+            raise NotAllowedError(
+                f"This API token reaches {limit} only.",
+                code="token_limited",
+                remedy="Use a token without this limit, or one for the right organisation or project.",
+                limit=str(limit),
+            )
 
     def get_visible(self, user: User | AnonymousUser, pk: UUID | str, *, field: str | None = None) -> Any:
         """The row of that id. Raises NotFoundError alike for rows that are not there and rows of others.
@@ -43,6 +75,7 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
         """
         found = self.visible_to(user).filter(pk=pk).first()
         if found is None:
+            self.require_within_token(user, pk)
             noun = str(self.model._meta.verbose_name)
             raise NotFoundError(
                 f"There is no {noun} {pk} that you may see.",
@@ -87,7 +120,9 @@ class InvitationQuerySet(TenantOwnedQuerySet):
         return self.filter(answer="", expires_at__gt=timezone.now())
 
     def to_user(self, user: User) -> Self:
-        """Those that this user may answer."""
+        """Those that this user may answer; none with a token that is limited to an organisation."""
+        if user.acting_token is not None:
+            return self.none()
         return self.waiting().filter(username=user.username)
 
 
@@ -104,6 +139,7 @@ class OrganisationQuerySet(TenantOwnedQuerySet):
 
 class ProjectQuerySet(NamedQuerySet):
     organisation_path = "organisation"
+    project_path = "pk"
 
 
 class ProjectOwnedQuerySet(NamedQuerySet):
@@ -120,9 +156,20 @@ class TeamOwnedQuerySet(TenantOwnedQuerySet):
 
 class TokenQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Tokens are personal: no user sees another's, not even an administrator."""
+        """Tokens are personal: no user sees another's, not even an administrator; one with limits shows itself."""
+        if user.is_authenticated and user.acting_token is not None:
+            return self.filter(pk=user.acting_token.pk)
         return self.filter(user=user) if user.is_authenticated else self.none()
 
     def usable(self) -> Self:
         now = timezone.now()
         return self.filter(revoked_at=None).filter(models.Q(expires_at=None) | models.Q(expires_at__gt=now))
+
+
+class SessionQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """One's own that have not expired."""
+        if not user.is_authenticated:
+            return self.none()
+        live = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+        return self.filter(user=user, session_key__in=live)

@@ -10,10 +10,12 @@ from typing import Any
 
 from axes.signals import user_locked_out
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db import transaction
 from django.http import HttpRequest
 
+from mlhub.core.origin import current_origin
 from mlhub.tenants.audit import record
-from mlhub.tenants.models import User
+from mlhub.tenants.models import User, UserSession
 
 MAX_NAME = 150  # characters of a name that somebody tried
 
@@ -26,12 +28,19 @@ def connect() -> None:
     user_locked_out.connect(_locked_out, dispatch_uid="audit")
 
 
-def _started(user: User, **_: Any) -> None:
-    _record("session.started", user)
+def _started(user: User, request: HttpRequest, **_: Any) -> None:
+    """The session gets its row in the user's list, in place of rows whose sessions are over."""
+    with transaction.atomic():
+        user.sessions.exclude(pk__in=UserSession.objects.visible_to(user).values("pk")).delete()
+        key, origin = request.session.session_key, current_origin()
+        seen = {"address": origin.address, "user_agent": origin.user_agent} if origin else {}
+        UserSession.objects.update_or_create(session_key=key, defaults={"user": user, **seen})
+        _record("session.started", user)
 
 
-def _ended(user: User | None, **_: Any) -> None:
-    if user is not None:  # else there was no session of a user
+def _ended(user: User | None, request: HttpRequest, **_: Any) -> None:
+    if user is not None:  # None when there was no session
+        UserSession.objects.filter(session_key=request.session.session_key).delete()
         _record("session.ended", user)
 
 

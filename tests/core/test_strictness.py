@@ -41,6 +41,7 @@ def world(cast):
         "tokens": found.id, "invitations": found.id,
         "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
         "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY",
+        "users": cast.bob.id, "sessions": found.id,
     }  # fmt: skip
 
     def address(path: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.models import Event
-from mlhub.tenants.actions import set_quota
+from mlhub.tenants.actions import require_open, set_quota
 from mlhub.tenants.models import Organisation, Project, Quota, Team
 
 
@@ -106,3 +106,61 @@ def test_a_negative_limit_is_refused(cast):
 def test_an_organisation_without_a_quota_row_gets_one_when_it_is_set(db):
     organisation = Organisation.objects.create(name="C")
     assert set_quota(organisation, max_gpus=2, actor=None).max_gpus == 2
+
+
+def organisation_address(cast) -> str:
+    return f"/api/v1/organisations/{cast.a.id}"
+
+
+def test_an_owner_renames_archives_and_opens_an_organisation(cast):
+    owner, member = cast.client(cast.root), cast.client(cast.bob)
+    address, new = organisation_address(cast), {"organisation": str(cast.a.id), "name": "speech"}
+    assert owner.patch(address, {"name": "B"}).json()["code"] == "name_taken"
+    assert owner.patch(address, {"name": "Acme", "is_archived": True}).json()["archived_at"] is not None
+    refused = member.post("/api/v1/projects", new)
+    assert (refused.status_code, refused.json()["code"]) == (409, "organisation_archived")
+    with pytest.raises(ConflictError, match="it takes no projects, no uploads and no jobs"):
+        require_open(cast.project_a)  # what uploads and submissions ask
+    assert owner.patch(address, {"is_archived": False}).json()["archived_at"] is None
+    assert member.post("/api/v1/projects", new).status_code == 201
+    kinds = ["organisation.renamed", "organisation.archived", "organisation.opened"]
+    assert list(Event.objects.filter(kind__in=kinds).order_by("id").values_list("kind", flat=True)) == kinds
+
+
+def test_an_admin_who_is_no_owner_changes_no_organisation(cast):
+    admin, address = cast.client(cast.alice), organisation_address(cast)
+    for answer in (
+        admin.patch(address, {"name": "x"}),
+        admin.patch(address, {"is_archived": True}),
+        admin.delete(address),
+    ):
+        assert (answer.status_code, answer.json()["needed_role"]) == (403, "owner")
+    cast.a.refresh_from_db()
+    assert (cast.a.name, cast.a.archived_at) == ("A", None)
+
+
+def test_only_an_empty_organisation_is_deleted_with_its_memberships(cast):
+    owner, address = cast.client(cast.root), organisation_address(cast)
+    refused = owner.delete(address)
+    assert (refused.status_code, refused.json()["contents"]) == (409, {"project": 1})
+    cast.project_a.delete()
+    assert owner.delete(address).status_code == 204
+    assert not Organisation.objects.filter(name="A").exists()
+    assert cast.client(cast.alice).get("/api/v1/auth/me").json()["memberships"] == []
+    (event,) = owner.get("/api/v1/events", {"kind": "organisation.deleted"}).json()["results"]
+    assert (event["facts"]["name"], event["actor"]["username"]) == ("A", "root")
+
+
+def test_an_admin_moves_a_project_between_teams(cast):
+    admin, address = cast.client(cast.alice), f"/api/v1/projects/{cast.project_a.id}"
+    core = Team.objects.create(organisation=cast.a, name="core")
+    foreign = Team.objects.create(organisation=cast.b, name="theirs")
+    assert admin.patch(address, {"team": str(core.id)}).json()["team"]["name"] == "core"
+    assert admin.patch(address, {"team": str(foreign.id)}).status_code == 404
+    assert cast.client(cast.bob).patch(address, {"team": None}).status_code == 403
+    assert admin.patch(address, {"team": None}).json()["team"] is None
+    moved = Event.objects.filter(kind="project.moved").order_by("id").values_list("facts", flat=True)
+    assert [(f["before"], f["after"]) for f in moved] == [
+        ({"team": None}, {"team": "core"}),
+        ({"team": "core"}, {"team": None}),
+    ]

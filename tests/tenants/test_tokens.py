@@ -35,7 +35,8 @@ def test_a_token_is_shown_once_and_kept_as_a_hash(cast):
     assert token not in str(ApiToken.objects.values().get())
     assert len(row.token_hash) == 64
     listed = alice.get(TOKENS).json()["results"]
-    assert [set(t) for t in listed] == [{"id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at"}]
+    shown = {"id", "name", "prefix", "scopes", "organisation", "project", "created_at", "expires_at", "last_used_at"}
+    assert [set(t) for t in listed] == [shown]
     assert token.startswith(listed[0]["prefix"])
     assert token not in str(list(Event.objects.values_list("facts", flat=True)))
 

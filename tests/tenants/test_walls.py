@@ -8,11 +8,11 @@ from rest_framework.test import APIClient
 
 from mlhub.tenants.actions import invite
 from mlhub.tenants.api.urls import urlpatterns
-from mlhub.tenants.models import ApiToken, Invitation, Membership, Project, Team
+from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Team, User
 from mlhub.tenants.roles import Role
 
 ROWS = {
-    "organisations/<uuid:id>": [("get", None)],
+    "organisations/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
     "organisations/<uuid:id>/members": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
     "organisations/<uuid:id>/invitations": [("get", None), ("post", {"username": "charlie", "role": "owner"})],
     "invitations/<uuid:id>": [("delete", None)],
@@ -22,9 +22,20 @@ ROWS = {
     "projects/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
     "teams/<uuid:id>": [("get", None), ("patch", {"name": "x"}), ("delete", None)],
     "tokens/<uuid:id>": [("delete", None)],
+    "auth/sessions/<uuid:id>": [("delete", None)],
 }
 LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}
-PERSONAL = {"auth/csrf", "auth/login", "auth/logout", "auth/me"}
+PERSONAL = {
+    "auth/csrf", "auth/login", "auth/logout", "auth/me", "auth/password", "auth/password-link", "auth/sessions",
+    "auth/setup", "auth/invitation", "auth/invitation/accept",
+}  # fmt: skip
+FOR_ADMINISTRATORS = {
+    "users": [("get", None), ("post", {"username": "eve"})],
+    "users/<uuid:id>": [("get", None), ("patch", {"is_staff": True}), ("delete", None)],
+    "users/<uuid:id>/deletion": [("get", None)],
+    "users/<uuid:id>/password-link": [("post", None)],
+    "users/<uuid:id>/sessions": [("delete", None)],
+}
 
 
 @pytest.fixture
@@ -37,15 +48,38 @@ def things(cast):
         "projects": cast.project_a,
         "teams": Team.objects.create(organisation=cast.a, name="core"),
         "tokens": ApiToken.objects.create(user=cast.alice, name="t", prefix="mlh_x", token_hash="0" * 64),
+        "auth": session_of(cast.alice),
     }
 
 
+KEPT = (ApiToken, Invitation, Membership, Organisation, Project, Team)
+
+
+def session_of(user):
+    client = APIClient()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return user.sessions.get(session_key=client.session.session_key)
+
+
 def everything():
-    return [list(model.objects.order_by("pk").values()) for model in (ApiToken, Invitation, Membership, Project, Team)]
+    return [list(model.objects.order_by("pk").values()) for model in KEPT]
 
 
 def test_every_address_is_in_one_of_these_lists():
-    assert {str(p.pattern) for p in urlpatterns} == ROWS.keys() | LISTS | PERSONAL
+    assert {str(p.pattern) for p in urlpatterns} == ROWS.keys() | LISTS | PERSONAL | FOR_ADMINISTRATORS.keys()
+
+
+@pytest.mark.parametrize(
+    ("route", "verb", "body"), [(r, v, b) for r, calls in FOR_ADMINISTRATORS.items() for v, b in calls]
+)
+def test_accounts_are_for_administrators_of_the_platform(cast, route, verb, body):
+    address = "/api/v1/" + route.replace("<uuid:id>", str(cast.bob.id))
+    before = list(User.objects.order_by("pk").values())
+    for user, status in ((cast.charlie, 403), (cast.alice, 403), (None, 401)):
+        client = cast.client(user)
+        assert getattr(client, verb)(address, body).status_code == status
+    after = list(User.objects.order_by("pk").values())
+    assert [{**row, "last_login": None} for row in after] == [{**row, "last_login": None} for row in before]
 
 
 @pytest.mark.parametrize(("route", "verb", "body"), [(r, v, b) for r, calls in ROWS.items() for v, b in calls])

@@ -13,6 +13,13 @@ export const meQuery = queryOptions({
   staleTime: 5 * 60_000,
 });
 
+/** Whether the platform has no administrator yet, which only its sign-in page asks. */
+export const setupQuery = queryOptions({
+  queryKey: ["setup"],
+  queryFn: () => unwrap(api.GET("/api/v1/auth/setup")),
+  staleTime: 60_000,
+});
+
 export const projectsQuery = queryOptions({
   queryKey: ["projects"],
   queryFn: async () =>

@@ -35,6 +35,7 @@ const PLACES: Place[] = [
   { to: "/usage", label: "Usage", icon: "usage" },
   { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
   { to: "/members", label: "Members", icon: "user" },
+  { to: "/users", label: "Users", icon: "user", isForStaff: true },
   { to: "/audit", label: "Audit", icon: "file", isForAdmins: true },
   { to: "/tokens", label: "API tokens", icon: "token" },
 ];

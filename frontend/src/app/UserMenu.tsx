@@ -43,6 +43,9 @@ export function UserMenu() {
             {organisation.name} · {role}
           </Menu.Label>
         ))}
+        <Menu.Item component={Link} to="/account">
+          Account
+        </Menu.Item>
         <Menu.Item component={Link} to="/tokens">
           API tokens
         </Menu.Item>

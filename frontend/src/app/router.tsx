@@ -24,6 +24,8 @@ const pages: RouteObject[] = [
   { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
   { path: "usage", lazy: pageChunk(async () => (await import("@/features/usage/UsagePage")).UsagePage) },
   { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
+  { path: "users", lazy: pageChunk(async () => (await import("@/features/users/UsersPage")).UsersPage) },
+  { path: "account", lazy: pageChunk(async () => (await import("@/features/account/AccountPage")).AccountPage) },
   { path: "audit", lazy: pageChunk(async () => (await import("@/features/audit/AuditPage")).AuditPage) },
   { path: "tokens", lazy: pageChunk(async () => (await import("@/features/tokens/TokensPage")).TokensPage) },
   { path: "*", element: <NotFound /> },
@@ -48,12 +50,19 @@ export function shellRoute(shown: RouteObject[]): RouteObject {
   };
 }
 
-export const routes: RouteObject[] = [
-  {
-    path: "/sign-in",
-    lazy: pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage),
+/** A page of its own, for people who are not signed in. */
+function openRoute(path: string, lazy: RouteObject["lazy"]): RouteObject {
+  return {
+    path,
+    ...(lazy && { lazy }),
     hydrateFallbackElement: <Loading label="Loading the page" />,
     errorElement: <RouteError />,
-  },
+  };
+}
+
+export const routes: RouteObject[] = [
+  openRoute("/sign-in", pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage)),
+  openRoute("/set-password", pageChunk(async () => (await import("@/features/session/SetPasswordPage")).SetPasswordPage)),
+  openRoute("/join", pageChunk(async () => (await import("@/features/session/JoinPage")).JoinPage)),
   shellRoute(pages),
 ];

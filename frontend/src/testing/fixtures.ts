@@ -30,7 +30,7 @@ export function me(over: Partial<Me> = {}): Me {
 }
 
 export function organisation(over: Partial<Organisation> = {}): Organisation {
-  return { ...ACME, created_at: AT, role: "member", ...over };
+  return { ...ACME, created_at: AT, archived_at: null, role: "member", ...over };
 }
 
 export function project(over: Partial<Project> = {}): Project {
@@ -227,6 +227,8 @@ export function token(over: Partial<Token> = {}): Token {
     name: "laptop",
     prefix: "mlh_ab12",
     scopes: ["read", "write"],
+    organisation: null,
+    project: null,
     created_at: AT,
     expires_at: "2099-03-02T09:00:00Z",
     last_used_at: null,

@@ -23,7 +23,9 @@ export function problem(status: number, body: Record<string, unknown>): Response
 
 export const server = setupServer(
   answers("/api/v1/auth/me", me()),
+  answers("/api/v1/auth/setup", { is_needed: false }),
   answers("/api/v1/projects", page([project()])),
+  answers("/api/v1/teams", page([])),
   answers("/api/v1/organisations", page([organisation()])),
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/jobs/{id}/why", why()),

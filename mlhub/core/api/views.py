@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.http import Http404
 from rest_framework import generics
 from rest_framework.negotiation import DefaultContentNegotiation
 
@@ -33,6 +34,16 @@ class VisibleMixin(_View):
     def get_queryset(self) -> Any:
         rows: Any = super().get_queryset()
         return rows.visible_to(self.request.user)
+
+    def get_object(self) -> Any:
+        """Raises Http404; NotAllowedError for a row that the caller may see, but not with the token of the request."""
+        try:
+            return super().get_object()
+        except Http404:
+            rows: Any = super().get_queryset()
+            if hasattr(rows, "require_within_token"):
+                rows.require_within_token(self.request.user, self.kwargs["id"])
+            raise
 
 
 def read_body(serializer_class: type[StrictSerializer], request: Request) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
@@ -13,13 +14,13 @@ from mlhub.events.models import Event
 
 
 class ActorSerializer(serializers.Serializer[Any]):
-    username = serializers.CharField(help_text="The user name.")
+    username = serializers.CharField(help_text="The user name, also of an account that was deleted since.")
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
     """actor: null for the platform itself."""
 
-    actor = ActorSerializer(read_only=True, allow_null=True, help_text="Who did it; null: the platform itself.")
+    actor = serializers.SerializerMethodField(help_text="Who did it; null: the platform itself.")
     facts = serializers.DictField(read_only=True, help_text="What is to be known about it, by kind of event.")
 
     class Meta:
@@ -34,6 +35,11 @@ class EventSerializer(serializers.ModelSerializer[Event]):
             subject_id="The id of what it happened to.",
             at="When it happened.",
         )
+
+    @extend_schema_field(ActorSerializer(allow_null=True))
+    def get_actor(self, event: Event) -> dict[str, str] | None:
+        name = event.actor_name()
+        return None if name is None else {"username": name}
 
 
 class JobEventsQuerySerializer(StrictSerializer):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import django_filters
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics
@@ -61,7 +61,9 @@ class EventFilter(django_filters.FilterSet):
     kind_prefix = django_filters.CharFilter(
         "kind", lookup_expr="startswith", help_text="Only events whose kind begins so, such as session. or token."
     )
-    actor = django_filters.CharFilter("actor__username", help_text="Only what the user of this name did.")
+    actor = django_filters.CharFilter(
+        method="by_actor", help_text="Only what the user of this name did; also one that was deleted since."
+    )
     username = django_filters.CharFilter(
         "facts__username", help_text="Only what happened to this user name, such as refused attempts to sign in."
     )
@@ -72,11 +74,17 @@ class EventFilter(django_filters.FilterSet):
         model = Event
         fields: list[str] = []
 
+    def by_actor(self, rows: QuerySet[Event], name: str, value: str) -> QuerySet[Event]:  # noqa: ARG002
+        deleted = Event.objects.filter(kind="user.deleted", facts__username=value).values("subject_id")
+        present = User.objects.filter(username=value).values("pk")
+        return rows.filter(Q(actor_id__in=present) | Q(actor_id__in=deleted))
+
 
 class EventsView(VisibleMixin, generics.ListAPIView[Event]):
     """Newest first: who did what, in the organisations that one belongs to."""
 
-    queryset = Event.objects.select_related("actor")
+    # no select_related: with the filter by actor, Django would join such that events of deleted accounts are left out
+    queryset = Event.objects.prefetch_related("actor")
     serializer_class = EventSerializer
     filterset_class = EventFilter
 

@@ -5,7 +5,7 @@ from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_i
 from mlhub.tenants.actions.invitations import answer_invitation, invite, withdraw_invitation
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
 from mlhub.tenants.actions.organisations import create_organisation, create_project, create_team
-from mlhub.tenants.actions.projects import delete, rename, require_open, set_archived
+from mlhub.tenants.actions.projects import delete, move, rename, require_open, set_archived
 from mlhub.tenants.actions.quotas import quota_of, set_quota
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "create_token",
     "delete",
     "invite",
+    "move",
     "quota_of",
     "remove_member",
     "rename",

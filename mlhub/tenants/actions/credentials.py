@@ -16,9 +16,9 @@ from django.utils import timezone
 from mlhub.core.errors import InvalidInputError, TooManyAttemptsError
 from mlhub.tenants.audit import record
 from mlhub.tenants.authentication import TOKEN_PREFIX, hash_token
-from mlhub.tenants.models import ApiToken, User
+from mlhub.tenants.models import ApiToken, Organisation, Project, User
 
-SCOPES = ("read", "write", "admin")
+SCOPES = ("read", "submit", "write", "admin")
 
 
 def sign_in(request: HttpRequest, *, username: str, password: str) -> User | None:
@@ -46,11 +46,24 @@ def sign_out(request: HttpRequest) -> None:
     auth.logout(request)
 
 
-def create_token(user: User, *, name: str, scopes: Sequence[str], expires_in_days: int | None) -> tuple[ApiToken, str]:
+def create_token(
+    user: User,
+    *,
+    name: str,
+    scopes: Sequence[str],
+    expires_in_days: int | None,
+    organisation: Organisation | None = None,
+    project: Project | None = None,
+) -> tuple[ApiToken, str]:
     """The row and the secret, which is not stored and cannot be shown again.
 
-    expires_in_days: None = until revoked. Raises InvalidInputError for "admin" asked by who is no administrator.
+    expires_in_days: None = until revoked. organisation, project: what alone the token reaches; None = no limit.
+    Raises InvalidInputError for "admin" asked by who is no administrator or with a limit, and for a limit to an
+    organisation of which the user is no member.
     """
+    organisation = project.organisation if project is not None else organisation
+    if organisation is not None:
+        _require_possible_limit(user, organisation, scopes)
     if "admin" in scopes and not user.is_staff:
         raise InvalidInputError(
             "The scope admin is for administrators of the platform.",
@@ -67,6 +80,8 @@ def create_token(user: User, *, name: str, scopes: Sequence[str], expires_in_day
             token_hash=hash_token(token),
             scopes=[scope for scope in SCOPES if scope in scopes],
             expires_at=expires_at,
+            organisation=organisation,
+            project=project,
         )
         _record("token.created", row, user)
     return row, token
@@ -79,6 +94,21 @@ def revoke_token(token: ApiToken, *, actor: User) -> None:
             _record("token.revoked", token, actor)
 
 
+def _require_possible_limit(user: User, organisation: Organisation, scopes: Sequence[str]) -> None:
+    if "admin" in scopes:
+        raise InvalidInputError(
+            "A token with the scope admin reaches the whole platform.",
+            field="scopes",
+            remedy="Leave the scope admin out, or the limit.",
+        )
+    if not user.memberships.filter(organisation=organisation).exists():
+        raise InvalidInputError(
+            f"You are no member of {organisation.name}: such a token would reach nothing.",
+            field="organisation",
+            remedy="Name an organisation that you are a member of, or a project of one.",
+        )
+
+
 def _record(kind: str, token: ApiToken, actor: User) -> None:
     """Without an organisation: tokens are personal."""
     record(
@@ -89,6 +119,7 @@ def _record(kind: str, token: ApiToken, actor: User) -> None:
         actor=actor,
         name=token.name,
         scopes=token.scopes,
+        limit=str(token.project or token.organisation or ""),
         username=token.user.username,
         user_id=token.user_id,
     )

@@ -13,6 +13,7 @@ from mlhub.tenants.actions.members import needed_role
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Invitation, Membership, Organisation, User
 from mlhub.tenants.permissions import require_role, role_of
+from mlhub.tenants.querysets import InvitationQuerySet
 from mlhub.tenants.roles import Role
 
 LIFETIME = timedelta(days=14)
@@ -41,7 +42,7 @@ def invite(organisation: Organisation, *, username: str, role: Role, actor: User
             invited_by=actor,
             expires_at=timezone.now() + LIFETIME,
         )
-        _record("invitation.created", invitation, actor)
+        record_invitation("invitation.created", invitation, actor)
     return invitation
 
 
@@ -50,7 +51,7 @@ def withdraw_invitation(invitation: Invitation, *, actor: User) -> None:
     require_role(actor, invitation.organisation, needed_role(Role(invitation.role)))
     with transaction.atomic():
         if Invitation.objects.filter(pk=invitation.pk, answer="").update(answer="withdrawn"):
-            _record("invitation.withdrawn", invitation, actor)
+            record_invitation("invitation.withdrawn", invitation, actor)
 
 
 def answer_invitation(invitation: Invitation, *, is_accepted: bool, actor: User) -> Membership | None:
@@ -59,15 +60,27 @@ def answer_invitation(invitation: Invitation, *, is_accepted: bool, actor: User)
     invitation: one of Invitation.objects.to_user(actor). Raises ConflictError when it was answered or withdrawn
     meanwhile, or when the person who sent it may not invite any more.
     """
-    answer = "accepted" if is_accepted else "declined"
+    mine = Invitation.objects.to_user(actor)
+    if is_accepted:
+        return accept(invitation, mine, actor=actor)
+    with transaction.atomic():
+        _answer(invitation, mine, "declined", actor)
+    return None
+
+
+def accept(invitation: Invitation, answerable: InvitationQuerySet, *, actor: User) -> Membership:
+    """answerable: the invitations that the actor may answer now. Raises ConflictError as answer_invitation does."""
     with transaction.atomic():
         Organisation.objects.select_for_update().get(pk=invitation.organisation_id)
-        if is_accepted:
-            _require_valid(invitation)
-        if not Invitation.objects.to_user(actor).filter(pk=invitation.pk).update(answer=answer):
-            raise ConflictError("This invitation was answered or withdrawn meanwhile.", code="answered")
-        _record(f"invitation.{answer}", invitation, actor)
-        return _join(invitation, actor) if is_accepted else None
+        _require_valid(invitation)
+        _answer(invitation, answerable, "accepted", actor)
+        return _join(invitation, actor)
+
+
+def _answer(invitation: Invitation, answerable: InvitationQuerySet, answer: str, actor: User) -> None:
+    if not answerable.filter(pk=invitation.pk).update(answer=answer):
+        raise ConflictError("This invitation was answered or withdrawn meanwhile.", code="answered")
+    record_invitation(f"invitation.{answer}", invitation, actor)
 
 
 def _join(invitation: Invitation, user: User) -> Membership:
@@ -100,13 +113,13 @@ def _require_valid(invitation: Invitation) -> None:
         )
 
 
-def _record(kind: str, invitation: Invitation, actor: User) -> None:
+def record_invitation(kind: str, invitation: Invitation, actor: User) -> None:
     record(
         kind,
         organisation=invitation.organisation,
         subject_kind="invitation",
         subject_id=invitation.id,
         actor=actor,
-        username=invitation.username,
         role=invitation.role,
+        **({"username": invitation.username} if invitation.username else {"by": "link", "email": invitation.email}),
     )

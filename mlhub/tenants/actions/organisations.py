@@ -8,6 +8,7 @@ from typing import TypeVar
 from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.actions.projects import require_open_organisation
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.permissions import require_role
@@ -45,6 +46,7 @@ def create_team(organisation: Organisation, *, name: str, actor: User) -> Team:
 def create_project(organisation: Organisation, *, name: str, team: Team | None = None, actor: User) -> Project:
     """Raises InvalidInputError when the team is another organisation's, ConflictError when the name is taken."""
     require_role(actor, organisation, Role.MEMBER)
+    require_open_organisation(organisation)
     if team is not None and team.organisation_id != organisation.id:
         raise InvalidInputError(
             f"The team {team.name} is not of {organisation.name}.",

@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to projects and teams that exist: renaming, archiving, deleting empty ones; each with its audit event."""
+"""Writes to organisations, teams and projects that exist: renaming, archiving, moving, deleting empty ones.
+
+Each has its audit event. Organisations are changed by their owners, teams and projects by admins.
+"""
 
 from __future__ import annotations
 
 from django.db import IntegrityError, transaction
+from django.db.models import DO_NOTHING
 from django.utils import timezone
 
-from mlhub.core.errors import ConflictError
+from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.audit import record
-from mlhub.tenants.models import Project, Team, User
+from mlhub.tenants.models import Invitation, Membership, Organisation, Project, Team, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
+TenantNode = Organisation | Team | Project
+OWN_PARTS = (Membership, Invitation)  # of an organisation: they go with it
+
 
 def require_open(project: Project) -> None:
-    """Raises ConflictError for an archived project, which takes neither uploads nor jobs."""
-    # asked anew: a request may have read the row before it was archived
-    if Project.objects.filter(pk=project.pk, archived_at=None).exists():
+    """Raises ConflictError for an archived project, or one of an archived organisation: no uploads and no jobs."""
+    # asked anew: a request may have read the rows before they were archived
+    if Project.objects.filter(pk=project.pk, archived_at=None, organisation__archived_at=None).exists():
         return
+    require_open_organisation(project.organisation)
     raise ConflictError(
         f"{project.name} is archived: it takes no uploads and no jobs.",
         code="project_archived",
@@ -26,9 +34,21 @@ def require_open(project: Project) -> None:
     )
 
 
-def rename(owner: Project | Team, *, name: str, actor: User) -> None:
-    """For admins. Raises ConflictError when the name is taken in the organisation."""
-    require_role(actor, owner.organisation, Role.ADMIN)
+def require_open_organisation(organisation: Organisation) -> None:
+    """Raises ConflictError for an archived organisation, which takes no projects, uploads and jobs."""
+    if Organisation.objects.filter(pk=organisation.pk, archived_at=None).exists():
+        return
+    raise ConflictError(
+        f"{organisation.name} is archived: it takes no projects, no uploads and no jobs.",
+        code="organisation_archived",
+        field="organisation",
+        remedy=f"Ask an owner of {organisation.name} to open it again.",
+    )
+
+
+def rename(owner: TenantNode, *, name: str, actor: User) -> None:
+    """Raises ConflictError when the name is taken in its place."""
+    _require_right(owner, actor)
     kind, before = _kind(owner), owner.name
     if name == before:
         return
@@ -47,20 +67,42 @@ def rename(owner: Project | Team, *, name: str, actor: User) -> None:
     owner.name = name
 
 
-def set_archived(project: Project, *, is_archived: bool, actor: User) -> None:
-    """For admins. Jobs that wait or run go on to their end; a paused one stays paused until the project is opened."""
-    require_role(actor, project.organisation, Role.ADMIN)
+def set_archived(owner: Project | Organisation, *, is_archived: bool, actor: User) -> None:
+    """Jobs that wait or run go on to their end; a paused one stays paused until the owner is opened."""
+    _require_right(owner, actor)
     archived_at = timezone.now() if is_archived else None
     with transaction.atomic():
-        others = Project.objects.filter(pk=project.pk, archived_at__isnull=is_archived)
+        others = type(owner)._default_manager.filter(pk=owner.pk, archived_at__isnull=is_archived)
         if others.update(archived_at=archived_at):
-            _record(f"project.{'archived' if is_archived else 'opened'}", project, actor)
-            project.archived_at = archived_at
+            _record(f"{_kind(owner)}.{'archived' if is_archived else 'opened'}", owner, actor)
+            owner.archived_at = archived_at
 
 
-def delete(owner: Project | Team, *, actor: User) -> None:
-    """For admins, and only what is empty. Raises ConflictError that counts what it holds."""
-    require_role(actor, owner.organisation, Role.ADMIN)
+def move(project: Project, *, team: Team | None, actor: User) -> None:
+    """To another team of the organisation, or to none; its limits are those of the new place from the next round on.
+
+    Raises InvalidInputError for a team of another organisation.
+    """
+    _require_right(project, actor)
+    if team is not None and team.organisation_id != project.organisation_id:
+        raise InvalidInputError(
+            f"The team {team.name} is not of {project.organisation.name}.",
+            field="team",
+            remedy=f"Name a team of {project.organisation.name}, or none.",
+        )
+    with transaction.atomic():
+        held = Project.objects.select_for_update(of=("self",)).select_related("team").get(pk=project.pk)
+        before, after = (None if each is None else each.name for each in (held.team, team))
+        if held.team_id == (team and team.pk):
+            return
+        Project.objects.filter(pk=project.pk).update(team=team)
+        _record("project.moved", project, actor, before={"team": before}, after={"team": after})
+    project.team = team
+
+
+def delete(owner: TenantNode, *, actor: User) -> None:
+    """Only what is empty. Raises ConflictError that counts what it holds."""
+    _require_right(owner, actor)
     with transaction.atomic():
         type(owner)._default_manager.select_for_update().get(pk=owner.pk)
         if held := contents_of(owner):
@@ -68,20 +110,21 @@ def delete(owner: Project | Team, *, actor: User) -> None:
             raise ConflictError(
                 f"{owner.name} holds {words}.",
                 code="not_empty",
-                remedy="Delete those first, or archive the project."
-                if isinstance(owner, Project)
-                else "Delete those first.",
+                remedy="Delete those first."
+                if isinstance(owner, Team)
+                else f"Delete those first, or archive the {_kind(owner)}.",
                 contents=held,
             )
         type(owner)._default_manager.filter(pk=owner.pk).delete()
         _record(f"{_kind(owner)}.deleted", owner, actor)
 
 
-def contents_of(owner: Project | Team) -> dict[str, int]:
-    """How many rows of each kind belong to it, by the kind's name; its quota is a part of itself."""
+def contents_of(owner: TenantNode) -> dict[str, int]:
+    """How many rows of each kind belong to it, by the kind's name; quota, members and invitations are parts of it."""
     found: dict[str, int] = {}
     for relation in owner._meta.related_objects:
-        if relation.one_to_one:
+        # what names it and outlives it, such as events, is not in it
+        if relation.one_to_one or relation.on_delete is DO_NOTHING or relation.related_model in OWN_PARTS:
             continue
         rows = relation.related_model._default_manager.filter(**{relation.field.name: owner})
         if n := rows.count():
@@ -90,14 +133,22 @@ def contents_of(owner: Project | Team) -> dict[str, int]:
     return found
 
 
-def _kind(owner: Project | Team) -> str:
+def _require_right(owner: TenantNode, actor: User) -> None:
+    """Raises NotAllowedError."""
+    if isinstance(owner, Organisation):
+        require_role(actor, owner, Role.OWNER)
+    else:
+        require_role(actor, owner.organisation, Role.ADMIN)
+
+
+def _kind(owner: TenantNode) -> str:
     return type(owner).__name__.lower()
 
 
-def _record(kind: str, owner: Project | Team, actor: User, **facts: object) -> None:
+def _record(kind: str, owner: TenantNode, actor: User, **facts: object) -> None:
     record(
         kind,
-        organisation=owner.organisation,
+        organisation=owner if isinstance(owner, Organisation) else owner.organisation,
         subject_kind=_kind(owner),
         subject_id=owner.pk,
         actor=actor,

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.errors import NotFoundError
 from mlhub.tenants import actions
+from mlhub.tenants.actions.invitation_links import invite_by_link
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Invitation, Organisation
@@ -44,17 +45,20 @@ class InvitationsView(generics.ListAPIView[Invitation]):
         found: Organisation = Organisation.objects.get_visible(self.request.user, self.kwargs["id"])
         return found
 
-    @extend_schema(request=s.InvitationWriteSerializer, responses={201: s.InvitationSerializer})
+    @extend_schema(request=s.InvitationWriteSerializer, responses={201: s.InvitationCreatedSerializer})
     def post(self, request: Request, **_: Any) -> Response:
-        """Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+        """Invites by a link, or whoever signs in with this name; the answer does not show whether there is such a name.
 
-        For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+        For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
         """
-        body = read_body(s.InvitationWriteSerializer, request)
-        made = actions.invite(
-            self.organisation, username=body["username"], role=Role(body["role"]), actor=caller(request)
-        )
-        return Response(s.InvitationSerializer(made).data, status=status.HTTP_201_CREATED)
+        body, link = read_body(s.InvitationWriteSerializer, request), None
+        role, actor = Role(body["role"]), caller(request)
+        if body["username"]:
+            made = actions.invite(self.organisation, username=body["username"], role=role, actor=actor)
+        else:
+            made, link = invite_by_link(self.organisation, role=role, email=body["email"], actor=actor)
+        shown = {**s.InvitationSerializer(made).data, "link": link}
+        return Response(shown, status=status.HTTP_201_CREATED)
 
 
 class InvitationView(VisibleMixin, generics.GenericAPIView[Invitation]):

@@ -25,10 +25,13 @@ class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
 
     @extend_schema(request=s.ProjectChangeSerializer, responses=s.ProjectSerializer)
     def patch(self, request: Request, **_: Any) -> Response:
-        """Another name, or archived or open again; for admins. An archived project takes no uploads and no jobs."""
+        """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs."""
         project, body, user = self.get_object(), read_body(s.ProjectChangeSerializer, request), caller(request)
         if "name" in body:
             actions.rename(project, name=body["name"], actor=user)
+        if "team" in body:
+            team = Team.objects.get_visible(user, body["team"], field="team") if body["team"] else None
+            actions.move(project, team=team, actor=user)
         if "is_archived" in body:
             actions.set_archived(project, is_archived=body["is_archived"], actor=user)
         return Response(s.ProjectSerializer(project).data)

@@ -95,11 +95,12 @@ class OrganisationSerializer(serializers.ModelSerializer[Organisation]):
 
     class Meta:
         model = Organisation
-        fields = ["id", "name", "created_at", "role"]
+        fields = ["id", "name", "created_at", "archived_at", "role"]
         extra_kwargs = described(
             id="The organisation's id.",
             name="The organisation's name.",
             created_at="When it was created.",
+            archived_at="Since when it takes no projects, uploads and jobs; null: it is open.",
         )
 
 
@@ -137,13 +138,23 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
     class Meta:
         model = Invitation
-        fields = ["id", "username", "role", "invited_by", "created_at", "expires_at"]
+        fields = ["id", "username", "email", "role", "invited_by", "created_at", "expires_at"]
         extra_kwargs = described(
             id="The invitation's id.",
-            username="The user name of the invited, who may have no account yet.",
+            username="The user name of the invited, who may have no account yet; empty: invited by a link.",
+            email="Where the link was sent to; empty: it was not sent.",
             created_at="When it was sent.",
             expires_at="Until when it can be accepted.",
         )
+
+
+class InvitationCreatedSerializer(InvitationSerializer):
+    link = serializers.CharField(
+        read_only=True, allow_null=True, help_text="The link, which works once and is shown this once; null: none."
+    )
+
+    class Meta(InvitationSerializer.Meta):
+        fields = [*InvitationSerializer.Meta.fields, "link"]
 
 
 class MyInvitationSerializer(InvitationSerializer):
@@ -154,7 +165,20 @@ class MyInvitationSerializer(InvitationSerializer):
 
 
 class InvitationWriteSerializer(StrictSerializer):
-    username = serializers.CharField(max_length=150, help_text="The user name to invite; it need not exist.")
+    username = serializers.CharField(
+        max_length=150,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="The user name to invite, which need not exist; left out: a link is made.",
+    )
+    email = serializers.EmailField(
+        max_length=254,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Where the link is sent to, if a mail server is configured.",
+    )
     role = serializers.ChoiceField(choices=ROLES, help_text="The role that is offered.")
 
 
@@ -205,8 +229,18 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
 
 class ProjectChangeSerializer(StrictSerializer):
     name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
+    team = serializers.UUIDField(
+        required=False, allow_null=True, help_text="The id of its new team; null: of none; left out: the same."
+    )
     is_archived = serializers.BooleanField(
         required=False, help_text="Whether it takes no more uploads and jobs; left out: as it is."
+    )
+
+
+class OrganisationChangeSerializer(StrictSerializer):
+    name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
+    is_archived = serializers.BooleanField(
+        required=False, help_text="Whether it takes no more projects, uploads and jobs; left out: as it is."
     )
 
 
@@ -221,10 +255,18 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
     scopes = serializers.ListField(
         child=serializers.ChoiceField(choices=SCOPES), read_only=True, help_text="What the token may do."
     )
+    organisation = OrganisationBriefSerializer(
+        read_only=True, allow_null=True, help_text="The only organisation that it reaches; null: all of its user's."
+    )
+    project = ProjectBriefSerializer(
+        read_only=True, allow_null=True, help_text="The only project that it reaches; null: not limited to one."
+    )
 
     class Meta:
         model = ApiToken
-        fields = ["id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at"]
+        fields = [
+            "id", "name", "prefix", "scopes", "organisation", "project", "created_at", "expires_at", "last_used_at",
+        ]  # fmt: skip
         extra_kwargs = described(
             id="The token's id.",
             name="What the token is for, in its owner's words.",
@@ -244,7 +286,15 @@ class TokenCreatedSerializer(TokenSerializer):
 
 class TokenWriteSerializer(NameSerializer):
     scopes = serializers.ListField(
-        child=serializers.ChoiceField(choices=SCOPES), allow_empty=False, help_text="What the token may do."
+        child=serializers.ChoiceField(choices=SCOPES),
+        allow_empty=False,
+        help_text="What it may do: read; submit (upload, run jobs); write (also manage projects and people); admin.",
+    )
+    organisation = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="The id of the only organisation to reach; null: all."
+    )
+    project = serializers.UUIDField(
+        required=False, allow_null=True, default=None, help_text="The id of the only project to reach; null: all."
     )
     expires_in_days = serializers.IntegerField(
         min_value=1, max_value=3650, required=False, allow_null=True, default=90, help_text="null: until revoked."

@@ -68,6 +68,23 @@ class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
     def get_queryset(self) -> QuerySet[Organisation]:
         return super().get_queryset().with_role_of(self.request.user)
 
+    @extend_schema(request=s.OrganisationChangeSerializer, responses=s.OrganisationDetailSerializer)
+    def patch(self, request: Request, **_: Any) -> Response:
+        """Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs."""
+        organisation, user = self.get_object(), caller(request)
+        body = read_body(s.OrganisationChangeSerializer, request)
+        if "name" in body:
+            actions.rename(organisation, name=body["name"], actor=user)
+        if "is_archived" in body:
+            actions.set_archived(organisation, is_archived=body["is_archived"], actor=user)
+        return Response(s.OrganisationDetailSerializer(organisation).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, **_: Any) -> Response:
+        """For owners; 409 with the numbers of what it holds, unless it is empty. Memberships go with it."""
+        actions.delete(self.get_object(), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
 
 class MembersView(generics.ListAPIView[Membership]):
     """The members of an organisation, with their roles."""
@@ -143,7 +160,7 @@ class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
 
 
 class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
-    queryset = ApiToken.objects.filter(revoked_at=None)
+    queryset = ApiToken.objects.filter(revoked_at=None).select_related("organisation", "project__organisation")
     serializer_class = s.TokenSerializer
 
     @extend_schema(request=s.TokenWriteSerializer, responses={201: s.TokenCreatedSerializer})
@@ -151,7 +168,11 @@ class TokensView(VisibleMixin, generics.ListAPIView[ApiToken]):
         """A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it."""
         if isinstance(request.auth, ApiToken):
             raise exceptions.PermissionDenied("Tokens are made in a signed-in session, not with another token.")
-        row, token = actions.create_token(caller(request), **read_body(s.TokenWriteSerializer, request))
+        body, user = read_body(s.TokenWriteSerializer, request), caller(request)
+        for field, rows in (("organisation", Organisation.objects), ("project", Project.objects)):
+            if body[field]:
+                body[field] = rows.get_visible(user, body[field], field=field)
+        row, token = actions.create_token(user, **body)
         return Response({**s.TokenSerializer(row).data, "token": token}, status=status.HTTP_201_CREATED)
 
 

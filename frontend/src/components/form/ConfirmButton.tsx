@@ -31,7 +31,9 @@ export function ConfirmButton({ label, title, text, action, size = "sm", ariaLab
       </Button>
       <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ "aria-label": "Close" }}>
         <Stack>
-          <Text size="sm">{text}</Text>
+          <Text size="sm" component="div">
+            {text}
+          </Text>
           <ProblemAlert error={act.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>

@@ -54,6 +54,13 @@ it("filters by person, kind, subject and day, and keeps the filters in the addre
   expect(router.state.location.search).toContain("actor=alice");
 });
 
+it("exports what the filters leave", async () => {
+  shown("/audit?since=2026-11-01&kind_prefix=quota.&cursor=abc");
+  const link = await screen.findByRole("link", { name: "Export CSV" });
+  expect(link).toHaveAttribute("href", "/api/v1/events/export?kind_prefix=quota.&since=2026-11-01T00%3A00%3A00Z&form=csv");
+  expect(screen.getByRole("link", { name: "Export JSON lines" })).toHaveAttribute("href", expect.stringContaining("form=jsonl"));
+});
+
 it("shows administrators of the platform whether the chain is intact", async () => {
   server.use(
     answers("/api/v1/auth/me", me({ is_staff: true })),

@@ -13,7 +13,7 @@ import { Page } from "@/components/layout/Page";
 import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
 import { describeAudit } from "@/features/audit/describeAudit";
-import { eventsQuery, verificationQuery } from "@/features/audit/queries";
+import { eventsQuery, exportAddress, verificationQuery } from "@/features/audit/queries";
 import { count } from "@/lib/quantities";
 
 const NAMES = ["organisation", "actor", "kind_prefix", "subject", "since", "until"] as const;
@@ -42,6 +42,13 @@ export function AuditPage() {
     <Page title="Audit" subtitle="Who did what, newest first. Events are never changed; each carries the hash of the one before.">
       {isStaff(me) && <Verification />}
       <Filters filters={filters} onChange={filter} />
+      <Group gap="xs">
+        {(["csv", "jsonl"] as const).map((form) => (
+          <Button key={form} size="xs" variant="default" component="a" href={exportAddress(filters, form)} download>
+            {form === "csv" ? "Export CSV" : "Export JSON lines"}
+          </Button>
+        ))}
+      </Group>
       <PagedTable
         list={events}
         label="Events"

@@ -20,9 +20,20 @@ function beginning(day: string | undefined): string | undefined {
   return day !== undefined && /^\d{4}-\d\d-\d\d$/.test(day) ? `${day}T00:00:00Z` : undefined;
 }
 
-export function eventsQuery({ since, until, ...filters }: AuditFilters) {
+function timed({ since, until, ...filters }: AuditFilters) {
   const [from, to] = [beginning(since), beginning(until)];
-  const query = { ...filters, ...(from && { since: from }), ...(to && { until: to }), limit: 50 };
+  return { ...filters, ...(from && { since: from }), ...(to && { until: to }) };
+}
+
+/** Where a file of all events that the filters leave is downloaded. */
+export function exportAddress(filters: AuditFilters, form: "csv" | "jsonl"): string {
+  const parameters = new URLSearchParams({ ...timed(filters), form });
+  parameters.delete("cursor");
+  return `/api/v1/events/export?${parameters.toString()}`;
+}
+
+export function eventsQuery(filters: AuditFilters) {
+  const query = { ...timed(filters), limit: 50 };
   return queryOptions({
     queryKey: ["audit", query],
     queryFn: () => unwrap(api.GET("/api/v1/events", { params: { query } })),

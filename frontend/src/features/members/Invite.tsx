@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invites a person by user name. The answer does not say whether there is such an account.
+// Invites a person by a link, or by user name: the answer does not say whether there is such an account.
 import { Button, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import type { Role } from "@/api/types";
+import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const ROLES: { value: Role; label: string }[] = [
@@ -18,17 +19,19 @@ const ROLES: { value: Role; label: string }[] = [
 export function Invite({ organisationId, isOwner }: { organisationId: string; isOwner: boolean }) {
   const queries = useQueryClient();
   const [username, setUsername] = useState("");
+  const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("member");
   const invite = useMutation({
     mutationFn: () =>
       unwrap(
         api.POST("/api/v1/organisations/{id}/invitations", {
           params: { path: { id: organisationId } },
-          body: { username: username.trim(), role },
+          body: { username: username.trim(), email: username.trim() ? "" : email.trim(), role },
         }),
       ),
     onSuccess: () => {
       setUsername("");
+      setEmail("");
       return queries.invalidateQueries({ queryKey: ["members", organisationId] });
     },
   });
@@ -39,6 +42,17 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
     invite.mutate();
   }
 
+  if (invite.data?.link) {
+    return (
+      <SecretOnce
+        title={`This link lets one person join as ${invite.data.role}`}
+        text="Give it to the person you invite. It works once, for 14 days, and is not shown again."
+        secret={invite.data.link}
+        label="The link"
+        onDone={invite.reset}
+      />
+    );
+  }
   return (
     <Paper withBorder p="md">
       <form onSubmit={submit} aria-label="Invite a person">
@@ -46,11 +60,21 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
           <Group align="flex-start" grow preventGrowOverflow={false}>
             <TextInput
               label="User name"
-              description="The person sees the invitation once signed in with this name."
+              description="Empty: a link is made, also for people without an account."
               maxLength={150}
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
               error={problem?.of("username")}
+              miw={220}
+            />
+            <TextInput
+              label="E-mail"
+              type="email"
+              description="Where the link is sent, if mail is set up."
+              disabled={username.trim() !== ""}
+              value={email}
+              onChange={(event) => setEmail(event.currentTarget.value)}
+              error={problem?.of("email")}
               miw={220}
             />
             <NativeSelect
@@ -65,8 +89,8 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
           </Group>
           <ProblemAlert error={invite.error} />
           <Group justify="flex-end">
-            <Button type="submit" loading={invite.isPending} disabled={username.trim() === ""}>
-              Invite
+            <Button type="submit" loading={invite.isPending}>
+              {username.trim() === "" ? "Make a link" : "Invite"}
             </Button>
           </Group>
         </Stack>

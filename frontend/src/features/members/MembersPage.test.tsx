@@ -21,7 +21,7 @@ const OFFERED: MyInvitation = {
 
 function invitation(username: string): Invitation {
   const { id, role, invited_by, created_at, expires_at } = OFFERED;
-  return { id, username, role, invited_by, created_at, expires_at };
+  return { id, username, email: "", role, invited_by, created_at, expires_at };
 }
 
 describe("Members", () => {
@@ -36,7 +36,7 @@ describe("Members", () => {
       http.post("/api/v1/organisations/:id/invitations", async ({ request }) => {
         sent = await request.json();
         pending = [invitation("dora")];
-        return HttpResponse.json(pending[0], { status: 201 });
+        return HttpResponse.json({ ...pending[0], link: null }, { status: 201 });
       }),
     );
     const { user } = renderPage("/members");
@@ -47,7 +47,26 @@ describe("Members", () => {
     await user.click(screen.getByRole("button", { name: "Invite" }));
     const table = await screen.findByRole("table", { name: "Pending invitations" });
     expect(within(table).getByRole("cell", { name: "dora" })).toBeVisible();
-    expect(sent).toEqual({ username: "dora", role: "viewer" });
+    expect(sent).toEqual({ username: "dora", email: "", role: "viewer" });
+  });
+
+  it("makes a link for a person without an account, and shows it once", async () => {
+    const link = "http://mlhub/join#s3cret";
+    server.use(
+      answers("/api/v1/organisations", page([organisation({ role: "admin" })])),
+      answers("/api/v1/invitations", page([])),
+      answers("/api/v1/organisations/{id}/members", page(MEMBERS)),
+      answers("/api/v1/organisations/{id}/invitations", page([invitation("")])),
+      http.post("/api/v1/organisations/:id/invitations", () =>
+        HttpResponse.json({ ...invitation(""), link }, { status: 201 }),
+      ),
+    );
+    const { user } = renderPage("/members");
+    expect(await screen.findByRole("cell", { name: "a person with the link" })).toBeVisible();
+    await user.click(screen.getByRole("button", { name: "Make a link" }));
+    expect(await screen.findByText(link)).toBeVisible();
+    await user.click(screen.getByRole("button", { name: "I have it" }));
+    expect(screen.queryByText(link)).not.toBeInTheDocument();
   });
 
   it("shows why a person cannot be invited", async () => {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who belongs to an organisation, whom it has invited, its projects, and where the user is invited to.
-import { NativeSelect, Stack, Table, Title } from "@mantine/core";
+import { NativeSelect, Stack, Table } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { useMe, useOrganisations } from "@/api/session";
+import { isStaff, useMe, useOrganisations } from "@/api/session";
 import type { Invitation, Organisation } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -14,10 +14,13 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
 import { Invite } from "@/features/members/Invite";
 import { MyInvitations } from "@/features/members/MyInvitations";
+import { NewOrganisation } from "@/features/members/NewOrganisation";
+import { OrganisationHead } from "@/features/members/OrganisationHead";
 import { Projects } from "@/features/members/Projects";
 import { invitationsQuery, membersQuery } from "@/features/members/queries";
 
 export function MembersPage() {
+  const me = useMe();
   const [parameters, setParameters] = useSearchParams();
   const organisations = useOrganisations();
   const chosen = organisations.find(({ id }) => id === parameters.get("organisation")) ?? organisations[0];
@@ -40,6 +43,7 @@ export function MembersPage() {
         />
       )}
       {chosen && <Members key={chosen.id} organisation={chosen} />}
+      {isStaff(me) && <NewOrganisation />}
     </Page>
   );
 }
@@ -49,9 +53,7 @@ function Members({ organisation }: { organisation: Organisation }) {
   const isAdmin = organisation.role === "admin" || organisation.role === "owner";
   return (
     <Stack maw={860}>
-      <Title order={2} size="h4">
-        {organisation.name}
-      </Title>
+      <OrganisationHead organisation={organisation} />
       <QueryResult of={members}>
         {(found) => (
           <Table aria-label="Members">
@@ -158,7 +160,7 @@ function PendingRow({ invitation, organisationId }: { invitation: Invitation; or
 
   return (
     <Table.Tr>
-      <Table.Td>{invitation.username}</Table.Td>
+      <Table.Td>{invited(invitation)}</Table.Td>
       <Table.Td>{invitation.role}</Table.Td>
       <Table.Td>
         <RelativeTime at={invitation.expires_at} />
@@ -166,13 +168,17 @@ function PendingRow({ invitation, organisationId }: { invitation: Invitation; or
       <Table.Td ta="right">
         <ConfirmButton
           label="Withdraw"
-          ariaLabel={`Withdraw the invitation of ${invitation.username}`}
+          ariaLabel={`Withdraw the invitation of ${invited(invitation)}`}
           size="xs"
-          title={`Withdraw the invitation of ${invitation.username}?`}
+          title={`Withdraw the invitation of ${invited(invitation)}?`}
           text="It cannot be accepted any more. The person can be invited again."
           action={withdraw}
         />
       </Table.Td>
     </Table.Tr>
   );
+}
+
+function invited({ username, email }: Invitation): string {
+  return username || email || "a person with the link";
 }

@@ -1,40 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's projects; admins rename, archive, open and delete them.
-import { Badge, Button, Group, Table, TextInput } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+// An organisation's projects; admins rename, move, archive, open and delete them.
+import { Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { useProjects } from "@/api/session";
-import type { Organisation, Project } from "@/api/types";
+import type { Organisation, Project, Team } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { teamsQuery } from "@/features/members/queries";
 
 interface Change {
   name?: string;
   is_archived?: boolean;
+  team?: string | null;
 }
 
 export function Projects({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
   const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
+  const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
   if (projects.length === 0) return null;
   return (
     <Table aria-label="Projects">
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Project</Table.Th>
+          <Table.Th>Team</Table.Th>
           <Table.Th />
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
         {projects.map((project) => (
-          <ProjectRow key={project.id} project={project} isAdmin={isAdmin} />
+          <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin} />
         ))}
       </Table.Tbody>
     </Table>
   );
 }
 
-function ProjectRow({ project, isAdmin }: { project: Project; isAdmin: boolean }) {
+interface RowProps {
+  project: Project;
+  teams: Team[];
+  isAdmin: boolean;
+}
+
+function ProjectRow({ project, teams, isAdmin }: RowProps) {
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
   const isArchived = project.archived_at !== null;
@@ -63,7 +73,7 @@ function ProjectRow({ project, isAdmin }: { project: Project; isAdmin: boolean }
             error={change.error instanceof Problem ? change.error.detail : undefined}
           />
         </Table.Td>
-        <Table.Td>
+        <Table.Td colSpan={2}>
           <Group gap="xs" justify="flex-end" wrap="nowrap">
             <Button size="xs" variant="default" onClick={() => setName(null)}>
               Keep the name
@@ -85,6 +95,20 @@ function ProjectRow({ project, isAdmin }: { project: Project; isAdmin: boolean }
     <Table.Tr>
       <Table.Td>
         {project.name} {isArchived && <Badge color="gray">Archived</Badge>}
+      </Table.Td>
+      <Table.Td>
+        {isAdmin && teams.length > 0 ? (
+          <NativeSelect
+            size="xs"
+            aria-label={`Team of ${project.name}`}
+            value={project.team?.id ?? ""}
+            onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
+            data={[{ value: "", label: "None" }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
+            error={change.error instanceof Problem ? change.error.detail : undefined}
+          />
+        ) : (
+          (project.team?.name ?? "–")
+        )}
       </Table.Td>
       <Table.Td>
         {isAdmin && (

@@ -1,35 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signing in with a name and a password; afterwards one is where one wanted to go.
-import { Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+// Signing in with a name and a password; afterwards one is where one wanted to go. A fresh installation asks for its
+// first administrator instead.
+import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useState } from "react";
-import { useNavigate, useSearchParams } from "react-router";
+import { useLocation, useNavigate, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { meQuery } from "@/api/session";
+import { meQuery, setupQuery } from "@/api/session";
+import type { Me } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { AccountPaper } from "@/features/session/AccountPaper";
+import { FirstAdministrator } from "@/features/session/FirstAdministrator";
 
 export function SignInPage() {
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [parameters] = useSearchParams();
+  const { hash } = useLocation();
   const navigate = useNavigate();
   const queries = useQueryClient();
+  const setup = useQuery(setupQuery);
 
   useEffect(() => {
     document.title = "Sign in · MLHub";
   }, []);
+
+  async function enter(me: Me) {
+    queries.clear();
+    queries.setQueryData(meQuery.queryKey, me);
+    const next = ownAddress(parameters.get("next"));
+    // the secret of an invitation stays behind the #, which browsers do not send
+    await navigate(next === "/join" ? next + hash : next, { replace: true });
+  }
 
   const signIn = useMutation({
     mutationFn: async () => {
       await unwrap(api.GET("/api/v1/auth/csrf"));
       return unwrap(api.POST("/api/v1/auth/login", { body: { username: username.trim(), password } }));
     },
-    onSuccess: async (me) => {
-      queries.clear();
-      queries.setQueryData(meQuery.queryKey, me);
-      await navigate(ownAddress(parameters.get("next")), { replace: true });
-    },
+    onSuccess: enter,
     onError: () => setPassword(""),
   });
 
@@ -38,45 +48,36 @@ export function SignInPage() {
     signIn.mutate();
   }
 
+  if (setup.data?.is_needed) return <FirstAdministrator onDone={enter} />;
   return (
-    <Center component="main" mih="100vh" p="md">
-      <Paper withBorder p="xl" w="100%" maw={400}>
-        <form onSubmit={submit} aria-label="Sign in">
-          <Stack>
-            <div>
-              <Title order={1} size="h2">
-                Sign in to MLHub
-              </Title>
-              <Text size="sm" c="dimmed">
-                Bring data and a model; MLHub decides the rest.
-              </Text>
-            </div>
-            <ProblemAlert error={signIn.error} />
-            <TextInput
-              label="User name"
-              value={username}
-              onChange={(event) => setUsername(event.currentTarget.value)}
-              autoComplete="username"
-              autoCapitalize="none"
-              spellCheck={false}
-              autoFocus
-              required
-            />
-            <PasswordInput
-              label="Password"
-              value={password}
-              onChange={(event) => setPassword(event.currentTarget.value)}
-              autoComplete="current-password"
-              visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
-              required
-            />
-            <Button type="submit" loading={signIn.isPending} fullWidth>
-              Sign in
-            </Button>
-          </Stack>
-        </form>
-      </Paper>
-    </Center>
+    <AccountPaper title="Sign in to MLHub" text="Bring data and a model; MLHub decides the rest.">
+      <form onSubmit={submit} aria-label="Sign in">
+        <Stack>
+          <ProblemAlert error={signIn.error} />
+          <TextInput
+            label="User name"
+            value={username}
+            onChange={(event) => setUsername(event.currentTarget.value)}
+            autoComplete="username"
+            autoCapitalize="none"
+            spellCheck={false}
+            autoFocus
+            required
+          />
+          <PasswordInput
+            label="Password"
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+            autoComplete="current-password"
+            visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+            required
+          />
+          <Button type="submit" loading={signIn.isPending} fullWidth>
+            Sign in
+          </Button>
+        </Stack>
+      </form>
+    </AccountPaper>
   );
 }
 

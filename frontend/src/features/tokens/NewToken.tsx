@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a token and shows it, once.
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Code,
-  CopyButton,
-  Group,
-  NativeSelect,
-  Paper,
-  Stack,
-  Text,
-  TextInput,
-} from "@mantine/core";
+import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import type { Scope, TokenCreated } from "@/api/types";
+import { useMe, useProjects } from "@/api/session";
+import type { Scope } from "@/api/types";
+import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const SCOPES: Record<Scope, string> = {
   read: "Read: see jobs, data and models",
-  write: "Write: upload, and run jobs",
-  admin: "Admin: manage members and quotas, where you may",
+  submit: "Submit: upload, and run jobs",
+  write: "Write: submit, and manage projects and people, where you may",
+  admin: "Admin: manage the platform, for its administrators",
 };
 
 const LIFETIMES = [
@@ -39,6 +30,9 @@ export function NewToken() {
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<string[]>(["read", "write"]);
   const [days, setDays] = useState("90");
+  const [limit, setLimit] = useState("");
+  const { memberships } = useMe();
+  const projects = useProjects();
   const make = useMutation({
     mutationFn: () =>
       unwrap(
@@ -47,6 +41,8 @@ export function NewToken() {
             name: name.trim(),
             scopes: scopes as Scope[],
             expires_in_days: days === "" ? null : Number(days),
+            organisation: limit.startsWith("organisation ") ? limit.slice("organisation ".length) : null,
+            project: limit.startsWith("project ") ? limit.slice("project ".length) : null,
           },
         }),
       ),
@@ -62,7 +58,17 @@ export function NewToken() {
     make.mutate();
   }
 
-  if (make.data) return <Once token={make.data} onDone={make.reset} />;
+  if (make.data) {
+    return (
+      <SecretOnce
+        title={`The token ${make.data.name} is made`}
+        text="Copy it now: MLHub keeps only its fingerprint and cannot show it again."
+        secret={make.data.token}
+        label="The token"
+        onDone={make.reset}
+      />
+    );
+  }
   return (
     <Paper withBorder p="md">
       <form onSubmit={submit} aria-label="New token">
@@ -88,6 +94,24 @@ export function NewToken() {
               miw={160}
             />
           </Group>
+          <NativeSelect
+            label="Reaches"
+            description="Everything else is hidden from it."
+            value={limit}
+            onChange={(event) => setLimit(event.currentTarget.value)}
+            data={[
+              { value: "", label: "All that I reach" },
+              ...memberships.map(({ organisation: { id, name: label } }) => ({
+                value: `organisation ${id}`,
+                label: `Only the organisation ${label}`,
+              })),
+              ...projects
+                .filter(({ organisation }) => memberships.some((membership) => membership.organisation.id === organisation.id))
+                .map((project) => ({ value: `project ${project.id}`, label: `Only the project ${project.name}` })),
+            ]}
+            error={problem?.of("organisation") ?? problem?.of("project")}
+            maw={400}
+          />
           <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes} error={problem?.of("scopes")}>
             <Group mt={4} gap="md">
               {Object.entries(SCOPES).map(([scope, label]) => (
@@ -104,30 +128,5 @@ export function NewToken() {
         </Stack>
       </form>
     </Paper>
-  );
-}
-
-function Once({ token, onDone }: { token: TokenCreated; onDone: () => void }) {
-  return (
-    <Alert color="teal" role="status" title={`The token ${token.name} is made`}>
-      <Stack gap="xs">
-        <Text size="sm">Copy it now: MLHub keeps only its fingerprint and cannot show it again.</Text>
-        <Code block aria-label="The token" style={{ overflowWrap: "anywhere", whiteSpace: "pre-wrap" }}>
-          {token.token}
-        </Code>
-        <Group gap="xs">
-          <CopyButton value={token.token}>
-            {({ copied, copy }) => (
-              <Button size="xs" onClick={copy}>
-                {copied ? "Copied" : "Copy"}
-              </Button>
-            )}
-          </CopyButton>
-          <Button size="xs" variant="default" onClick={onDone}>
-            I have it
-          </Button>
-        </Group>
-      </Stack>
-    </Alert>
   );
 }

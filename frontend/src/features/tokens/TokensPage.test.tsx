@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { describe, expect, it } from "vitest";
 
 import type { Token, TokenCreated } from "@/api/types";
-import { token } from "@/testing/fixtures";
+import { project, token } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
@@ -27,16 +27,28 @@ describe("API tokens", () => {
     await user.type(await screen.findByLabelText("Name"), "laptop");
     await user.click(screen.getByRole("checkbox", { name: /^Write/ }));
     await user.selectOptions(screen.getByLabelText("Lifetime"), "30 days");
+    await user.selectOptions(screen.getByLabelText("Reaches"), await screen.findByRole("option", { name: "Only the project Vision" }));
     await user.click(screen.getByRole("button", { name: "Make a token" }));
 
     expect(await screen.findByText(SECRET)).toBeVisible();
-    expect(asked).toEqual({ name: "laptop", scopes: ["read"], expires_in_days: 30 });
+    const limit = { organisation: null, project: project().id };
+    expect(asked).toEqual({ name: "laptop", scopes: ["read"], expires_in_days: 30, ...limit });
     await user.click(screen.getByRole("button", { name: "Copy" }));
     expect(await navigator.clipboard.readText()).toBe(SECRET);
 
     await user.click(screen.getByRole("button", { name: "I have it" }));
     expect(await screen.findByRole("cell", { name: "laptop" })).toBeVisible();
     expect(screen.queryByText(SECRET)).not.toBeInTheDocument();
+  });
+
+  it("says what a limited token reaches", async () => {
+    const { id, name, organisation } = project();
+    const limited = token({ organisation, project: { id, name, organisation } });
+    server.use(answers("/api/v1/tokens", page([limited, token({ id: "t2", name: "all" })])));
+    renderPage("/tokens");
+    const table = within(await screen.findByRole("table", { name: "API tokens" }));
+    expect(table.getByRole("cell", { name: "Vision" })).toBeVisible();
+    expect(table.getByRole("cell", { name: "All" })).toBeVisible();
   });
 
   it("revokes a token only after asking", async () => {

@@ -23,7 +23,7 @@ export function TokensPage() {
       <PagedTable
         list={tokens}
         label="API tokens"
-        head={["Name", "Begins with", "Scopes", "Last used", "Expires", ""]}
+        head={["Name", "Begins with", "Scopes", "Reaches", "Last used", "Expires", ""]}
         empty={<EmptyState title="No tokens yet" />}
         row={(token) => <Row key={token.id} token={token} />}
         onCursor={setCursor}
@@ -55,6 +55,7 @@ function Row({ token }: { token: Token }) {
           ))}
         </Group>
       </Table.Td>
+      <Table.Td>{token.project?.name ?? token.organisation?.name ?? "All"}</Table.Td>
       <Table.Td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : "Never"}</Table.Td>
       <Table.Td>{token.expires_at ? <RelativeTime at={token.expires_at} /> : "Never"}</Table.Td>
       <Table.Td ta="right">

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """manage.py create_user: an account with its organisation and role; running it again changes nothing but what differs.
 
-For the first administrator, and for the demo's people.
+For scripts, and for the demo's people; administrators are made by createadmin.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Command(BaseCommand):
             user, created = User.objects.get_or_create(username=options["name"])
             _bring(user, password=password, staff=options["staff"])
             if created:
-                record("user.created", organisation=None, subject_kind="user", subject_id=user.id, actor=None)
+                facts = {"username": user.username, "user_id": user.pk, "is_staff": user.is_staff}
+                record("user.created", organisation=None, subject_kind="user", subject_id=user.id, actor=None, **facts)
             if options["organisation"]:
                 _join(user, options["organisation"], Role(options["role"] or Role.MEMBER))
         self.stdout.write(f"{user.username}: {'created' if created else 'up to date'}")

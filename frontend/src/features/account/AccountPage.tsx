@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// One's own account: the password, and the browsers that are signed in.
+import { Badge, Button, PasswordInput, Stack, Table, Text } from "@mantine/core";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { useMe } from "@/api/session";
+import type { Session } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Page } from "@/components/layout/Page";
+import { Section } from "@/components/layout/Section";
+
+const sessionsQuery = queryOptions({
+  queryKey: ["sessions"],
+  queryFn: async () =>
+    (await unwrap(api.GET("/api/v1/auth/sessions", { params: { query: { limit: 200 } } }))).results,
+});
+
+export function AccountPage() {
+  const me = useMe();
+  return (
+    <Page title="Account" subtitle={`Signed in as ${me.username}.`}>
+      <Section title="Password">
+        <ChangePassword />
+      </Section>
+      <Section title="Sessions">
+        <Sessions />
+      </Section>
+      <Section title="API tokens">
+        <Text size="sm">
+          Programs sign in with tokens: <TextLink to="/tokens">API tokens</TextLink>.
+        </Text>
+      </Section>
+    </Page>
+  );
+}
+
+function ChangePassword() {
+  const queries = useQueryClient();
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+  const change = useMutation({
+    mutationFn: () =>
+      unwrap(api.POST("/api/v1/auth/password", { body: { current_password: current, new_password: next } })),
+    onSuccess: () => {
+      setCurrent("");
+      setNext("");
+      return queries.invalidateQueries({ queryKey: sessionsQuery.queryKey });
+    },
+  });
+  const problem = change.error instanceof Problem ? change.error : undefined;
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    change.mutate();
+  }
+
+  const shared = { required: true, visibilityToggleButtonProps: { "aria-label": "Show or hide what is typed" } };
+  return (
+    <form onSubmit={submit} aria-label="Change the password">
+      <Stack maw={400} gap="sm">
+        <PasswordInput
+          label="Present password"
+          autoComplete="current-password"
+          value={current}
+          onChange={(event) => setCurrent(event.currentTarget.value)}
+          error={problem?.of("current_password")}
+          {...shared}
+        />
+        <PasswordInput
+          label="New password"
+          description="At least 10 characters."
+          autoComplete="new-password"
+          value={next}
+          onChange={(event) => setNext(event.currentTarget.value)}
+          error={problem?.of("new_password")}
+          {...shared}
+        />
+        {problem && problem.errors.length === 0 && <ProblemAlert error={problem} />}
+        {change.isSuccess && (
+          <Text size="sm" role="status">
+            The password is changed; other sessions have ended.
+          </Text>
+        )}
+        <Button type="submit" loading={change.isPending} disabled={current === "" || next === ""}>
+          Change password
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+function Sessions() {
+  const sessions = useQuery(sessionsQuery);
+  return (
+    <QueryResult of={sessions}>
+      {(found) => (
+        <Table aria-label="Sessions">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Browser</Table.Th>
+              <Table.Th>From</Table.Th>
+              <Table.Th>Signed in</Table.Th>
+              <Table.Th />
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {found.map((session) => (
+              <SessionRow key={session.id} session={session} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+    </QueryResult>
+  );
+}
+
+function SessionRow({ session }: { session: Session }) {
+  const queries = useQueryClient();
+
+  async function end() {
+    await unwrap(api.DELETE("/api/v1/auth/sessions/{id}", { params: { path: { id: session.id } } }));
+    await queries.invalidateQueries({ queryKey: sessionsQuery.queryKey });
+  }
+
+  return (
+    <Table.Tr>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>
+        {session.user_agent || "Unknown"} {session.is_current && <Badge color="teal">This one</Badge>}
+      </Table.Td>
+      <Table.Td>{session.address || "–"}</Table.Td>
+      <Table.Td>
+        <RelativeTime at={session.created_at} />
+      </Table.Td>
+      <Table.Td ta="right">
+        {!session.is_current && (
+          <ConfirmButton
+            label="Sign out"
+            ariaLabel={`Sign out the session from ${session.address}`}
+            size="xs"
+            title="Sign this browser out?"
+            text="Its pages, streams and downloads end at once."
+            action={end}
+          />
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

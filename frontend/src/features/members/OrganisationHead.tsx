@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// An organisation's name; its owners rename, archive, open and delete it.
+import { Badge, Button, Group, TextInput, Title } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import type { Organisation } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+
+export function OrganisationHead({ organisation }: { organisation: Organisation }) {
+  const queries = useQueryClient();
+  const [name, setName] = useState<string | null>(null);
+  const params = { params: { path: { id: organisation.id } } };
+  const isArchived = organisation.archived_at !== null;
+  const change = useMutation({
+    mutationFn: (body: { name?: string; is_archived?: boolean }) =>
+      unwrap(api.PATCH("/api/v1/organisations/{id}", { ...params, body })),
+    onSuccess: async () => {
+      await queries.invalidateQueries();
+      setName(null);
+    },
+  });
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/organisations/{id}", params));
+    await queries.invalidateQueries();
+  }
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    if (name !== null) change.mutate({ name: name.trim() });
+  }
+
+  return (
+    <>
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          {organisation.name} {isArchived && <Badge color="gray">Archived</Badge>}
+        </Title>
+        {organisation.role === "owner" && (
+          <Group gap="xs">
+            <Button size="xs" variant="default" onClick={() => setName(organisation.name)}>
+              Rename organisation
+            </Button>
+            {isArchived ? (
+              <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate({ is_archived: false })}>
+                Open organisation
+              </Button>
+            ) : (
+              <ConfirmButton
+                label="Archive organisation"
+                size="xs"
+                title={`Archive ${organisation.name}?`}
+                text="It takes no projects, uploads and jobs until it is opened again. Jobs that wait or run go on; everything stays readable."
+                action={() => change.mutateAsync({ is_archived: true })}
+              />
+            )}
+            <ConfirmButton
+              label="Delete organisation"
+              size="xs"
+              title={`Delete ${organisation.name}?`}
+              text="For good, with its memberships, and only when it has no projects and teams any more."
+              action={remove}
+            />
+          </Group>
+        )}
+      </Group>
+      {name !== null && (
+        <form onSubmit={submit} aria-label="Rename the organisation">
+          <Group gap="xs">
+            <TextInput
+              aria-label={`New name of ${organisation.name}`}
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+            <Button size="xs" type="submit" loading={change.isPending} disabled={name.trim() === ""}>
+              Save
+            </Button>
+            <Button size="xs" variant="default" onClick={() => setName(null)}>
+              Keep the name
+            </Button>
+          </Group>
+        </form>
+      )}
+      <ProblemAlert error={change.error} />
+    </>
+  );
+}

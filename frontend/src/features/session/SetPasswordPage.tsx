@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the link of an administrator leads: its user sets a password and is signed in. The secret is behind the #, which
+// browsers do not send.
+import { Button, PasswordInput, Stack } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useEffect, useState } from "react";
+import { useLocation, useNavigate } from "react-router";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { meQuery } from "@/api/session";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { AccountPaper } from "@/features/session/AccountPaper";
+
+export function SetPasswordPage() {
+  const [password, setPassword] = useState("");
+  const secret = useLocation().hash.slice(1);
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+
+  useEffect(() => {
+    document.title = "Set your password · MLHub";
+  }, []);
+
+  const put = useMutation({
+    mutationFn: async () => {
+      await unwrap(api.GET("/api/v1/auth/csrf"));
+      return unwrap(api.POST("/api/v1/auth/password-link", { body: { secret, password } }));
+    },
+    onSuccess: async (me) => {
+      queries.clear();
+      queries.setQueryData(meQuery.queryKey, me);
+      await navigate("/jobs", { replace: true });
+    },
+  });
+  const problem = put.error instanceof Problem ? put.error : undefined;
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    put.mutate();
+  }
+
+  return (
+    <AccountPaper title="Set your password" text="The link works once. You are signed in afterwards.">
+      <form onSubmit={submit} aria-label="Set your password">
+        <Stack>
+          {problem && problem.errors.length === 0 && <ProblemAlert error={problem} />}
+          <PasswordInput
+            label="New password"
+            description="At least 10 characters."
+            value={password}
+            onChange={(event) => setPassword(event.currentTarget.value)}
+            error={problem?.of("password")}
+            autoComplete="new-password"
+            visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+            autoFocus
+            required
+          />
+          <Button type="submit" loading={put.isPending} disabled={secret === ""} fullWidth>
+            Set the password
+          </Button>
+        </Stack>
+      </form>
+    </AccountPaper>
+  );
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletes an account; the dialogue says what the user made, and asks who becomes its maker.
+import { NativeSelect, Stack, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import type { User } from "@/api/types";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { heirsQuery, userDeletionQuery } from "@/features/users/queries";
+
+export function DeleteUser({ user }: { user: Pick<User, "id" | "username"> }) {
+  const queries = useQueryClient();
+  const [heir, setHeir] = useState("");
+
+  async function remove() {
+    const query = heir === "" ? {} : { reassign_to: heir };
+    await unwrap(api.DELETE("/api/v1/users/{id}", { params: { path: { id: user.id }, query } }));
+    await queries.invalidateQueries({ queryKey: ["users"] });
+  }
+
+  return (
+    <ConfirmButton
+      label="Delete"
+      ariaLabel={`Delete ${user.username}`}
+      size="xs"
+      title={`Delete ${user.username}?`}
+      text={<Consequences user={user} heir={heir} onHeir={setHeir} />}
+      action={remove}
+    />
+  );
+}
+
+interface Props {
+  user: Pick<User, "id" | "username">;
+  heir: string;
+  onHeir: (id: string) => void;
+}
+
+/** Read when the dialogue opens. */
+function Consequences({ user, heir, onHeir }: Props) {
+  const { data } = useQuery(userDeletionQuery(user.id));
+  const heirs = useQuery(heirsQuery).data ?? [];
+  if (data === undefined) return "For good: the account, its memberships and its tokens.";
+  if (data.sole_owner_of.length > 0) {
+    return `${user.username} is the only owner of ${data.sole_owner_of.join(", ")}: make another member an owner first.`;
+  }
+  return (
+    <Stack gap="xs">
+      <Text size="sm">
+        For good: the account, its memberships and its tokens. Events keep its name.
+      </Text>
+      {data.remains.length > 0 && (
+        <NativeSelect
+          label={`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+          value={heir}
+          onChange={(event) => onHeir(event.currentTarget.value)}
+          data={[
+            { value: "", label: "Choose a user" },
+            ...heirs.filter(({ id }) => id !== user.id).map(({ id, username }) => ({ value: id, label: username })),
+          ]}
+        />
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes an account and shows the link at which its user sets the password, once.
+import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { useOrganisations } from "@/api/session";
+import type { Role } from "@/api/types";
+import { SecretOnce } from "@/components/display/SecretOnce";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+
+const ROLES: Role[] = ["viewer", "member", "admin", "owner"];
+
+export function NewUser() {
+  const queries = useQueryClient();
+  const organisations = useOrganisations();
+  const [username, setUsername] = useState("");
+  const [email, setEmail] = useState("");
+  const [organisation, setOrganisation] = useState("");
+  const [role, setRole] = useState<Role>("member");
+  const [isStaff, setIsStaff] = useState(false);
+  const create = useMutation({
+    mutationFn: () =>
+      unwrap(
+        api.POST("/api/v1/users", {
+          body: { username: username.trim(), email: email.trim(), is_staff: isStaff, organisation: organisation || null, role },
+        }),
+      ),
+    onSuccess: () => {
+      setUsername("");
+      setEmail("");
+      setIsStaff(false);
+      void queries.invalidateQueries({ queryKey: ["users"] });
+    },
+  });
+  const problem = create.error instanceof Problem ? create.error : undefined;
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    create.mutate();
+  }
+
+  if (create.data) {
+    return (
+      <SecretOnce
+        title={`The account ${create.data.username} is made`}
+        text="Give this link to its user, who sets the password there. It works once, for three days, and is not shown again."
+        secret={create.data.link}
+        label="The link"
+        onDone={create.reset}
+      />
+    );
+  }
+  return (
+    <Paper withBorder p="md">
+      <form onSubmit={submit} aria-label="New user">
+        <Stack>
+          <Group align="flex-start" grow preventGrowOverflow={false}>
+            <TextInput
+              label="User name"
+              maxLength={150}
+              value={username}
+              onChange={(event) => setUsername(event.currentTarget.value)}
+              error={problem?.of("username")}
+              miw={180}
+            />
+            <TextInput
+              label="E-mail"
+              type="email"
+              value={email}
+              onChange={(event) => setEmail(event.currentTarget.value)}
+              error={problem?.of("email")}
+              miw={180}
+            />
+            <NativeSelect
+              label="Organisation"
+              value={organisation}
+              onChange={(event) => setOrganisation(event.currentTarget.value)}
+              data={[{ value: "", label: "None" }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+              miw={160}
+            />
+            <NativeSelect
+              label="Role"
+              disabled={organisation === ""}
+              value={role}
+              onChange={(event) => setRole(event.currentTarget.value as Role)}
+              data={ROLES}
+              miw={120}
+            />
+          </Group>
+          <Checkbox
+            label="Administrator of the platform"
+            checked={isStaff}
+            onChange={(event) => setIsStaff(event.currentTarget.checked)}
+          />
+          <ProblemAlert error={create.error} />
+          <Group justify="flex-end">
+            <Button type="submit" loading={create.isPending} disabled={username.trim() === ""}>
+              Create user
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Paper>
+  );
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accounts as administrators manage them: the link of a new one, deactivating, and what a deletion asks first.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { User } from "@/api/types";
+import { me } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+const AT = "2026-11-22T09:00:00Z";
+const BOB: User = {
+  id: "00000000-0000-7000-8000-0000000000c2",
+  username: "bob",
+  email: "",
+  is_active: true,
+  is_staff: false,
+  has_password: true,
+  created_at: AT,
+  last_sign_in_at: null,
+  memberships: [{ organisation: { id: "00000000-0000-7000-8000-0000000000a1", name: "Acme" }, role: "member" }],
+};
+const EVE: User = { ...BOB, id: "00000000-0000-7000-8000-0000000000c3", username: "eve" };
+
+function shown() {
+  let bob = BOB;
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/auth/me", me({ is_staff: true })),
+    answers("/api/v1/users", () => page([bob, EVE])),
+    answers("/api/v1/users/{id}/deletion", { remains: [{ kind: "jobs", n: 3 }], sole_owner_of: [] }),
+    http.post("/api/v1/users", async ({ request }) => {
+      const body = (await request.json()) as { username: string };
+      sent.push(body);
+      const made = { ...BOB, username: body.username, link: "http://mlhub/set-password#s3cret", link_expires_at: AT };
+      return HttpResponse.json(made, { status: 201 });
+    }),
+    http.patch("/api/v1/users/:id", async ({ request }) => {
+      const body = (await request.json()) as Partial<User>;
+      sent.push(body);
+      bob = { ...bob, ...body };
+      return HttpResponse.json(bob);
+    }),
+    http.delete("/api/v1/users/:id", ({ request }) => {
+      sent.push(new URL(request.url).search);
+      return new HttpResponse(null, { status: 204 });
+    }),
+  );
+  return { sent, user: renderPage("/users").user };
+}
+
+it("makes an account and shows the link once", async () => {
+  const { sent, user } = shown();
+  await user.type(await screen.findByLabelText("User name"), "dora");
+  await user.click(screen.getByRole("button", { name: "Create user" }));
+  expect(await screen.findByText("http://mlhub/set-password#s3cret")).toBeVisible();
+  expect(sent[0]).toMatchObject({ username: "dora", is_staff: false, organisation: null });
+  await user.click(screen.getByRole("button", { name: "I have it" }));
+  expect(screen.queryByText("http://mlhub/set-password#s3cret")).not.toBeInTheDocument();
+});
+
+it("deactivates after asking, and reactivates", async () => {
+  const { sent, user } = shown();
+  await user.click(await screen.findByRole("button", { name: "Deactivate bob" }));
+  await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Deactivate" }));
+  await user.click(await screen.findByRole("button", { name: "Reactivate bob" }));
+  expect(await screen.findByRole("button", { name: "Deactivate bob" })).toBeVisible();
+  expect(sent).toEqual([{ is_active: false }, { is_active: true }]);
+});
+
+it("says what a deleted user leaves and asks to whom it passes", async () => {
+  const { sent, user } = shown();
+  await user.click(await screen.findByRole("button", { name: "Delete bob" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  await user.selectOptions(await dialog.findByLabelText("What stays (3 jobs) passes to"), "eve");
+  await user.click(dialog.getByRole("button", { name: "Delete" }));
+  await expect.poll(() => sent).toEqual([`?reassign_to=${EVE.id}`]);
+});

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invitations by link: the person who has the link joins with an account, or makes one; a link works once.
+
+Only the SHA-256 of the link's secret is stored.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.contrib import auth
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils import timezone
+
+from mlhub.core.errors import NotAllowedError
+from mlhub.tenants.actions import invitations
+from mlhub.tenants.actions.accounts import create_account
+from mlhub.tenants.actions.members import needed_role
+from mlhub.tenants.authentication import hash_token
+from mlhub.tenants.mail import send_mail_on_commit
+from mlhub.tenants.models import Invitation, Organisation, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+TEXT = """{sender} invites you to {organisation} on MLHub, as {role}.
+
+Accept or ignore it here, until {until:%Y-%m-%d %H:%M} UTC; the link works once:
+{link}
+"""
+
+
+def invite_by_link(organisation: Organisation, *, role: Role, email: str, actor: User) -> tuple[Invitation, str]:
+    """The invitation and its link, which cannot be shown again; sent to the address when there is one.
+
+    Raises NotAllowedError for an actor whose role does not cover the one that is offered.
+    """
+    require_role(actor, organisation, needed_role(role))
+    secret = secrets.token_urlsafe(32)
+    link = f"{settings.PUBLIC_URL}/join#{secret}"
+    with transaction.atomic():
+        invitation: Invitation = Invitation.objects.create(
+            organisation=organisation,
+            role=role,
+            email=email,
+            link_hash=hash_token(secret),
+            invited_by=actor,
+            expires_at=timezone.now() + invitations.LIFETIME,
+        )
+        invitations.record_invitation("invitation.created", invitation, actor)
+        if email:
+            text = TEXT.format(
+                sender=actor.username, organisation=organisation.name, role=role, until=invitation.expires_at, link=link
+            )
+            send_mail_on_commit(email, subject=f"Invitation to {organisation.name} on MLHub", text=text)
+    return invitation, link
+
+
+def read_link(secret: str) -> Invitation:
+    """What the link offers. Raises NotAllowedError for a link that was used, withdrawn, or has expired."""
+    found: Invitation | None = _waiting(secret).select_related("organisation", "invited_by").first()
+    if found is None:
+        raise NotAllowedError(
+            "This invitation was used, was withdrawn, or has expired.",
+            code="link_void",
+            remedy="Ask the person who sent it for a new one.",
+        )
+    return found
+
+
+def accept_link(request: HttpRequest, *, secret: str, user: User | None, username: str, password: str) -> User:
+    """Joins with the account of the session; without one makes the account and signs it in.
+
+    Raises NotAllowedError for a void link, ConflictError when the account's name is taken or when the person who sent
+    the invitation may not invite any more, InvalidInputError for a weak password.
+    """
+    with transaction.atomic():
+        invitation = read_link(secret)
+        joining = user or create_account(username, password=password, email=invitation.email, actor=None)
+        invitations.accept(invitation, _waiting(secret), actor=joining)
+        if user is None:
+            auth.login(request, joining, backend=BACKEND)
+    return joining
+
+
+def _waiting(secret: str) -> invitations.InvitationQuerySet:
+    rows: invitations.InvitationQuerySet = Invitation.objects.waiting().filter(link_hash=hash_token(secret))
+    return rows
