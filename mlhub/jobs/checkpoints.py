@@ -33,8 +33,10 @@ MAX_LISTED = 200
 
 @dataclass(frozen=True)
 class ListedCheckpoint:
-    """is_reachable: whether it can be downloaded, pinned, deleted and forked here; False where only pods reach it, and for
-    a script's own, whose format only the script knows."""
+    """is_reachable: whether it can be downloaded, pinned, deleted and forked here.
+
+    False where only pods reach it, and for a script's own, whose format only the script knows.
+    """
 
     row: Checkpoint
     is_reachable: bool

@@ -15,7 +15,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.events.wakeups import job_topic, wake_on_commit
-from mlhub.jobs.models import Artifact, Attempt, Checkpoint, Job
+from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
 from mlhub.jobs.startup import FIRST_STEP, mark_attempt
 from mlhub.metrics.batch_changes import record_batch_change
 from mlhub.metrics.log_store import store_log

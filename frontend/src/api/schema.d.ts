@@ -21,6 +21,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link. */
+        post: operations["auth_invitation_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/invitation/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Joins the organisation: with the account that is signed in, or with a new one, which is signed in then. */
+        post: operations["auth_invitation_accept_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/login": {
         parameters: {
             query?: never;
@@ -66,6 +100,92 @@ export interface paths {
         get: operations["auth_me_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Changes one's password and ends one's other sessions. By session: a token cannot. */
+        post: operations["auth_password_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/password-link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Sets a password by a link that an administrator made, and starts a session. 403 for a link that is void. */
+        post: operations["auth_password_link_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The browsers in which one is signed in. */
+        get: operations["auth_sessions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Signs that browser out at once. */
+        delete: operations["auth_sessions_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether the first administrator is still to be created. */
+        get: operations["auth_setup_retrieve"];
+        put?: never;
+        /** @description Creates the first administrator and starts a session. 409 once there is one. */
+        post: operations["auth_setup_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -281,6 +401,27 @@ export interface paths {
         };
         /** @description Newest first: who did what, in the organisations that one belongs to. */
         get: operations["events_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description The events that the filters leave, oldest first, as a file: who, what, before, after, from where, and hash.
+         *
+         *     422 when there are more than 50,000: narrow them by `since` and `until`.
+         */
+        get: operations["events_export_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -520,7 +661,8 @@ export interface paths {
         delete: operations["jobs_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Changes its priority or what it asks of the cluster; the next scheduling round sees it. */
+        patch: operations["jobs_partial_update"];
         trace?: never;
     };
     "/api/v1/jobs/{id}/artifacts": {
@@ -581,10 +723,61 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The job's checkpoints that are there, the newest first. A failed job is resumed from them. */
+        /** @description The checkpoints that are there, newest first, at most 200. */
         get: operations["jobs_checkpoints_list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{checkpoint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Pins a checkpoint, so that neither the training nor the retention removes it, or unpins it. */
+        patch: operations["jobs_checkpoints_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/{checkpoint}/weights": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The checkpoint's weights as safetensors; one byte range, and an entity tag to ask again. */
+        get: operations["jobs_checkpoints_weights_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/checkpoints/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Deletes these checkpoints, all or none. 409 for a pinned one, and for one that a live job needs. */
+        post: operations["jobs_checkpoints_delete_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -636,6 +829,23 @@ export interface paths {
         get: operations["jobs_events_list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A new job with the same request that starts from a checkpoint's weights, but for the fields in the body. */
+        post: operations["jobs_fork_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -836,7 +1046,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Why the job waits, runs or has failed, in words and numbers; and what was decided on it before. */
+        /**
+         * @description Why the job waits, runs or has failed, in words and numbers; what would change that, as confirmed by the live
+         *     policy; and what was decided on it before.
+         */
         get: operations["jobs_why_retrieve"];
         put?: never;
         post?: never;
@@ -1002,10 +1215,12 @@ export interface paths {
         get: operations["organisations_retrieve"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description For owners; 409 with the numbers of what it holds, unless it is empty. Memberships go with it. */
+        delete: operations["organisations_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs. */
+        patch: operations["organisations_partial_update"];
         trace?: never;
     };
     "/api/v1/organisations/{id}/invitations": {
@@ -1019,9 +1234,9 @@ export interface paths {
         get: operations["organisations_invitations_list"];
         put?: never;
         /**
-         * @description Invites whoever signs in with this name; the answer is the same whether there is such an account or not.
+         * @description Invites by a link, or whoever signs in with this name; the answer does not show whether there is such a name.
          *
-         *     For admins; owners only may invite an owner. It waits for 14 days, and replaces an earlier one of the name.
+         *     For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
          */
         post: operations["organisations_invitations_create"];
         delete?: never;
@@ -1116,7 +1331,7 @@ export interface paths {
         delete: operations["projects_destroy"];
         options?: never;
         head?: never;
-        /** @description Another name, or archived or open again; for admins. An archived project takes no uploads and no jobs. */
+        /** @description Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs. */
         patch: operations["projects_partial_update"];
         trace?: never;
     };
@@ -1452,6 +1667,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description All accounts of the platform. */
+        get: operations["users_list"];
+        put?: never;
+        /** @description A new account. Its user sets the password at the link, which is in this answer only. */
+        post: operations["users_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What views that only platform administrators reach have in common. */
+        get: operations["users_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description For good. 409 with the numbers of what it made, unless `reassign_to` names who becomes their maker. */
+        delete: operations["users_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Deactivates or reactivates, makes an administrator or unmakes one; 409 for the last administrator. */
+        patch: operations["users_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/users/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What a deletion would leave to another user, and what keeps the account from being deleted. */
+        get: operations["users_deletion_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{id}/password-link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A link at which the user sets a new password. It works once, until the user signs in, for three days. */
+        post: operations["users_password_link_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users/{id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Signs the user out of all browsers; tokens stay. */
+        delete: operations["users_sessions_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/what-if": {
         parameters: {
             query?: never;
@@ -1476,9 +1779,196 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        Actor: {
-            /** @description The user name. */
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        AcceptLinkRequest: {
+            /** @description What follows the # of the link. */
+            secret: string;
+            /**
+             * @description The name of the account to make; not when signed in.
+             * @default
+             */
             username: string;
+            /**
+             * @description Its password; not when signed in.
+             * @default
+             */
+            password: string;
+        };
+        /** @description An action that the policy itself confirmed: it decided on the cluster as it would be then. */
+        Action: {
+            /**
+             * @description What would be done.
+             *
+             *     * `fewer_workers` - fewer_workers
+             *     * `more_workers` - more_workers
+             *     * `any_gpu_type` - any_gpu_type
+             *     * `higher_priority` - higher_priority
+             *     * `larger_quota` - larger_quota
+             *     * `more_running_jobs` - more_running_jobs
+             *     * `pause_job` - pause_job
+             */
+            kind: components["schemas"]["ActionKindEnum"];
+            /** @description The same in words. */
+            sentence: string;
+            /**
+             * @description Who may do it.
+             *
+             *     * `member` - member
+             *     * `administrator` - administrator
+             */
+            by: components["schemas"]["ActionByEnum"];
+            /**
+             * Format: uuid
+             * @description The job that is changed or paused; null for quotas.
+             */
+            job: string | null;
+            /** @description Whose quota would be changed; empty for jobs. */
+            tenant: string;
+            /** @description Fields with their new values; empty for a pause. */
+            changes: components["schemas"]["ActionChanges"];
+            /** @description Whether the job would start in the next round. */
+            starts_now: boolean;
+            /**
+             * Format: date-time
+             * @description When it would start (median); null: it runs.
+             */
+            start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it would have started with a probability of 90 %; null when unknown.
+             */
+            start_p90_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it would finish (median).
+             */
+            finish_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it would have finished with a probability of 90 %; null when unknown.
+             */
+            finish_p90_at: string | null;
+            /**
+             * Format: double
+             * @description Seconds by which a waiting job starts earlier, or a running one finishes earlier; null: without the action that is not predicted.
+             */
+            gain_s: number | null;
+            /** @description Other jobs that would finish later. */
+            n_delayed: number;
+            /** @description Of these, those that the caller may not see. */
+            n_delayed_others: number;
+            /**
+             * Format: double
+             * @description By how many seconds these would finish later, in sum.
+             */
+            delayed_s: number;
+        };
+        /**
+         * @description * `member` - member
+         *     * `administrator` - administrator
+         * @enum {string}
+         */
+        ActionByEnum: "member" | "administrator";
+        /** @description Only what the action changes is there. */
+        ActionChanges: {
+            /** @description The job's new priority. */
+            priority?: number;
+            /** @description The job's new least number of workers. */
+            min_workers?: number;
+            /** @description The job's new largest number of workers. */
+            max_workers?: number;
+            /** @description What policies of fixed sizes would give it. */
+            n_workers?: number;
+            /** @description The types that it may use; an empty list: any. */
+            gpu_types?: string[];
+            /** @description The quota's new limit of GPUs. */
+            max_gpus?: number;
+            /** @description The quota's new limit of running jobs. */
+            max_running_jobs?: number;
+        };
+        /**
+         * @description * `fewer_workers` - fewer_workers
+         *     * `more_workers` - more_workers
+         *     * `any_gpu_type` - any_gpu_type
+         *     * `higher_priority` - higher_priority
+         *     * `larger_quota` - larger_quota
+         *     * `more_running_jobs` - more_running_jobs
+         *     * `pause_job` - pause_job
+         * @enum {string}
+         */
+        ActionKindEnum: "fewer_workers" | "more_workers" | "any_gpu_type" | "higher_priority" | "larger_quota" | "more_running_jobs" | "pause_job";
+        Actor: {
+            /** @description The user name, also of an account that was deleted since. */
+            username: string;
+        };
+        Ahead: {
+            /** @description Waiting jobs that are served before it, of all organisations. */
+            n_jobs: number;
+            /** @description Of these, those that the caller may not see. */
+            n_others: number;
+            /** @description Those that the caller may see, the next one first; at most 20. */
+            jobs: components["schemas"]["AheadJob"][];
+        };
+        AheadJob: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            id: string;
+            /** @description The job's name. */
+            name: string;
+            /** @description The number of GPUs that it asks for. */
+            n_workers: number;
+            /** @description Why the policy serves it first. */
+            explanation: components["schemas"]["Explanation"];
+            /**
+             * Format: date-time
+             * @description When it is predicted to start (median); null when unknown.
+             */
+            predicted_start_at: string | null;
+        };
+        /** @description What the live policy decides on the present cluster, and on the same cluster after each action. */
+        Analysis: {
+            /** @description The policy that decided. */
+            policy: string;
+            /**
+             * Format: date-time
+             * @description When it was asked.
+             */
+            as_of: string;
+            /**
+             * Format: double
+             * @description How long the policy took for all of it, in milliseconds.
+             */
+            compute_ms: number;
+            /** @description The workers with which the job starts at least. */
+            n_workers: number;
+            /**
+             * Format: date-time
+             * @description When it is predicted to start (median).
+             */
+            start_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is predicted to finish (median).
+             */
+            finish_at: string | null;
+            /** @description Need against have, what is lacking first; of waiting jobs. */
+            blockers: components["schemas"]["Blocker"][];
+            /** @description The jobs that are served before it. */
+            ahead: components["schemas"]["Ahead"];
+            /** @description The running job at whose end it is predicted to start; null when there is none. */
+            awaited: components["schemas"]["Awaited"] | null;
+            /** @description What would help, the earliest start or finish first. */
+            actions: components["schemas"]["Action"][];
+            /** @description The number of actions that were tried. */
+            n_tried: number;
+            /** @description Actions that were not tried for want of time. */
+            n_untried: number;
         };
         Applied: {
             /**
@@ -1592,6 +2082,20 @@ export interface components {
             /** @description The nodes that it holds or held. */
             readonly placement: components["schemas"]["Placement"][];
         };
+        Awaited: {
+            /**
+             * Format: uuid
+             * @description The running job; null when the caller may not see it.
+             */
+            id: string | null;
+            /** @description Its name; null when the caller may not see it. */
+            name: string | null;
+            /**
+             * Format: date-time
+             * @description When it is predicted to finish (median).
+             */
+            finish_at: string | null;
+        };
         /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
         BackendStanding: {
             /**
@@ -1612,18 +2116,43 @@ export interface components {
         BasisEnum: "family" | "few" | "others" | "prior";
         /** @enum {unknown} */
         BlankEnum: "";
+        Blocker: {
+            /**
+             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, or borrowing.
+             *
+             *     * `free_gpus` - free_gpus
+             *     * `placement` - placement
+             *     * `quota_gpus` - quota_gpus
+             *     * `quota_running_jobs` - quota_running_jobs
+             *     * `borrowing` - borrowing
+             */
+            kind: components["schemas"]["BlockerKindEnum"];
+            /** @description How much the job needs: workers, or 1 running job. */
+            need: number;
+            /** @description How much of it there is for the job now. */
+            have: number;
+            /** @description How much there is in all, or the limit. */
+            total: number;
+            /** @description Whether the job lacks it now. */
+            is_blocking: boolean;
+            /** @description Whose quota it is; empty for resources. */
+            tenant: string;
+            /** @description The types of GPU that count; empty for quota. */
+            gpu_types: string[];
+            /** @description GPUs guaranteed to the tenant; null: none. */
+            guarantee: number | null;
+            /** @description The same in words. */
+            sentence: string;
+        };
         /**
-         * @description * `organisation` - organisation
-         *     * `team` - team
-         *     * `project` - project
-         *     * `user` - user
-         *     * `gpu_type` - gpu_type
-         *     * `job` - job
-         *     * `outcome` - outcome
-         *     * `day` - day
+         * @description * `free_gpus` - free_gpus
+         *     * `placement` - placement
+         *     * `quota_gpus` - quota_gpus
+         *     * `quota_running_jobs` - quota_running_jobs
+         *     * `borrowing` - borrowing
          * @enum {string}
          */
-        ByEnum: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "borrowing";
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
@@ -1716,20 +2245,42 @@ export interface components {
             /** @description The name of the organisation whose jobs these are. */
             organisation: string;
         };
+        /** @description A complete checkpoint of a job, or weights that are kept for being among the best. */
         Checkpoint: {
+            /** @description The checkpoint's id. */
+            id: number;
             /** @description Its path below the job's folder of checkpoints. */
-            readonly name: string;
-            /** @description The step that it was made at; 0 when that is unknown. */
-            readonly step: number;
-            /** @description The number of the attempt that wrote it. */
-            readonly attempt: number;
-            /** @description The size in bytes. */
-            readonly size_bytes: number;
+            name: string;
+            /** @description The step after which it was written; 0 where a script does not say it. */
+            step: number;
+            /** @description The attempt that wrote it. */
+            attempt_number: number;
+            /** @description Whether it is weights of one of the best evaluations; else a restart may continue from it. */
+            is_best: boolean;
+            /** @description Whether it stays until it is deleted. */
+            is_pinned: boolean;
+            /** @description Whether it can be downloaded, pinned, deleted and forked; false where only pods reach the files, and for a script's own. */
+            is_reachable: boolean;
+            /** @description The metrics of its evaluation, of the best ones; else {}. */
+            metrics: {
+                [key: string]: number;
+            };
+            /** @description Its size in bytes. */
+            size_bytes: number;
             /**
              * Format: date-time
              * @description When it was complete.
              */
-            readonly at: string;
+            at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        CheckpointDeletionRequest: {
+            /** @description The ids of the checkpoints to delete. */
+            checkpoints: number[];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -2182,6 +2733,10 @@ export interface components {
          * @enum {string}
          */
         EndEnum: "exited" | "signal" | "time" | "processor_time" | "memory" | "processes" | "disk" | "system_call";
+        EndedSessions: {
+            /** @description How many browsers were signed out. */
+            n_sessions: number;
+        };
         Environment: {
             /**
              * Format: uuid
@@ -2508,8 +3063,10 @@ export interface components {
              * @description The invitation's id.
              */
             readonly id: string;
-            /** @description The user name of the invited, who may have no account yet. */
-            username: string;
+            /** @description The user name of the invited, who may have no account yet; empty: invited by a link. */
+            username?: string;
+            /** @description Where the link was sent to; empty: it was not sent. */
+            email?: string;
             /**
              * @description The role that is offered.
              *
@@ -2532,14 +3089,62 @@ export interface components {
              */
             expires_at: string;
         };
+        InvitationCreated: {
+            /**
+             * Format: uuid
+             * @description The invitation's id.
+             */
+            readonly id: string;
+            /** @description The user name of the invited, who may have no account yet; empty: invited by a link. */
+            username?: string;
+            /** @description Where the link was sent to; empty: it was not sent. */
+            email?: string;
+            /**
+             * @description The role that is offered.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /** @description Who sent it; null: deleted since. */
+            readonly invited_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was sent.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Until when it can be accepted.
+             */
+            expires_at: string;
+            /** @description The link, which works once and is shown this once; null: none. */
+            readonly link: string | null;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        InvitationLinkRequest: {
+            /** @description What follows the # of the link. */
+            secret: string;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
         InvitationWriteRequest: {
-            /** @description The user name to invite; it need not exist. */
+            /**
+             * @description The user name to invite, which need not exist; left out: a link is made.
+             * @default
+             */
             username: string;
+            /** @description Where the link is sent to, if a mail server is configured. */
+            email?: string;
             /**
              * @description The role that is offered.
              *
@@ -3046,6 +3651,61 @@ export interface components {
             readonly removed_parts: components["schemas"]["RemovedPart"][];
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
+        };
+        /** @description The checkpoint to start from, and what shall be different from the job that it is of. */
+        JobForkRequest: {
+            /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
+            name?: string;
+            /** @description How often training passes over the dataset; by default by its size. */
+            epochs?: number;
+            /** @description The global batch size, in examples. */
+            batch_size?: number;
+            /** @description Hyperparameters of the training loop and of the model, by name. */
+            hyperparameters?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description How workers exchange gradients; auto: the scheduler's choice.
+             *
+             *     * `auto` - Auto
+             *     * `all_reduce` - All Reduce
+             *     * `parameter_server` - Parameter Server
+             */
+            mode?: components["schemas"]["ModeEnum"];
+            /** @description Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them. */
+            strategy?: {
+                [key: string]: unknown;
+            };
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description What each pod gets; by default what was measured. */
+            resources?: components["schemas"]["ResourcesRequest"];
+            /** @description When the platform ends the job. */
+            limits?: components["schemas"]["LimitsRequest"];
+            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            environment?: {
+                [key: string]: string;
+            };
+            /** @description Names of the project's secrets that the job's pods get as environment variables. */
+            secrets?: string[];
+            /** @description The seed of all random numbers. */
+            seed?: number;
+            /** @description The metric to reach, such as eval/accuracy; goes with target_value. */
+            target_metric?: string;
+            /**
+             * Format: double
+             * @description The value of target_metric to reach.
+             */
+            target_value?: number | null;
+            /**
+             * Format: int64
+             * @description The id of the checkpoint to start from.
+             */
+            checkpoint: number;
         };
         /**
          * @description * `train` - Train
@@ -3810,6 +4470,11 @@ export interface components {
              */
             readonly created_at: string;
             /**
+             * Format: date-time
+             * @description Since when it takes no projects, uploads and jobs; null: it is open.
+             */
+            archived_at?: string | null;
+            /**
              * @description The caller's role in it.
              *
              *     * `owner` - owner
@@ -3841,6 +4506,11 @@ export interface components {
              * @description When it was created.
              */
             readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description Since when it takes no projects, uploads and jobs; null: it is open.
+             */
+            archived_at?: string | null;
             /**
              * @description The caller's role in it.
              *
@@ -4061,6 +4731,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Secret"][];
         };
+        PaginatedSessionList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Session"][];
+        };
         PaginatedTeamList: {
             /**
              * Format: uri
@@ -4089,12 +4773,79 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Token"][];
         };
+        PaginatedUserList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["User"][];
+        };
         /**
          * @description * `log` - log
          *     * `metrics` - metrics
          * @enum {string}
          */
         PartEnum: "log" | "metrics";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PasswordByLinkRequest: {
+            /** @description What follows the # of the link. */
+            secret: string;
+            /** @description The new password. */
+            password: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PasswordChangeRequest: {
+            /** @description The present password. */
+            current_password: string;
+            /** @description The new password. */
+            new_password: string;
+        };
+        PasswordLink: {
+            /** @description The address at which the password is set; works once, shown this once. */
+            link: string;
+            /**
+             * Format: date-time
+             * @description Until when it works.
+             */
+            expires_at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedCheckpointPinRequest: {
+            /** @description Whether the checkpoint shall stay until a person deletes it. */
+            is_pinned?: boolean;
+        };
+        /** @description What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types. */
+        PatchedJobChangeRequest: {
+            /** @description The priority, -100 to 100; higher goes first. */
+            priority?: number;
+            /** @description The least number of workers. */
+            min_workers?: number;
+            /** @description The most workers. */
+            max_workers?: number;
+            /** @description What policies of fixed sizes give, from min_workers to max_workers. */
+            n_workers?: number;
+            /** @description The types of GPU that the job may run on; an empty list: any. */
+            gpu_types?: string[];
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -4109,9 +4860,25 @@ export interface components {
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
+        PatchedOrganisationChangeRequest: {
+            /** @description Another name; left out: the same. */
+            name?: string;
+            /** @description Whether it takes no more projects, uploads and jobs; left out: as it is. */
+            is_archived?: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         PatchedProjectChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
+            /**
+             * Format: uuid
+             * @description The id of its new team; null: of none; left out: the same.
+             */
+            team?: string | null;
             /** @description Whether it takes no more uploads and jobs; left out: as it is. */
             is_archived?: boolean;
         };
@@ -4238,6 +5005,19 @@ export interface components {
             half_life_s?: number;
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedUserChangeRequest: {
+            /** @description Another address; left out: the same. */
+            email?: string;
+            /** @description Whether it may sign in and use its tokens; left out: as it is. */
+            is_active?: boolean;
+            /** @description Whether it is an administrator of the platform; left out: as it is. */
+            is_staff?: boolean;
         };
         Placement: {
             /** @description The node's name. */
@@ -5018,6 +5798,12 @@ export interface components {
              */
             readonly at: string;
         };
+        Remainder: {
+            /** @description What kind of rows, in words. */
+            kind: string;
+            /** @description How many. */
+            n: number;
+        };
         /** @description What was removed because its time was over, as the platform's settings have it. */
         RemovedPart: {
             /**
@@ -5381,11 +6167,12 @@ export interface components {
         };
         /**
          * @description * `read` - read
+         *     * `submit` - submit
          *     * `write` - write
          *     * `admin` - admin
          * @enum {string}
          */
-        ScopesEnum: "read" | "write" | "admin";
+        ScopesEnum: "read" | "submit" | "write" | "admin";
         /** @description A secret without its value, which no answer contains. */
         Secret: {
             /** @description The name, by which jobs ask for it and pods see it as an environment variable. */
@@ -5426,6 +6213,46 @@ export interface components {
             job: components["schemas"]["SlotJob"];
             /** @description The number of servers. */
             n: number;
+        };
+        Session: {
+            /**
+             * Format: uuid
+             * @description The session's id.
+             */
+            readonly id: string;
+            /**
+             * Format: date-time
+             * @description When the user signed in.
+             */
+            readonly created_at: string;
+            /** @description The client's address at that time. */
+            address?: string;
+            /** @description What the browser called itself. */
+            user_agent?: string;
+            /** @description Whether it is the one that asks. */
+            readonly is_current: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        SetupRequest: {
+            /** @description The one-time code that `make up` prints. */
+            code: string;
+            /** @description The user name of the administrator. */
+            username: string;
+            /** @description The administrator's password. */
+            password: string;
+            /**
+             * @description An organisation to create and own.
+             * @default
+             */
+            organisation: string;
+        };
+        SetupStatus: {
+            /** @description Whether the platform has no administrator yet. */
+            is_needed: boolean;
         };
         /**
          * @description What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
@@ -5897,6 +6724,10 @@ export interface components {
             prefix: string;
             /** @description What the token may do. */
             readonly scopes: components["schemas"]["ScopesEnum"][];
+            /** @description The only organisation that it reaches; null: all of its user's. */
+            readonly organisation: components["schemas"]["OrganisationBrief"] | null;
+            /** @description The only project that it reaches; null: not limited to one. */
+            readonly project: components["schemas"]["ProjectBrief"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -5925,6 +6756,10 @@ export interface components {
             prefix: string;
             /** @description What the token may do. */
             readonly scopes: components["schemas"]["ScopesEnum"][];
+            /** @description The only organisation that it reaches; null: all of its user's. */
+            readonly organisation: components["schemas"]["OrganisationBrief"] | null;
+            /** @description The only project that it reaches; null: not limited to one. */
+            readonly project: components["schemas"]["ProjectBrief"] | null;
             /**
              * Format: date-time
              * @description When it was created.
@@ -5951,8 +6786,18 @@ export interface components {
         TokenWriteRequest: {
             /** @description The name; at most 100 characters. */
             name: string;
-            /** @description What the token may do. */
+            /** @description What it may do: read; submit (upload, run jobs); write (also manage projects and people); admin. */
             scopes: components["schemas"]["ScopesEnum"][];
+            /**
+             * Format: uuid
+             * @description The id of the only organisation to reach; null: all.
+             */
+            organisation?: string | null;
+            /**
+             * Format: uuid
+             * @description The id of the only project to reach; null: all.
+             */
+            project?: string | null;
             /**
              * @description null: until revoked.
              * @default 90
@@ -6010,7 +6855,7 @@ export interface components {
              *     * `outcome` - outcome
              *     * `day` - day
              */
-            by: components["schemas"]["ByEnum"];
+            by: components["schemas"]["UsageReportByEnum"];
             /**
              * Format: date-time
              * @description The beginning of the time reported.
@@ -6028,6 +6873,18 @@ export interface components {
             /** @description All of them together. */
             total: components["schemas"]["UsageRow"];
         };
+        /**
+         * @description * `organisation` - organisation
+         *     * `team` - team
+         *     * `project` - project
+         *     * `user` - user
+         *     * `gpu_type` - gpu_type
+         *     * `job` - job
+         *     * `outcome` - outcome
+         *     * `day` - day
+         * @enum {string}
+         */
+        UsageReportByEnum: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
         UsageRow: {
             /** @description The group's id, or the value itself; empty where there is none. */
             key: string;
@@ -6061,6 +6918,45 @@ export interface components {
             /** @description The number of jobs. */
             n_jobs: number;
         };
+        User: {
+            /**
+             * Format: uuid
+             * @description The user's id.
+             */
+            readonly id: string;
+            /** @description The name to sign in with. */
+            readonly username: string;
+            /**
+             * Email address
+             * Format: email
+             * @description The e-mail address; empty: none.
+             */
+            readonly email: string;
+            /**
+             * Active
+             * @description Whether it may sign in and use its tokens.
+             */
+            readonly is_active: boolean;
+            /**
+             * Staff status
+             * @description Whether it is an administrator of the platform.
+             */
+            readonly is_staff: boolean;
+            /** @description Whether a password was set, by its user or for it. */
+            readonly has_password: boolean;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it signed in last; null: never.
+             */
+            readonly last_sign_in_at: string | null;
+            /** @description Where it is a member, with which role. */
+            readonly memberships: components["schemas"]["MyMembership"][];
+        };
         UserBrief: {
             /**
              * Format: uuid
@@ -6069,6 +6965,89 @@ export interface components {
             readonly id: string;
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
             username: string;
+        };
+        UserCreated: {
+            /**
+             * Format: uuid
+             * @description The user's id.
+             */
+            readonly id: string;
+            /** @description The name to sign in with. */
+            readonly username: string;
+            /**
+             * Email address
+             * Format: email
+             * @description The e-mail address; empty: none.
+             */
+            readonly email: string;
+            /**
+             * Active
+             * @description Whether it may sign in and use its tokens.
+             */
+            readonly is_active: boolean;
+            /**
+             * Staff status
+             * @description Whether it is an administrator of the platform.
+             */
+            readonly is_staff: boolean;
+            /** @description Whether a password was set, by its user or for it. */
+            readonly has_password: boolean;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it signed in last; null: never.
+             */
+            readonly last_sign_in_at: string | null;
+            /** @description Where it is a member, with which role. */
+            readonly memberships: components["schemas"]["MyMembership"][];
+            /** @description The address at which its user sets a password; shown once. */
+            readonly link: string;
+            /**
+             * Format: date-time
+             * @description Until when the link works.
+             */
+            readonly link_expires_at: string;
+        };
+        UserDeletion: {
+            /** @description What it made and what stays, with another user as maker. */
+            remains: components["schemas"]["Remainder"][];
+            /** @description Organisations without another owner, which keep it from deletion. */
+            sole_owner_of: string[];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        UserWriteRequest: {
+            /** @description The name to sign in with. */
+            username: string;
+            /** @description The e-mail address, if any. */
+            email?: string;
+            /**
+             * @description Whether it becomes an administrator of the platform.
+             * @default false
+             */
+            is_staff: boolean;
+            /**
+             * Format: uuid
+             * @description The id of an organisation to belong to; null: none.
+             */
+            organisation?: string | null;
+            /**
+             * @description The role in that organisation.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             * @default member
+             */
+            role: components["schemas"]["Role"];
         };
         Verification: {
             /** @description Whether all events are as they were written. */
@@ -6242,6 +7221,10 @@ export interface components {
             costs: components["schemas"]["Costs"];
             /** @description The decisions on the job, newest first. */
             history: components["schemas"]["Decision"][];
+            /** @description What it lacks and what would help, as the live policy decides; null: see note. */
+            analysis: components["schemas"]["Analysis"] | null;
+            /** @description Why there is no analysis; empty where there is one. */
+            note: string;
         };
     };
     responses: {
@@ -6413,6 +7396,76 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    auth_invitation_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationLinkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyInvitation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_invitation_accept_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptLinkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     auth_login_create: {
         parameters: {
             query?: never;
@@ -6497,6 +7550,200 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_password_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordChangeRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_password_link_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordByLinkRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_sessions_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedSessionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_sessions_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the sessions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_setup_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetupStatus"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_setup_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetupRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -7023,7 +8270,7 @@ export interface operations {
     events_list: {
         parameters: {
             query?: {
-                /** @description Only what the user of this name did. */
+                /** @description Only what the user of this name did; also one that was deleted since. */
                 actor?: string;
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
@@ -7063,6 +8310,58 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    events_export_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Only what the user of this name did; also one that was deleted since. */
+                actor?: string;
+                /**
+                 * @description csv, or jsonl: JSON lines.
+                 *
+                 *     * `csv` - csv
+                 *     * `jsonl` - jsonl
+                 */
+                form?: "csv" | "jsonl";
+                /** @description Only events of this kind, such as job.submitted. */
+                kind?: string;
+                /** @description Only events whose kind begins so, such as session. or token. */
+                kind_prefix?: string;
+                /** @description Only those of this organisation. */
+                organisation?: string;
+                /** @description Only events of this time and later. */
+                since?: string;
+                /** @description Only what happened to the object of this id. */
+                subject?: string;
+                /** @description Only events before this time. */
+                until?: string;
+                /** @description Only what happened to this user name, such as refused attempts to sign in. */
+                username?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/jsonl": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -7650,6 +8949,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedJobChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_artifacts_list: {
         parameters: {
             query?: never;
@@ -7793,6 +9130,131 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_checkpoints_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint of one of the checkpoints. */
+                checkpoint: number;
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedCheckpointPinRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_checkpoints_weights_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The checkpoint of one of the checkpoints. */
+                checkpoint: number;
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_checkpoints_delete_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckpointDeletionRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_clone_create: {
         parameters: {
             query?: never;
@@ -7894,6 +9356,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_fork_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobForkRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -8307,7 +9807,10 @@ export interface operations {
     };
     jobs_why_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the policy is asked what the job lacks and what would help; by default true. */
+                analysis?: boolean;
+            };
             header?: never;
             path: {
                 /** @description The id of one of the jobs. */
@@ -8871,6 +10374,74 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedOrganisationChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_invitations_list: {
         parameters: {
             query?: {
@@ -8928,7 +10499,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Invitation"];
+                    "application/json": components["schemas"]["InvitationCreated"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -10120,6 +11691,275 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Only those that are active, or that are not. */
+                is_active?: boolean;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those whose name contains this. */
+                username?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedUserList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UserWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserCreated"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_destroy: {
+        parameters: {
+            query?: {
+                /** @description The id of the user who becomes the maker of what remains. */
+                reassign_to?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_deletion_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserDeletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_password_link_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasswordLink"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    users_sessions_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -129,7 +129,7 @@ class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
     def patch(self, request: Request, **_: Any) -> Response:
         """Changes its priority or what it asks of the cluster; the next scheduling round sees it."""
         changes = read_body(JobChangeSerializer, request)
-        return Response(_shown(change_job(self.get_object(), actor=caller(request), **changes)))
+        return Response(shown(change_job(self.get_object(), actor=caller(request), **changes)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:

@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('metrics', '0007_pairs_and_refused_measurements'),
+        ('metrics', '0008_log_line_times'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0012_startup_marks'),
+        ('jobs', '0013_checkpoint_pins_and_metrics'),
     ]
 
     operations = [
