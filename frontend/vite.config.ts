@@ -10,6 +10,7 @@ import { precompressed } from "./build/precompressed.ts";
 
 const backend = "http://127.0.0.1:8000";
 const FIRST_LOAD_LIMIT_KB = 250;
+const REPLACING = "src/**/*.isolated.test.tsx";
 
 export default defineConfig({
   plugins: [react(), precompressed(), firstLoadLimit(FIRST_LOAD_LIMIT_KB)],
@@ -33,9 +34,14 @@ export default defineConfig({
     setupFiles: ["./src/testing/setup.ts"],
     include: ["src/**/*.test.{ts,tsx}", "build/**/*.test.ts"],
     css: false,
-    isolate: false, // the page, the server and their state are new for each test; modules are loaded once a process
     restoreMocks: true,
     testTimeout: 30_000,
     expect: { poll: { timeout: 10_000 } },
+    // The page, the server and their state are new for each test; modules are loaded once a process, but for those files
+    // that replace a module for themselves.
+    projects: [
+      { extends: true, test: { name: "shared", isolate: false, exclude: ["**/node_modules/**", REPLACING] } },
+      { extends: true, test: { name: "isolated", isolate: true, include: [REPLACING] } },
+    ],
   },
 });

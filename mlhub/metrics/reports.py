@@ -66,6 +66,8 @@ def at(seconds: float) -> datetime:
 
 
 def _check_content(report: Report, number: int) -> None:
+    if isinstance(report, CheckpointReport):
+        _check_names(number, report.present)
     match report:
         case MetricReport(values=values) | ResultReport(metrics=values) | CheckpointReport(metrics=values):
             if not isinstance(values, dict) or len(values) > MAX_VALUES:
@@ -91,10 +93,12 @@ def _check_content(report: Report, number: int) -> None:
             for key, value in known(measured).items():
                 if not MEASUREMENTS[key].accepts(value):
                     raise _bad(number, f"measured.{key}", "It must be a finite number within its bounds, 0 or more.")
-        case CheckpointReport(present=present):
-            is_names = isinstance(present, list) and all(isinstance(name, str) for name in present)
-            if not is_names or len(present) > MAX_CHECKPOINTS:
-                raise _bad(number, "present", f"They must be a list of at most {MAX_CHECKPOINTS:,} names.")
+
+
+def _check_names(number: int, present: Any) -> None:
+    is_names = isinstance(present, list) and all(isinstance(name, str) for name in present)
+    if not is_names or len(present) > MAX_CHECKPOINTS:
+        raise _bad(number, "present", f"They must be a list of at most {MAX_CHECKPOINTS:,} names.")
 
 
 def _check_number(number: int, field: str, value: Any) -> None:

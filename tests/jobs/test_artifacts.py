@@ -98,7 +98,7 @@ def test_checkpoints_are_listed_while_they_are_there(cast: Cast, attempt: Attemp
     assert [(found["name"], found["step"]) for found in listed] == [
         ("output/ckpt.pt", 0), ("script/step-3", 3), ("script/step-2", 2),
     ]  # fmt: skip
-    assert {found["attempt"] for found in listed} == {1}
+    assert {found["attempt_number"] for found in listed} == {1}
 
 
 @pytest.mark.parametrize("present", ["script/step-1", [1], ["x"] * 1001])

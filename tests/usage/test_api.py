@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from rest_framework.test import APIClient
 
 from mlhub.tenants.models import Project, User
 from mlhub.usage.models import UsageEntry
@@ -70,6 +71,19 @@ def test_members_see_the_use_of_their_organisation_and_administrators_all(cast: 
     of_b = {**WINDOW, "organisation": str(cast.b.id)}
     assert cast.client(cast.bob).get("/api/v1/usage", of_b).status_code == 404
     assert cast.client(None).get("/api/v1/usage").status_code in (401, 403)
+
+
+def test_a_token_for_a_project_sees_the_use_of_that_project(cast: Cast) -> None:
+    entry(cast.project_a, cast.bob)
+    entry(Project.objects.create(organisation=cast.a, name="audio"), cast.bob, hours=3)
+    body = {"name": "ci", "scopes": ["read"], "project": str(cast.project_a.id)}
+    made = cast.client(cast.bob).post("/api/v1/tokens", body).json()
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {made['token']}")
+    assert [row["name"] for row in client.get("/api/v1/usage", WINDOW).json()["rows"]] == ["vision"]
+    other = WINDOW | {"project": str(Project.objects.get(name="audio").id)}
+    assert client.get("/api/v1/usage", other).json()["rows"] == []
+    assert client.get("/api/v1/usage", WINDOW | {"organisation": str(cast.a.id)}).status_code in (403, 404)
 
 
 def test_gpu_hours_are_split_into_useful_start_up_and_lost(cast: Cast) -> None:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects as the API returns them; each test overrides what it is about.
 import type {
-  AdvisedAction,
-  Analysis,
   Attempt,
   Dataset,
   DatasetVersion,

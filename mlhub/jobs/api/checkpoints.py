@@ -42,8 +42,8 @@ class CheckpointSerializer(serializers.Serializer[checkpoints.ListedCheckpoint])
     )
     is_pinned = serializers.BooleanField(source="row.is_pinned", help_text="Whether it stays until it is deleted.")
     is_reachable = serializers.BooleanField(
-        help_text="Whether it can be downloaded, pinned, deleted and forked; false where only pods reach the files, and "
-        "for a script's own."
+        help_text="Whether it can be downloaded, pinned, deleted and forked; false where only pods reach the files, "
+        "and for a script's own."
     )
     metrics = serializers.DictField(
         source="row.metrics",

@@ -18,7 +18,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, read_query
-from mlhub.tenants.models import Organisation
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation, User
 from mlhub.usage import ledger
 from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
 from mlhub.usage.reports import Dimension, UsageReport, Window, report
@@ -58,13 +59,7 @@ class UsageExportView(APIView):
 
 def _report(request: Request, query: dict[str, Any]) -> UsageReport:
     """Raises NotFoundError for an organisation that the caller does not see."""
-    visible = Organisation.objects.visible_to(request.user)
-    organisations: list[UUID] | None = None
-    if wanted := query.get("organisation"):
-        organisations = [visible.get_visible(request.user, wanted, field="organisation").pk]
-    elif not request.user.is_staff:
-        organisations = list(visible.values_list("id", flat=True))
-    project = query.get("project")
+    organisations, project = _scope(caller(request), query.get("organisation"), query.get("project"))
     running = [
         entry
         for entry in ledger.running_entries(now=timezone.now())
@@ -78,6 +73,18 @@ def _report(request: Request, query: dict[str, Any]) -> UsageReport:
         running=running,
         prices=settings.GPU_PRICES,
     )
+
+
+def _scope(user: User, organisation: UUID | None, project: UUID | None) -> tuple[list[UUID] | None, UUID | None]:
+    """The organisations (None = all) and the project (None = all of theirs) that the caller may see and asked for."""
+    visible = Organisation.objects.visible_to(user)
+    token = user.acting_token
+    if organisation is not None:
+        return [visible.get_visible(user, organisation, field="organisation").pk], project
+    if token is not None and token.project is not None:
+        is_other = project not in (None, token.project.pk)
+        return ([] if is_other else [token.project.organisation_id]), token.project.pk
+    return (None if user.is_staff else list(visible.values_list("id", flat=True))), project
 
 
 def _cell(value: Any) -> Any:

@@ -5,8 +5,9 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Me } from "@/api/types";
-import { cluster, me } from "@/testing/fixtures";
+import { me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { cluster } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 
 it("creates the first administrator with the code, names a wrong one, and leads on", async () => {

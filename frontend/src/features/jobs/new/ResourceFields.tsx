@@ -2,7 +2,7 @@
 // What each pod of the new job gets, and when the platform ends it: all optional.
 import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
-import { POD_SETTINGS, podSettings } from "@/domain/podSetting";
+import { POD_SETTINGS, podSettings } from "@/domain/pods/podSetting";
 
 import type { Draft, Errors } from "./draft";
 

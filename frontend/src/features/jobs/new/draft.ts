@@ -3,7 +3,7 @@
 import type { FieldError } from "@/api/client";
 import { isRecord } from "@/api/client";
 import type { JobSubmit, Mode } from "@/api/types";
-import { nameOf, type PodSetting, POD_SETTINGS, podSettingOf, podSettings } from "@/domain/podSetting";
+import { nameOf, type PodSetting, POD_SETTINGS, podSettingOf, podSettings } from "@/domain/pods/podSetting";
 import { number } from "@/lib/quantities";
 
 export interface Draft extends Record<PodSetting, number | string> {

@@ -65,7 +65,7 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
     <>
       <Group justify="space-between" mb="xs">
         <Text size="sm" c="dimmed">
-          {count(checkpoints.length, "checkpoint")}, {size}. {isReachable ? "" : "Only the job's pods and its script read the files."}
+          {count(checkpoints.length, "checkpoint")}, {size}. {isReachable ? "" : "Only the job's pods reach the files."}
         </Text>
         {marked.length > 0 && (
           <ConfirmButton

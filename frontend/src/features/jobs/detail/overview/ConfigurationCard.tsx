@@ -7,7 +7,7 @@ import { type Fact, Facts } from "@/components/display/Facts";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";
 import { modeLabel } from "@/domain/mode";
-import { podSettingFacts } from "@/domain/podSetting";
+import { podSettingFacts } from "@/domain/pods/podSetting";
 import { factsOf, fallsWhenBetter, parameterList } from "@/features/jobs/format";
 import { number } from "@/lib/quantities";
 

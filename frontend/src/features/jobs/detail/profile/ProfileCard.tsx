@@ -7,7 +7,7 @@ import type { Job, Speed } from "@/api/types";
 import { Facts } from "@/components/display/Facts";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
-import { metricFacts, metricMeanings, POD_METRICS } from "@/domain/podMetric";
+import { metricFacts, metricMeanings, POD_METRICS } from "@/domain/pods/podMetric";
 import { speedQuery } from "@/features/jobs/queries";
 import { count, percent } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";

@@ -2,7 +2,7 @@
 // What an attempt measured, made ready to draw.
 import { expect, it } from "vitest";
 
-import { meanStaleness, metricFacts, metricMeanings } from "@/domain/podMetric";
+import { meanStaleness, metricFacts, metricMeanings } from "@/domain/pods/podMetric";
 import { measured, speed } from "@/testing/fixtures";
 
 import { stalenessBars, stepParts } from "./profile";

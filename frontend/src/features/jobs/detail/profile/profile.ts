@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a step's time and the histogram of staleness, from what an attempt measured.
 import type { Speed } from "@/api/types";
-import { POD_METRICS } from "@/domain/podMetric";
+import { POD_METRICS } from "@/domain/pods/podMetric";
 
 export interface StepPart {
   name: "compute" | "sync" | "wait" | "input";
