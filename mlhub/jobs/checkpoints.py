@@ -55,7 +55,7 @@ def checkpoints_of(job: Job) -> list[ListedCheckpoint]:
     is_reachable = checkpoint_files.are_reachable(job.pk)
     if is_reachable:
         rows = rows.filter(Q(name__in=checkpoint_files.names(job.pk)) | ~Q(name__regex=checkpoint_files.NAME.pattern))
-    newest = rows.order_by("-attempt__number", "-at", "-step", "-id")[:MAX_LISTED]
+    newest = rows.order_by("-attempt__number", "-step", "-id")[:MAX_LISTED]
     return [ListedCheckpoint(row, is_reachable and not checkpoint_files.is_script_s(row.name)) for row in newest]
 
 

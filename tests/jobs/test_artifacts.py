@@ -96,7 +96,7 @@ def test_checkpoints_are_listed_while_they_are_there(cast: Cast, attempt: Attemp
         assert post(attempt, number, report).status_code == 200
     listed = get(cast, attempt, "checkpoints").json()
     assert [(found["name"], found["step"]) for found in listed] == [
-        ("output/ckpt.pt", 0), ("script/step-3", 3), ("script/step-2", 2),
+        ("script/step-3", 3), ("script/step-2", 2), ("output/ckpt.pt", 0),
     ]  # fmt: skip
     assert {found["attempt_number"] for found in listed} == {1}
 
