@@ -10,6 +10,7 @@ import { precompressed } from "./build/precompressed.ts";
 
 const backend = "http://127.0.0.1:8000";
 const FIRST_LOAD_LIMIT_KB = 250;
+const TESTS = ["src/**/*.test.{ts,tsx}", "build/**/*.test.ts"];
 const REPLACING = "src/**/*.isolated.test.tsx";
 
 export default defineConfig({
@@ -32,7 +33,6 @@ export default defineConfig({
     environment: "jsdom",
     environmentOptions: { jsdom: { url: "http://localhost:3000/" } },
     setupFiles: ["./src/testing/setup.ts"],
-    include: ["src/**/*.test.{ts,tsx}", "build/**/*.test.ts"],
     css: false,
     restoreMocks: true,
     testTimeout: 30_000,
@@ -40,7 +40,7 @@ export default defineConfig({
     // The page, the server and their state are new for each test; modules are loaded once a process, but for those files
     // that replace a module for themselves.
     projects: [
-      { extends: true, test: { name: "shared", isolate: false, exclude: ["**/node_modules/**", REPLACING] } },
+      { extends: true, test: { name: "shared", isolate: false, include: TESTS, exclude: ["**/node_modules/**", REPLACING] } },
       { extends: true, test: { name: "isolated", isolate: true, include: [REPLACING] } },
     ],
   },

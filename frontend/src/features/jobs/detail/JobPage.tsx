@@ -21,24 +21,24 @@ import { DroppedAlert } from "./DroppedAlert";
 import { JobActions } from "./JobActions";
 import { RemovedNote } from "./RemovedNote";
 import { AttemptTimeline } from "./attempts/AttemptTimeline";
-import { CheckpointsCard } from "./checkpoints/CheckpointsCard";
-import { DecisionTable } from "./decisions/DecisionTable";
-import { EventTable } from "./events/EventTable";
 import { ConfigurationCard } from "./overview/ConfigurationCard";
 import { FailureCard } from "./overview/FailureCard";
 import { JobProgress } from "./overview/JobProgress";
-import { FilesCard } from "./files/FilesCard";
 import { PredictionResultCard } from "./overview/PredictionResultCard";
 import { ResourcesCard } from "./overview/ResourcesCard";
 import { StatusCard } from "./overview/StatusCard";
 import { TrainedModelCard } from "./overview/TrainedModelCard";
-import { StartupCard } from "./startup/StartupCard";
 import { useLiveJob } from "./useLiveJob";
-import { WhyCard } from "./why/WhyCard";
 
-/** Below the first screen: the rest of the page does not wait for them. */
+/** Below the first screen, or worked out for some time: the rest of the page does not wait for them. */
+const CheckpointsCard = lazyComponent(async () => (await import("./checkpoints/CheckpointsCard")).CheckpointsCard);
+const DecisionTable = lazyComponent(async () => (await import("./decisions/DecisionTable")).DecisionTable);
+const EventTable = lazyComponent(async () => (await import("./events/EventTable")).EventTable);
+const FilesCard = lazyComponent(async () => (await import("./files/FilesCard")).FilesCard);
+const StartupCard = lazyComponent(async () => (await import("./startup/StartupCard")).StartupCard);
 const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
 const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
+const WhyCard = lazyComponent(async () => (await import("./why/WhyCard")).WhyCard);
 const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
 
 export function JobPage() {
@@ -96,7 +96,9 @@ function Overview({ job }: { job: JobDetail }) {
       {job.result_version !== null && <TrainedModelCard job={job} version={job.result_version} />}
       {job.kind !== "train" && job.state === "succeeded" && <PredictionResultCard job={job} />}
       <StatusCard job={job} />
-      <WhyCard job={job} />
+      <Suspense fallback={null}>
+        <WhyCard job={job} />
+      </Suspense>
       <JobProgress job={job} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <ConfigurationCard job={job} />
@@ -124,17 +126,19 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
           </QueryResult>
         </SectionCard>
       )}
-      <FilesCard job={job} />
-      <StartupCard job={job} />
       <Suspense fallback={null}>
+        <FilesCard job={job} />
+        <StartupCard job={job} />
         <ProfileCard job={job} />
+        {job.kind === "train" && <CheckpointsCard job={job} />}
       </Suspense>
-      {job.kind === "train" && <CheckpointsCard job={job} />}
       <SectionCard title="Attempts">
         <AttemptTimeline job={job} />
       </SectionCard>
       <SectionCard title="Scheduling decisions">
-        <DecisionTable id={job.id} />
+        <Suspense fallback={<Loading label="Loading the decisions" />}>
+          <DecisionTable id={job.id} />
+        </Suspense>
       </SectionCard>
       <SectionCard title="Log">
         <DroppedAlert dropped={job.dropped} part="log" />
@@ -146,7 +150,11 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
       <SectionCard title="Events">
         <RemovedNote job={job} kinds={["events"]} />
         <QueryResult of={events} label="Loading the events">
-          {(known) => <EventTable events={known} />}
+          {(known) => (
+            <Suspense fallback={<Loading label="Loading the events" />}>
+              <EventTable events={known} />
+            </Suspense>
+          )}
         </QueryResult>
       </SectionCard>
     </Stack>
