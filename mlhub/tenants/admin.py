@@ -32,6 +32,10 @@ def _actor(request: HttpRequest) -> User:
 class AccountAdmin(UserAdmin):
     """Django's page of accounts, whose changes are audited: rights, password, active or not."""
 
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """Accounts are deleted on the page Users, where what they made passes to another one."""
+        return False
+
     def log_change(self, request: HttpRequest, obj: User, message: Any) -> Any:
         """Called for each change that is made on these pages, the password's too."""
         record(

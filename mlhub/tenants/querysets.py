@@ -168,8 +168,8 @@ class TokenQuerySet(models.QuerySet[Any]):
 
 class SessionQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """One's own that have not expired."""
-        if not user.is_authenticated:
+        """One's own that have not expired; none with a token that is limited."""
+        if not user.is_authenticated or user.acting_token is not None:
             return self.none()
         live = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
         return self.filter(user=user, session_key__in=live)

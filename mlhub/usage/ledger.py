@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
@@ -35,9 +35,16 @@ def append(allocation: Allocation) -> None:
     UsageEntry.objects.get_or_create(allocation_id=fields.pop("allocation_id"), defaults=fields)
 
 
-def running_entries(*, now: datetime) -> list[UsageEntry]:
-    """Returns what live attempts have held until now, as entries that are not stored."""
-    return [entry_of(allocation, now=now) for allocation in _allocations().filter(released_at=None)]
+def running_entries(
+    *, now: datetime, organisations: Sequence[UUID] | None = None, project: UUID | None = None
+) -> list[UsageEntry]:
+    """Returns what live attempts have held until now, as entries that are not stored. None = of all."""
+    live = _allocations().filter(released_at=None)
+    if organisations is not None:
+        live = live.filter(attempt__job__project__organisation__in=organisations)
+    if project is not None:
+        live = live.filter(attempt__job__project=project)
+    return [entry_of(allocation, now=now) for allocation in live]
 
 
 def entry_of(allocation: Allocation, *, now: datetime) -> UsageEntry:
@@ -75,8 +82,8 @@ def entry_of(allocation: Allocation, *, now: datetime) -> UsageEntry:
 
 def append_missing(limit: int = BATCH) -> int:
     """Appends entries of released allocations that have none, such as those of before the ledger; returns how many."""
-    known = UsageEntry.objects.values("allocation_id")
-    missing = _allocations().filter(released_at__isnull=False).exclude(pk__in=known).order_by("id")[:limit]
+    is_entered = Exists(UsageEntry.objects.filter(allocation_id=OuterRef("pk")))
+    missing = _allocations().filter(~is_entered, released_at__isnull=False).order_by("id")[:limit]
     found = list(missing)
     for allocation in found:
         append(allocation)
@@ -109,7 +116,7 @@ def _kept_until(attempt: Attempt, training_at: datetime, ended_at: datetime) -> 
 
 
 def _others(allocation: Allocation, own: GpuHolding) -> Iterable[GpuHolding]:
-    """Who held GPUs of the same node at that time: live attempts, and those in the ledger."""
+    """Who held GPUs of the same node at that time: attempts, and in the ledger those whose jobs were deleted."""
     live = Allocation.objects.filter(node=allocation.node, released_at=None).exclude(pk=allocation.pk)
     for slots, began_at in live.filter(attempt__created_at__lt=own.ended_at).values_list(
         "slots", "attempt__created_at"

@@ -87,6 +87,7 @@ GROUPS = {
     Dimension.DAY: ("to_char(day, 'YYYY-MM-DD')", "to_char(day, 'YYYY-MM-DD')"),
 }
 COLUMNS = {
+    "allocation_id": "int8",
     "organisation_id": "uuid", "organisation": "text", "team_id": "uuid", "team": "text", "project_id": "uuid",
     "project": "text", "user_id": "uuid", "user": "text", "gpu_type": "text", "job_id": "uuid", "job": "text",
     "outcome": "text", "began_at": "timestamptz", "ended_at": "timestamptz", "gpu_s": "float8",
@@ -112,6 +113,7 @@ REPORT = sql.SQL(
           AND (%(organisations)s::uuid[] IS NULL OR organisation_id = ANY(%(organisations)s::uuid[]))
           AND (%(project)s::uuid IS NULL OR project_id = %(project)s::uuid)
         UNION ALL SELECT {columns} FROM jsonb_to_recordset(%(running)s::jsonb) AS running({types})
+        WHERE NOT EXISTS (SELECT 1 FROM usage_usageentry u WHERE u.allocation_id = running.allocation_id)
     ), part AS ({parts}), counted AS (
         SELECT *, {key} AS key, {name} AS name,
                extract(epoch FROM least(ended_at, ends) - greatest(began_at, begins))

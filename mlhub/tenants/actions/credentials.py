@@ -77,7 +77,7 @@ def create_token(
             user=user,
             name=name,
             prefix=token[:12],
-            token_hash=hash_token(token),
+            token_hash=hash_token(token, is_limited=organisation is not None),
             scopes=[scope for scope in SCOPES if scope in scopes],
             expires_at=expires_at,
             organisation=organisation,

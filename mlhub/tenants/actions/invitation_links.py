@@ -14,7 +14,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from mlhub.core.errors import NotAllowedError
+from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.tenants.actions import invitations
 from mlhub.tenants.actions.accounts import create_account
 from mlhub.tenants.actions.members import needed_role
@@ -78,11 +78,22 @@ def accept_link(request: HttpRequest, *, secret: str, user: User | None, usernam
     """
     with transaction.atomic():
         invitation = read_link(secret)
+        Organisation.objects.select_for_update().get(pk=invitation.organisation_id)  # before the lock of events
+        if user is None:
+            _require_no_invitation_of(username)
         joining = user or create_account(username, password=password, email=invitation.email, actor=None)
         invitations.accept(invitation, _waiting(secret), actor=joining)
         if user is None:
             auth.login(request, joining, backend=BACKEND)
     return joining
+
+
+def _require_no_invitation_of(username: str) -> None:
+    """A name to which another organisation offers something is not free: who takes it could accept that offer."""
+    if Invitation.objects.waiting().filter(username=username).exists():
+        raise ConflictError(
+            f"There is already a user {username}.", code="name_taken", field="username", remedy="Choose another name."
+        )
 
 
 def _waiting(secret: str) -> invitations.InvitationQuerySet:

@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.db import models, transaction
 
-from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
@@ -34,7 +34,7 @@ def change_user(user: User, *, actor: User, **changes: Any) -> User:
     """
     with transaction.atomic():
         lock_until_commit("administrators")
-        user = User.objects.select_for_update().get(pk=user.pk)
+        user = _locked(user)
         before = {name: getattr(user, name) for name in CHANGEABLE if name in changes}
         after = {name: changes[name] for name in before}
         if before == after:
@@ -71,7 +71,10 @@ def delete_user(user: User, *, heir: User | None, actor: User) -> None:
     """
     with transaction.atomic():
         lock_until_commit("administrators")
-        User.objects.select_for_update().get(pk=user.pk)
+        # organisations first, as changes of memberships do: no owner leaves meanwhile, and no two wait for each other
+        owned = Organisation.objects.filter(pk__in=user.memberships.values("organisation")).order_by("pk")
+        list(owned.select_for_update())
+        user = _locked(user)
         _require_another_administrator(user)
         if names := sole_ownerships(user):
             raise ConflictError(
@@ -84,8 +87,31 @@ def delete_user(user: User, *, heir: User | None, actor: User) -> None:
             _hand_over(user, heir, remains)
         end_sessions(user, actor=actor)
         passed = {"remains": {each.kind: each.n for each in remains}, "heir": heir.username if heir else None}
+        for membership in user.memberships.select_related("organisation").order_by("pk"):
+            _record_removal(membership, actor)
         _record("user.deleted", user, actor, **passed)
         user.delete()
+
+
+def _locked(user: User) -> User:
+    """Raises NotFoundError for one that was deleted meanwhile."""
+    found = User.objects.select_for_update().filter(pk=user.pk).first()
+    if found is None:
+        raise NotFoundError(f"There is no user {user.username} any more.")
+    return found
+
+
+def _record_removal(membership: Membership, actor: User) -> None:
+    record(
+        "membership.removed",
+        organisation=membership.organisation,
+        subject_kind="membership",
+        subject_id=membership.pk,
+        actor=actor,
+        username=membership.user.username,
+        user_id=membership.user_id,
+        role=membership.role,
+    )
 
 
 def _hand_over(user: User, heir: User | None, remains: list[Remainder]) -> None:

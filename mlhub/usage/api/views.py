@@ -60,11 +60,7 @@ class UsageExportView(APIView):
 def _report(request: Request, query: dict[str, Any]) -> UsageReport:
     """Raises NotFoundError for an organisation that the caller does not see."""
     organisations, project = _scope(caller(request), query.get("organisation"), query.get("project"))
-    running = [
-        entry
-        for entry in ledger.running_entries(now=timezone.now())
-        if (organisations is None or entry.organisation_id in organisations) and project in (None, entry.project_id)
-    ]
+    running = ledger.running_entries(now=timezone.now(), organisations=organisations, project=project)
     return report(
         by=Dimension(query["by"]),
         window=Window(query["since"], query["until"]),
