@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.color import Style
 from django.db.backends.postgresql.operations import DatabaseOperations
 
+REFUSING = ["usage_usageentry"]  # tables from which no row can be deleted; none refers to them
 KEPT = {"django_content_type", "auth_permission"}  # the same ones would be made again
 EMPTY = """
 DO $$
@@ -23,7 +24,9 @@ BEGIN
     SET LOCAL mlhub.deletes_events = 'yes';
     FOREACH name IN ARRAY ARRAY[{names}] LOOP
         EXECUTE format('SELECT EXISTS (SELECT FROM %I)', name) INTO is_filled;
-        IF is_filled THEN
+        IF is_filled AND name = ANY(ARRAY[{refusing}]) THEN
+            EXECUTE format('TRUNCATE %I', name);
+        ELSIF is_filled THEN
             EXECUTE format('DELETE FROM %I', name);
         END IF;
     END LOOP;
@@ -35,4 +38,8 @@ def delete_rows(operations: DatabaseOperations, style: Style, tables: list[str],
     """What Django's flush runs instead of TRUNCATE; the lock waits for transactions that still write."""
     emptied = [table for table in tables if table not in KEPT]
     quoted = ", ".join(operations.quote_name(table) for table in emptied)
-    return [EMPTY.format(tables=quoted, names=", ".join(f"'{table}'" for table in emptied))]
+    return [EMPTY.format(tables=quoted, names=_literals(emptied), refusing=_literals(REFUSING))]
+
+
+def _literals(tables: list[str]) -> str:
+    return ", ".join(f"'{table}'" for table in tables)

@@ -22,6 +22,7 @@ class Estimator:
     model: name or id of a model, or the id of a finished job to continue from. label: the column of a table to predict.
     features: the columns to learn from; by default all others. project: name or id; not needed where there is one.
     resources: of each pod, such as {"memory_gib": 4}; limits: when the job is ended, such as {"stall_s": 900}.
+    environment: variables of its processes; secrets: names of secrets of the project that become variables, too.
     progress: called with a line whenever something happens, such as print.
     """
 
@@ -41,6 +42,8 @@ class Estimator:
     priority: int | None = None
     resources: Mapping[str, float] | None = None
     limits: Mapping[str, float] | None = None
+    environment: Mapping[str, str] | None = None
+    secrets: Sequence[str] | None = None
     target_metric: str | None = None
     target_value: float | None = None
     name: str | None = None

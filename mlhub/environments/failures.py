@@ -6,15 +6,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mlhub.core.errors import DomainError
-
 MAX_MESSAGE = 1500  # characters
 
 
-class BuildError(DomainError):
+class BuildError(Exception):
     """The environment cannot be built as it is required."""
 
-    code = "environment_failed"
+    def __init__(self, message: str, *, code: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message, self.code, self.remedy = message, code, remedy
 
     def as_dict(self) -> dict[str, str]:
         return {"code": self.code, "field": "file", "message": self.message, "remedy": self.remedy}

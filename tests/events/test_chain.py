@@ -118,12 +118,13 @@ def test_the_database_refuses_to_change_and_to_delete_events(statement: str) -> 
 def test_events_outlive_their_actor_and_their_organisation() -> None:
     user, organisation = User.objects.create(username="dora"), Organisation.objects.create(name="C")
     event = append("test.happened", organisation=organisation, subject_kind="test", subject_id=None, actor=user)
+    user_id = user.pk
     user.delete()
     organisation.delete()
     assert verify().is_intact
     cast = make_cast()
     (found,) = cast.client(cast.root).get(f"/api/v1/events?kind={event.kind}").json()["results"]
-    assert (found["id"], found["actor"]) == (event.id, None)
+    assert (found["id"], found["actor"]) == (event.id, {"username": f"deleted account {user_id}"})
 
 
 @pytest.mark.django_db(transaction=True)

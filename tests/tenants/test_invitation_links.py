@@ -53,6 +53,16 @@ def test_a_link_works_once(cast):
     assert not User.objects.filter(username="eve").exists()
 
 
+def test_a_new_account_takes_no_name_to_which_another_organisation_offers_something(cast):
+    offer = {"username": "carol", "role": "owner"}
+    assert cast.client(cast.charlie).post(f"/api/v1/organisations/{cast.b.id}/invitations", offer).status_code == 201
+    secret = secret_of(made(cast))
+    refused = newcomer(secret, "carol")
+    assert (refused.status_code, refused.json()["code"]) == (409, "name_taken")
+    assert not User.objects.filter(username="carol").exists()
+    assert newcomer(secret, "dora").status_code == 200
+
+
 def test_who_is_signed_in_joins_with_that_account(cast):
     secret = secret_of(made(cast, "viewer"))
     answer = cast.client(cast.charlie).post(ACCEPT, {"secret": secret})

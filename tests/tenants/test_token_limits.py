@@ -7,7 +7,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from mlhub.datasets.models import Dataset
-from mlhub.tenants.models import Membership, Project, User
+from mlhub.tenants.authentication import hash_token
+from mlhub.tenants.models import ApiToken, Membership, Project, User
 from mlhub.tenants.roles import Role
 
 API = "/api/v1"
@@ -46,6 +47,15 @@ def test_a_token_for_an_organisation_sees_and_changes_nothing_of_another(cast, b
     ):
         assert (answer.status_code, answer.json()["code"], answer.json()["limit"]) == (403, "token_limited", "A")
     assert client.post(f"{API}/projects", {"organisation": str(cast.a.id), "name": "x"}).status_code == 201
+
+
+def test_a_version_that_knows_no_limits_does_not_know_a_limited_token(cast, both):
+    made = cast.client(both).post(
+        f"{API}/tokens", {"name": "ci", "scopes": ["read"], "project": str(cast.project_a.id)}
+    )
+    secret = made.json()["token"]
+    assert not ApiToken.objects.filter(token_hash=hash_token(secret)).exists()
+    assert ApiToken.objects.get(token_hash=hash_token(secret, is_limited=True)).project == cast.project_a
 
 
 def test_a_token_for_a_project_reaches_what_is_in_it_and_no_organisation(cast, both):

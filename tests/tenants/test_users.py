@@ -142,6 +142,8 @@ def test_what_a_deleted_user_made_passes_to_the_heir_and_the_audit_keeps_the_nam
     stranger = root.delete(f"{address}?reassign_to={cast.charlie.id}")
     assert (stranger.status_code, stranger.json()["errors"][0]["field"]) == (422, "reassign_to")
     assert root.delete(f"{address}?reassign_to={cast.alice.id}").status_code == 204
+    removed = Event.objects.filter(kind="membership.removed", organisation=cast.a)
+    assert [event.facts["username"] for event in removed.order_by("id")] == ["bob"]
     made.refresh_from_db()
     assert made.created_by == cast.alice
     assert not User.objects.filter(username="bob").exists()

@@ -106,6 +106,17 @@ def test_entries_are_neither_changed_nor_deleted(world: World) -> None:
     assert len(entries(attempt)) == 1
 
 
+def test_attempts_of_before_the_ledger_that_shared_a_gpu_are_entered_with_their_parts(world: World) -> None:
+    _, first, began = running(world, name="first", min_workers=1, max_workers=1)
+    _, second, _ = running(world, name="second", min_workers=1, max_workers=1)
+    for attempt in (first, second):
+        Attempt.objects.filter(pk=attempt.pk).update(created_at=began)
+        ended = {"node": "n0", "slots": [0], "released_at": began + timedelta(seconds=30)}
+        Allocation.objects.filter(attempt=attempt).update(**ended)
+    check_ledger()
+    assert [entries(attempt)[0][0] for attempt in (first, second)] == [15.0, 15.0]
+
+
 def test_the_check_appends_what_is_missing_and_names_what_disagrees(world: World) -> None:
     _, attempt, began = running(world, min_workers=1, max_workers=1)
     Allocation.objects.filter(attempt=attempt).update(released_at=began + timedelta(seconds=30))  # before the ledger

@@ -6926,11 +6926,7 @@ export interface components {
             readonly id: string;
             /** @description The name to sign in with. */
             readonly username: string;
-            /**
-             * Email address
-             * Format: email
-             * @description The e-mail address; empty: none.
-             */
+            /** @description The e-mail address; empty: none. */
             readonly email: string;
             /**
              * Active
@@ -6974,11 +6970,7 @@ export interface components {
             readonly id: string;
             /** @description The name to sign in with. */
             readonly username: string;
-            /**
-             * Email address
-             * Format: email
-             * @description The e-mail address; empty: none.
-             */
+            /** @description The e-mail address; empty: none. */
             readonly email: string;
             /**
              * Active

@@ -79,9 +79,9 @@ def accept_link(request: HttpRequest, *, secret: str, user: User | None, usernam
     with transaction.atomic():
         invitation = read_link(secret)
         Organisation.objects.select_for_update().get(pk=invitation.organisation_id)  # before the lock of events
-        if user is None:
-            _require_no_invitation_of(username)
         joining = user or create_account(username, password=password, email=invitation.email, actor=None)
+        if user is None:
+            _require_no_invitation_of(joining.username)
         invitations.accept(invitation, _waiting(secret), actor=joining)
         if user is None:
             auth.login(request, joining, backend=BACKEND)

@@ -27,6 +27,8 @@ class UserSerializer(serializers.ModelSerializer[User]):
     )
     memberships = MyMembershipSerializer(many=True, read_only=True, help_text="Where it is a member, with which role.")
 
+    email = serializers.CharField(read_only=True, help_text="The e-mail address; empty: none.")
+
     class Meta:
         model = User
         fields = [
@@ -37,7 +39,6 @@ class UserSerializer(serializers.ModelSerializer[User]):
         extra_kwargs = described(
             id="The user's id.",
             username="The name to sign in with.",
-            email="The e-mail address; empty: none.",
             is_active="Whether it may sign in and use its tokens.",
             is_staff="Whether it is an administrator of the platform.",
         )

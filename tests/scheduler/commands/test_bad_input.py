@@ -74,7 +74,7 @@ BAD_CLUSTERS = {
         YAML.replace(
             "slots: 2", "slots: -2"
         ): "bad.yaml: node n has slots -2; it must be a whole number from 0 to 1,000,000",
-        YAML.replace("count: 2", "rack: r9"): "bad.yaml: node n links to rack 'r9' but lies in 'r'",
+        YAML.replace("count: 2", "rack: r9"): "bad.yaml: node n links to rack 'r9' but is in 'r'",
         YAML.replace("nic:", "speed:"): "bad.yaml: node n has the unknown field 'speed'; known: count, cpus, gpu_type,",
         YAML + "  - {name: r, uplink: 1Gbit, nodes: []}\n": "bad.yaml: rack 'r' is there twice; give each its own name",
         YAML + "tenants: [{name: alice, parent: x}]\n": "bad.yaml: tenant 'alice' has the unknown parent 'x'; add it",
