@@ -117,13 +117,13 @@ def _kept_until(attempt: Attempt, training_at: datetime, ended_at: datetime) -> 
 
 def _others(allocation: Allocation, own: GpuHolding) -> Iterable[GpuHolding]:
     """Who held GPUs of the same node at that time: attempts, and in the ledger those whose jobs were deleted."""
-    live = Allocation.objects.filter(node=allocation.node, released_at=None).exclude(pk=allocation.pk)
-    for slots, began_at in live.filter(attempt__created_at__lt=own.ended_at).values_list(
-        "slots", "attempt__created_at"
-    ):
-        yield GpuHolding(frozenset(slots), began_at, own.ended_at)
-    ended = UsageEntry.objects.filter(node=allocation.node).overlapping(own.began_at, own.ended_at)
-    for slots, began_at, ended_at in ended.values_list("slots", "began_at", "ended_at"):
+    there = Allocation.objects.filter(node=allocation.node, attempt__created_at__lt=own.ended_at)
+    there = there.filter(Q(released_at=None) | Q(released_at__gt=own.began_at)).exclude(pk=allocation.pk)
+    for slots, began_at, ended_at in there.values_list("slots", "attempt__created_at", "released_at"):
+        yield GpuHolding(frozenset(slots), began_at, ended_at or own.ended_at)
+    is_there = Exists(Allocation.objects.filter(pk=OuterRef("allocation_id")))
+    deleted = UsageEntry.objects.filter(~is_there, node=allocation.node).overlapping(own.began_at, own.ended_at)
+    for slots, began_at, ended_at in deleted.values_list("slots", "began_at", "ended_at"):
         yield GpuHolding(frozenset(slots), began_at, ended_at)
 
 
