@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, Max, OuterRef, QuerySet
+import structlog
+from django.db import transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from mlhub.clusters.models import Node
@@ -16,6 +18,7 @@ from mlhub.jobs.models import Allocation, Attempt, Checkpoint
 from mlhub.usage.integral import GpuHolding, gpu_seconds
 from mlhub.usage.models import UsageEntry
 
+logger = structlog.stdlib.get_logger(__name__)
 LOSING = ("preempted", "failed")  # outcomes after which training goes on from the last checkpoint, or not at all
 TOLERANCE_S = 1.0  # of an attempt's interval, between attempt and entry
 BATCH = 500
@@ -23,9 +26,16 @@ ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
 def enter_closed_attempt(*, attempt_id: UUID, **_: Any) -> None:
-    """Appends the entries of an attempt that has just released its GPUs; those that are there already stay."""
-    for allocation in _allocations().filter(attempt=attempt_id, released_at__isnull=False):
-        append(allocation)
+    """Appends the entries of an attempt that has just released its GPUs; those that are there already stay.
+
+    What fails here costs no attempt its end: it is logged, and check_ledger appends what is missing.
+    """
+    try:
+        with transaction.atomic():
+            for allocation in _allocations().filter(attempt=attempt_id, released_at__isnull=False):
+                append(allocation)
+    except Exception:
+        logger.exception("usage.not_entered", attempt=str(attempt_id))
 
 
 def append(allocation: Allocation) -> None:

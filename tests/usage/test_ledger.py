@@ -117,6 +117,19 @@ def test_attempts_of_before_the_ledger_that_shared_a_gpu_are_entered_with_their_
     assert [entries(attempt)[0][0] for attempt in (first, second)] == [15.0, 15.0]
 
 
+def test_what_cannot_be_entered_costs_no_attempt_its_end_and_is_entered_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, attempt, _ = running(world, min_workers=1, max_workers=1)
+    with monkeypatch.context() as patched:
+        patched.setattr("mlhub.usage.ledger.Node", None)
+        world.backend.finish(str(attempt.id))
+        world.round(after_s=100)
+    assert (state(job), entries(attempt)) == ("succeeded", [])
+    check_ledger()
+    assert entries(attempt) == [(100.0, 20.0, 0.0, "succeeded")]
+
+
 def test_the_check_appends_what_is_missing_and_names_what_disagrees(world: World) -> None:
     _, attempt, began = running(world, min_workers=1, max_workers=1)
     Allocation.objects.filter(attempt=attempt).update(released_at=began + timedelta(seconds=30))  # before the ledger
