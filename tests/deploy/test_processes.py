@@ -242,11 +242,12 @@ def test_what_is_outside_the_cluster_is_reached_at_its_addresses() -> None:
 
 def test_days_and_limits_of_the_values_reach_the_processes() -> None:
     data = kinds("production", "ConfigMap")["mlhub"]["data"]
-    assert [data[f"MLHUB_KEEP_{kind}_DAYS"] for kind in ("LOGS", "ROUNDS", "CHECKPOINTS")] == ["30", "7.5", "1"]
+    kinds_kept = ("LOGS", "ROUNDS", "CHECKPOINTS", "FAILED_CHECKPOINTS", "ENVIRONMENTS")
+    assert [data[f"MLHUB_KEEP_{kind}_DAYS"] for kind in kinds_kept] == ["30", "7.5", "1", "14", "7"]
     assert (data["MLHUB_RESTORE_HOLD_DAYS"], data["MLHUB_ROUNDS_LATE_S"]) == ("30", "60")
     settings = (Path(__file__).parents[2] / "mlhub" / "settings" / "__init__.py").read_text()
     named = [key for key in data if key.startswith(("MLHUB_KEEP_", "MLHUB_RESTORE_", "MLHUB_ROUNDS_"))]
-    assert len(named) == 8
+    assert len(named) == 10
     assert all(f'"{key}"' in settings for key in named)
 
 
