@@ -13,6 +13,7 @@ from mlhub.wire.measurements import MEASUREMENTS, known
 from mlhub.wire.report import (
     MAX_CHECKPOINTS,
     MAX_STALENESS,
+    MAX_STEP,
     MAX_VALUES,
     METRIC_NAME,
     CheckpointReport,
@@ -26,7 +27,6 @@ from mlhub.wire.report import (
     from_dict,
 )
 
-MAX_STEP = 2**53
 MAX_TEXT = 20_000
 MAX_CLOCK_AHEAD = timedelta(minutes=1)
 
