@@ -31,7 +31,11 @@ OWNER_KIND = "environment"
 BUILD = "mlhub.environments.tasks.build_environment"
 # by name, since those who wait stand above this app
 WAITING = ("mlhub.registry.tasks.continue_with_environment", "mlhub.jobs.tasks.continue_with_environment")
-PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]*(\[[A-Za-z0-9._,-]+\])?([=<>!~]=?=?[A-Za-z0-9.*+!_-]+,?)*")
+# clauses are separated by commas, and no version contains "=", "<", ">" or "~": a line can be read in one way only, so
+# that matching it takes time in proportion to its length
+_CLAUSE = r"(?:===|==|~=|!=|<=|>=|<|>)[A-Za-z0-9.*+!_-]+"
+PLAIN = re.compile(rf"[a-z0-9][a-z0-9._-]*(?:\[[A-Za-z0-9._,-]+\])?(?:{_CLAUSE}(?:,{_CLAUSE})*)?")
+MAX_LINE = 500  # characters of a requirement
 MAX_TRIES = 3  # of a build that the platform itself broke off
 
 
@@ -137,6 +141,12 @@ def remove_environment(environment_id: UUID) -> bool:
 def _check_plain(requirements: Sequence[str]) -> None:
     """Names and versions only, whatever the sandbox answered: options and addresses would reach other hosts."""
     for line in requirements:
+        if len(line) > MAX_LINE:
+            raise InvalidInputError(
+                f"The requirement {line[:200]!r}... has {len(line):,} characters.",
+                field="file",
+                remedy=f"Name a package with versions in at most {MAX_LINE} characters.",
+            )
         if not PLAIN.fullmatch(line):
             raise InvalidInputError(
                 f"{line[:200]!r} is no name with versions.", field="file", remedy="Name packages of the index only."

@@ -5,21 +5,28 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import zipfile
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest date that a zip can carry
 FAST = 1  # libraries hardly pack better at higher levels, which take several times as long
+EXECUTABLE, PLAIN = 0o755, 0o644  # modes of files
 OF_THE_INSTALL = ("direct_url.json", "uv_cache.json")  # when and where from: differs from build to build
 
 
 def pack(folder: Path, target: Path) -> None:
-    """Writes all regular files of the folder into a zip at `target`. Links are left out: wheels have none."""
+    """Writes all regular files of the folder into a zip at `target`. Links are left out: wheels have none.
+
+    Of a file's mode only whether it is executable is kept: the rest depends on the machine that built it.
+    """
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=FAST) as archive:
         for path in _files(folder):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
+            mode = EXECUTABLE if path.stat().st_mode & 0o111 else PLAIN
+            info.external_attr = (stat.S_IFREG | mode) << 16
             with path.open("rb") as source, archive.open(info, "w", force_zip64=True) as member:
                 shutil.copyfileobj(source, member, 2**20)
 

@@ -22,7 +22,7 @@ from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
 from mlhub.metrics.plausibility import TIMES
 from mlhub.metrics.point_store import PointBatch
-from mlhub.metrics.reports import at, read_report
+from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.stalls import record_stall
@@ -46,7 +46,6 @@ from mlhub.wire.report import (
 
 METADATA, MAX_METADATA_BYTES = "metadata.json", 2**20
 N_OWN_ARTIFACTS = 10  # weights, metadata, predictions: in addition to what a script left
-PUBLISHED_PHASES = ("gang_ready", "resumed", "training", "saving", "done")
 
 
 @dataclass(frozen=True)
@@ -244,11 +243,11 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
     now = timezone.now()
     mark_attempt(attempt, report.phase, at(report.at), now=now)
     if report.phase == "resumed":
-        step = int(report.detail.get("step") or 0)
+        step = report.detail.get("step") or 0
         Attempt.objects.filter(pk=attempt.pk).update(first_step=step, last_step=step)
         Job.objects.filter(pk=attempt.job_id).update(steps_done=step)
     if report.phase == "training":
-        step = int(report.detail.get("step") or 0)
+        step = report.detail.get("step") or 0
         Attempt.objects.filter(pk=attempt.pk, training_at=None).update(training_at=now, first_step=step)
         Job.objects.filter(pk=attempt.job_id, started_at=None).update(started_at=now)
     if report.phase in PUBLISHED_PHASES:

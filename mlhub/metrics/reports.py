@@ -13,6 +13,7 @@ from mlhub.wire.measurements import MEASUREMENTS, known
 from mlhub.wire.report import (
     MAX_CHECKPOINTS,
     MAX_STALENESS,
+    MAX_STEP,
     MAX_VALUES,
     METRIC_NAME,
     CheckpointReport,
@@ -26,8 +27,8 @@ from mlhub.wire.report import (
     from_dict,
 )
 
-MAX_STEP = 2**53
 MAX_TEXT = 20_000
+PUBLISHED_PHASES = ("gang_ready", "resumed", "training", "saving", "done")  # in the job's events, with their step
 MAX_CLOCK_AHEAD = timedelta(minutes=1)
 
 
@@ -82,6 +83,8 @@ def _check_content(report: Report, number: int) -> None:
         case PhaseReport(detail=detail):
             if not isinstance(detail, dict) or len(str(detail)) > MAX_TEXT:
                 raise _bad(number, "detail", "It must be a small object.")
+            if report.phase in PUBLISHED_PHASES and detail.get("step") is not None:
+                _check_count(number, "detail.step", detail["step"])
         case StalenessReport(counts=counts):
             if not isinstance(counts, list) or len(counts) > MAX_STALENESS + 1:
                 raise _bad(number, "counts", f"They must be a list of at most {MAX_STALENESS + 1} numbers.")

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from mlhub.core.errors import InvalidInputError
 from mlhub.core.locks import work_lock
 from mlhub.datasets.models import VersionState
 from mlhub.environments.models import EnvironmentState
@@ -73,11 +74,11 @@ def _validate(version: ModelVersion) -> None:
     if version.environment is None:
         verdict = _inspected(version)
         if verdict.error is None and "requirements" in verdict.found:
-            actions.require_environment(
-                version,
-                requirements=[str(line) for line in verdict.found["requirements"]],
-                origin=str(verdict.found.get("origin", ""))[:300],
-            )
+            try:
+                _require(version, verdict.found)
+            except InvalidInputError as error:
+                actions.refuse_version(version_id, error=_as_dict(error))
+                return
             if _waits(version):
                 return
             verdict = _inspected(version)
@@ -89,6 +90,19 @@ def _validate(version: ModelVersion) -> None:
         actions.accept_version(version_id, contract=_contract(verdict.found))
     else:
         actions.refuse_version(version_id, error=verdict.error)
+
+
+def _require(version: ModelVersion, found: dict[str, Any]) -> None:
+    """Raises InvalidInputError for requirements that no environment can have."""
+    actions.require_environment(
+        version,
+        requirements=[str(line) for line in found["requirements"]],
+        origin=str(found.get("origin", ""))[:300],
+    )
+
+
+def _as_dict(error: InvalidInputError) -> dict[str, str]:
+    return {"code": error.code, "field": error.field or "file", "message": error.message, "remedy": error.remedy}
 
 
 def _inspected(version: ModelVersion) -> Verdict:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 MASK = "***"
 LEAST_LENGTH = 4  # shorter lines of a value are left, since they are in any text
+FIXED_FIELDS = ("type", "phase", "cause")  # of a report: words of the platform's own, by which it is understood
 
 
 class SecretMask:
@@ -24,3 +26,19 @@ class SecretMask:
         for value in self._known:
             text = text.replace(value, MASK)
         return text
+
+
+def masked_report(report: Any, mask: Callable[[str], str]) -> Any:
+    """A parsed report with every text masked, but for FIXED_FIELDS. Names of fields and numbers stay as they are:
+    a secret such as 5432 or loss would make the report one that the platform refuses."""
+    if not isinstance(report, dict):
+        return _masked(report, mask)
+    return {key: value if key in FIXED_FIELDS else _masked(value, mask) for key, value in report.items()}
+
+
+def _masked(value: Any, mask: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        return {key: _masked(inner, mask) for key, inner in value.items()}
+    return [_masked(inner, mask) for inner in value] if isinstance(value, list) else value

@@ -32,6 +32,7 @@ MAX_ARTIFACTS = 1000  # of an attempt
 MAX_ARTIFACT_NAME = 200  # characters
 MAX_VALUES = 500  # of one report
 MAX_NAME = 250
+MAX_STEP = 2**53  # a report of a later one is refused
 METRIC_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{MAX_NAME}}}")
 MAX_STALENESS = 64  # counted one by one; staler ones together
 

@@ -16,6 +16,7 @@ from mlhub.environments.tasks import build_environment, sweep_unbuilt
 from mlhub.registry import tasks
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.actions import used_bytes
+from mlhub.storage.inspection import Verdict
 from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
 from tests.cast import make_cast
@@ -162,6 +163,25 @@ def test_what_is_no_package_of_the_index_is_refused_with_its_line(cast, wheelhou
     assert (version.state, version.error["code"]) == ("refused", "invalid_requirements")
     assert version.error["message"].startswith("requirements.txt, line 3:")
     assert not PythonEnvironment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (f"a==={'!' * 60}$$", "is no name with versions"),
+        (f"a=={','.join(['1.0'] * 10)}", "is no name with versions"),
+        (f"a=={'1' * 500}", "has 503 characters"),
+    ],
+)
+def test_a_line_that_is_no_name_with_versions_refuses_the_version_at_once(cast, monkeypatch, line, words):
+    """The regular expression that reads the line takes no time to speak of, whatever the line is."""
+    found = Verdict(found={"requirements": [line], "origin": "requirements.txt"})
+    monkeypatch.setattr(tasks, "_inspected", lambda _: found)
+    tasks.validate_version(uploaded(cast, {"model.py": CODE, "requirements.txt": line.encode()}))
+    version = ModelVersion.objects.get()
+    assert (version.state, version.error["code"], version.error["field"]) == ("refused", "invalid_input", "file")
+    assert words in version.error["message"]
+    assert version.error["remedy"]
 
 
 def test_a_build_that_takes_too_long_or_too_much_ends_with_the_limit_that_it_passed(cast, wheelhouse, settings):

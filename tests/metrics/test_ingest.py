@@ -259,6 +259,16 @@ def test_only_servers_report_staleness_and_in_whole_numbers(attempt: Attempt) ->
     assert post(attempt, 0, line | {"counts": [1] * 66}, role="server").json()["errors"][0]["field"] == "lines.0.counts"
 
 
+@pytest.mark.parametrize("phase", ["resumed", "training", "saving"])
+@pytest.mark.parametrize("step", ["x", {}, -1, 1.5, True, 2**53 + 1])
+def test_a_phase_at_a_step_that_is_no_count_is_refused(attempt: Attempt, phase: str, step: Any) -> None:
+    line = {"type": "phase", "at": 1.7e9, "phase": phase, "since_start_s": 3}
+    answer = post(attempt, 0, line | {"detail": {"step": step}})
+    assert answer.status_code == 422, answer.content
+    assert answer.json()["errors"][0]["field"] == "lines.0.detail.step"
+    assert post(attempt, 0, line | {"detail": {"step": 7}}, line | {"detail": {}}).json() == {"next": 2}
+
+
 def test_a_stalled_gang_waits_for_the_workers_that_do_not_wait_themselves(attempt: Attempt) -> None:
     still = {"type": "phase", "at": 1.7e9, "phase": "stalled", "since_start_s": 90.0}
     post(attempt, 0, still | {"detail": {"step": 12, "doing": "sync", "still_s": 61.0}})

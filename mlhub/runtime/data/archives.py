@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import stat
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -31,18 +33,33 @@ def open_archive(path: Path) -> zipfile.ZipFile:
     return archive
 
 
-def extract(path: Path, folder: Path) -> list[str]:
-    """Unpacks all regular files into folder; returns their names. Raises BadInputError before anything is written."""
+def extract(path: Path, folder: Path, *, keeps_executables: bool = False) -> list[str]:
+    """Unpacks all regular files into folder; returns their names. Raises BadInputError before anything is written.
+
+    keeps_executables: whether files that are executable in the archive are so in the folder.
+    """
     with open_archive(path) as archive:
-        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+        infos = [info for info in archive.infolist() if not info.is_dir()]
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            archive.extractall(folder)
+            executables = {info.filename for info in infos if keeps_executables and info.external_attr >> 16 & 0o111}
+            archive.extractall(folder, members=[name for name in archive.namelist() if name not in executables])
+            for name in sorted(executables):
+                _extract_executable(archive, name, folder)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
             raise BadInputError(
                 f"The archive is damaged: {error}.", field="file", remedy="Make the zip again."
             ) from error
-    return names
+    return [info.filename for info in infos]
+
+
+def _extract_executable(archive: zipfile.ZipFile, name: str, folder: Path) -> None:
+    """Writes a file that is executable from the start: a sandbox without namespaces refuses to change modes."""
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o755)
+    with os.fdopen(descriptor, "wb") as file, archive.open(name) as source:
+        shutil.copyfileobj(source, file, 2**20)
 
 
 def _check(archive: zipfile.ZipFile, *, packed_bytes: int) -> None:

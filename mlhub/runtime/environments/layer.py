@@ -22,7 +22,7 @@ def unpacked_layer(archive: Path, cache: NodeCache, *, sha256: str) -> Path:
     """
 
     def unpack(folder: Path) -> None:
-        archives.extract(archive, folder)
+        archives.extract(archive, folder, keeps_executables=True)
 
     return cache.get(f"{sha256}.environment", unpack)
 
@@ -34,7 +34,7 @@ def search_path(before: str, layer: Path) -> str:
 
 def use_layer(archive: Path, folder: Path) -> None:
     """Unpacks the layer into the folder and lets this process, and those that it starts, import from it."""
-    archives.extract(archive, folder)
+    archives.extract(archive, folder, keeps_executables=True)
     first = next((i for i, entry in enumerate(sys.path) if entry.endswith("-packages")), len(sys.path))
     sys.path.insert(first, str(folder))
     os.environ["PYTHONPATH"] = search_path(os.environ.get("PYTHONPATH", ""), folder)

@@ -7,6 +7,7 @@ folder, where they are recognised by their names (checkpoint-500, epoch_3.pt, ck
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -57,15 +58,15 @@ class CheckpointListing:
 
     def _found(self) -> Iterator[Path]:
         own = self._root / OWN
-        if own.is_dir():
-            yield from (path for path in own.iterdir() if not path.name.startswith("."))
+        yield from (path for path in _entries(own) if not path.name.startswith("."))
         yield from _below(self._root / LINK)
 
 
 def write_stamp(path: Path) -> WriteStamp:
     """When anything in it was written last, and its bytes; of what goes meanwhile, what is left."""
     newest, size_bytes = 0.0, 0
-    for file in [path, *path.rglob("*")] if path.is_dir() else [path]:
+    inner = (Path(parent) / name for parent, folders, files in os.walk(path) for name in (*folders, *files))
+    for file in (path, *inner):
         try:
             status = file.lstat()
         except FileNotFoundError:
@@ -77,10 +78,18 @@ def write_stamp(path: Path) -> WriteStamp:
 
 def _below(folder: Path) -> Iterator[Path]:
     """The outermost ones."""
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in _entries(folder):
         if path.name.startswith(".") or path.is_symlink():
             continue
         if is_checkpoint(path.name) and not (path.is_dir() and path.name.lower() in SERIES):
             yield path
         elif path.is_dir():
             yield from _below(path)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What the folder holds; nothing when it is no folder, or none any more."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -8,12 +8,13 @@ brackets nor a sentence with one "=" in it becomes a curve.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from mlhub.wire.report import MAX_STEP
 
 PrintedValues = dict[str, float]
 STEPS = ("step", "global_step", "iteration", "iter")
@@ -44,7 +45,7 @@ class PrintedMetrics:
         named = next((name for name in (*STEPS, EPOCH) if name in found), None)
         if named is not None:
             value = found[named]
-            if not math.isfinite(value) or value < 0:
+            if not 0 <= value <= MAX_STEP:  # which no NaN is either
                 return None
             self._last_step = int(value)
         values = {name: value for name, value in found.items() if name not in (*STEPS, EPOCH)}
@@ -104,12 +105,12 @@ def _pairs(line: str) -> PrintedValues | None:
 
 
 def _json(line: str) -> PrintedValues | None:
-    """The numbers of an object."""
+    """The numbers of an object; none of what is nested too deep, or of an object with a number that no float holds."""
     try:
         found: Any = json.loads(line)
-    except ValueError:
+        if not isinstance(found, dict):
+            return None
+        numbers = {k: float(v) for k, v in found.items() if isinstance(v, int | float) and not isinstance(v, bool)}
+    except (ValueError, RecursionError, OverflowError):
         return None
-    if not isinstance(found, dict):
-        return None
-    numbers = {k: float(v) for k, v in found.items() if isinstance(v, int | float) and not isinstance(v, bool)}
     return numbers or None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
+from mlhub.wire.masking import masked_report
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS
 
 MAX_BATCH_BYTES = 2**20
@@ -65,8 +66,8 @@ class Tail:
             self.next, self._offset = number, file.tell()
 
     def _decode(self, line: bytes) -> Any:
-        text = self._mask(line.decode(errors="replace").replace("\x00", "�").rstrip("\r"))
-        return text[:MAX_LOG_LINE] if self.stream == LOG else json.loads(text)
+        text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
+        return self._mask(text)[:MAX_LOG_LINE] if self.stream == LOG else masked_report(json.loads(text), self._mask)
 
 
 class Shipper(threading.Thread):
@@ -91,6 +92,7 @@ class Shipper(threading.Thread):
         self._tails = [Tail(reports, REPORTS, mask), Tail(log, LOG, mask)]
         self._on_final = on_final
         self._is_ending = threading.Event()
+        self._has_sent_all = False
         self.is_refused = False
 
     def run(self) -> None:
@@ -101,6 +103,7 @@ class Shipper(threading.Thread):
                 self._send_all(is_final=is_final)
                 n_failures = 0
                 if is_final:
+                    self._has_sent_all = True
                     return
             except IngestUnavailableError as error:
                 n_failures, asked_s = n_failures + 1, error.retry_after_s
@@ -118,7 +121,7 @@ class Shipper(threading.Thread):
         """Ships the rest. Whether all of it arrived in time."""
         self._is_ending.set()
         self.join(timeout_s)
-        return not self.is_alive() and not self.is_refused
+        return self._has_sent_all
 
     def _send_all(self, *, is_final: bool) -> None:
         for tail in self._tails:

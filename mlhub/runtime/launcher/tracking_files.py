@@ -9,21 +9,25 @@ attempt, may bring old files along.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.launcher.checkpoint_listing import CheckpointListing
 from mlhub.runtime.launcher.printed_metrics import PrintedFile
 from mlhub.runtime.reporting import Reporter
+from mlhub.wire.report import MAX_STEP
 
 PERIOD_S = 1.0
 END_S = 120.0  # for the last look of a script that ended by itself: on a busy machine imports alone take many seconds
 FLOATS = (1, 2)  # DT_FLOAT and DT_DOUBLE of TensorFlow's types
 MLFLOW_STORE = "mlruns"
-EVENT_FILES = "events.out.tfevents.*"
+EVENT_FILES = "events.out.tfevents."
+MAX_REASON = 300  # characters of an error, in the log
 VARIABLES = {
     "MLFLOW_ALLOW_FILE_STORE": "true",  # MLflow asks for it since 3.7; the store's address is added per pod
     "PYTHONUNBUFFERED": "1",  # else what a script prints into a file arrives in blocks of 8 KiB, minutes late
@@ -74,18 +78,24 @@ class Pickup(threading.Thread):
         self.join(timeout_s)
 
     def _look(self, *, is_final: bool = False) -> None:
-        for step, values in self._printed.new(is_final=is_final) if self._printed is not None else ():
-            self._reporter.metrics(step=step, epoch=0.0, values={_named(name): x for name, x in values.items()})
-        if self._checkpoints is not None:
-            self._checkpoints.look(is_final=is_final)
+        """What cannot be read at one source leaves the others, and the next look, as they are."""
+        with self._apart("What the script prints"):
+            for step, values in self._printed.new(is_final=is_final) if self._printed is not None else ():
+                self._reporter.metrics(step=step, epoch=0.0, values={_named(name): x for name, x in values.items()})
+        with self._apart("The list of checkpoints"):
+            if self._checkpoints is not None:
+                self._checkpoints.look(is_final=is_final)
         by_step: dict[int, dict[str, float]] = {}
-        for step, name, value in (*self._tensorboard(), *self._mlflow()):
-            by_step.setdefault(max(0, step), {})[_named(name)] = value
+        for what, points in (("TensorBoard's files", self._tensorboard()), ("MLflow's files", self._mlflow())):
+            with self._apart(what):
+                for step, name, value in points:
+                    if step <= MAX_STEP:  # time.time_ns() as a step: the platform would refuse all that follows
+                        by_step.setdefault(max(0, step), {})[_named(name)] = value
         for step in sorted(by_step):
             self._reporter.metrics(step=step, epoch=0.0, values=by_step[step])
 
     def _tensorboard(self) -> Iterator[Point]:
-        for path in sorted({path for folder in self._folders for path in folder.rglob(EVENT_FILES)}):
+        for path in sorted({path for folder in self._folders for path in _event_files(folder)}):
             if path not in self._events:
                 try:
                     # late: only pods that need it pay for the import
@@ -94,23 +104,35 @@ class Pickup(threading.Thread):
                     self._log_once("TensorBoard's files are not read: this image has no package tensorboard.")
                     return
                 self._events[path] = EventFileLoader(str(path))
-            for event in self._events[path].Load():
-                if event.wall_time >= self._since_s:
-                    yield from _scalars(event)
+            with self._apart("A file of TensorBoard's"):
+                for event in self._events[path].Load():
+                    if event.wall_time >= self._since_s:
+                        yield from _scalars(event)
 
     def _mlflow(self) -> Iterator[Point]:
         """<store>/<experiment>/<run>/metrics/<name>, a line each: milliseconds, value, step."""
         for metrics in sorted((self._work / MLFLOW_STORE).glob("*/*/metrics")):
             for path in sorted(path for path in metrics.rglob("*") if path.is_file()):
-                for line in self._new_lines(path):
-                    point = _point(line, str(path.relative_to(metrics)), since_s=self._since_s - 1)
-                    if point is not None:
-                        yield point
+                with self._apart("A file of MLflow's"):
+                    for line in self._new_lines(path):
+                        point = _point(line, str(path.relative_to(metrics)), since_s=self._since_s - 1)
+                        if point is not None:
+                            yield point
 
-    def _log_once(self, words: str) -> None:
-        if self._log is not None and words not in self._unread:
-            self._unread.add(words)
-            with self._log.open("a") as file:
+    @contextmanager
+    def _apart(self, what: str) -> Iterator[None]:
+        """Whatever a stranger's files raise within it is in the log, the first time, and ends no more than that."""
+        try:
+            yield
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".replace("\n", " ")[:MAX_REASON]
+            self._log_once(f"{what} could not be read whole: {reason}", key=what)
+
+    def _log_once(self, words: str, *, key: str = "") -> None:
+        """key: what is logged once, when it is not these words."""
+        if self._log is not None and (key or words) not in self._unread:
+            self._unread.add(key or words)
+            with suppress(OSError), self._log.open("a") as file:
                 file.write(f"mlhub: {words}\n")
 
     def _new_lines(self, path: Path) -> list[bytes]:
@@ -121,6 +143,12 @@ class Pickup(threading.Thread):
             whole, end, _ = file.read().rpartition(b"\n")
         self._offsets[path] = offset + len(whole) + len(end)
         return whole.splitlines()
+
+
+def _event_files(folder: Path) -> Iterator[Path]:
+    """Those below the folder; folders that vanish meanwhile are passed over, as rglob() does not."""
+    for parent, _, names in os.walk(folder):
+        yield from (Path(parent) / name for name in names if name.startswith(EVENT_FILES))
 
 
 def _point(line: bytes, name: str, *, since_s: float) -> Point | None:

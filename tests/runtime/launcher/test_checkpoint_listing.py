@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from mlhub.runtime.launcher.checkpoint_listing import CheckpointListing
 from mlhub.runtime.reporting import Reporter
@@ -67,3 +71,22 @@ def test_one_that_is_gone_is_no_longer_present(tmp_path: Path) -> None:
     write(tmp_path / "kept" / "output" / "step-2.pt", "b")
     found.look()
     assert [report["present"] for report in reports(tmp_path)] == [["output/step-1.pt"], ["output/step-2.pt"]]
+
+
+def test_a_folder_that_vanishes_before_it_is_listed_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, entries = tmp_path / "kept", Path.iterdir
+    vanishing = root / "output" / "a_run"
+
+    def iterdir(folder: Path) -> Iterator[Path]:
+        if folder == vanishing:
+            shutil.rmtree(folder, ignore_errors=True)
+        return entries(folder)
+
+    found = listing(tmp_path)
+    write(vanishing / "epoch_1.pt", "abc")
+    write(root / "output" / "epoch_2.pt", "de")
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    found.look()
+    assert [report["name"] for report in reports(tmp_path)] == ["output/epoch_2.pt"]

@@ -37,6 +37,10 @@ def test_pairs_and_objects_are_metrics(line: str, read: tuple[int, dict[str, flo
         "url=http://host/?x=1",
         '{"step": 7}',
         '{"broken',
+        '{"loss": 1' + "0" * 400 + "}",
+        '{"loss": ' + "[" * 4000,
+        f"step={2**53 + 2} loss=0.5",
+        '{"step": 1e300, "loss": 0.5}',
         "",
     ],
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from torch.utils.tensorboard import SummaryWriter
 
+from mlhub.runtime.launcher.checkpoint_listing import CheckpointListing
 from mlhub.runtime.launcher.tracking_files import MLFLOW_STORE, Pickup, variables
 from mlhub.runtime.reporting import Reporter
 
@@ -84,3 +86,39 @@ def test_what_a_package_brings_along_is_not_the_jobs(tmp_path: Path) -> None:
 
 def test_scripts_find_where_mlflow_is_to_write(tmp_path: Path) -> None:
     assert variables(tmp_path)["MLFLOW_TRACKING_URI"] == f"file://{tmp_path}/{MLFLOW_STORE}"
+
+
+def test_a_step_that_the_platform_would_refuse_is_left_out_and_the_others_are_not(tmp_path: Path) -> None:
+    pickup = Pickup(tmp_path, Reporter(tmp_path / "reports.jsonl"), log=tmp_path / "output.log")
+    log(tmp_path, "loss", f"{int(time.time() * 1000) + 500} 0.5 {2**53 + 1}\n")
+    with SummaryWriter(str(tmp_path / "runs")) as writer:
+        writer.add_scalar("loss", 0.5, time.time_ns())
+        writer.add_scalar("loss", 0.25, 2**53)
+    (tmp_path / "output.log").write_text(f"step={2**60} loss=9\n")
+    pickup.start()
+    pickup.end()
+    assert points(tmp_path / "reports.jsonl") == {(2**53, "train/loss"): 0.25}
+
+
+def test_a_source_that_cannot_be_read_ends_neither_the_others_nor_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_looks = 0
+    has_looked_twice = threading.Event()
+
+    def look(self: CheckpointListing, *, is_final: bool = False) -> None:
+        nonlocal n_looks
+        n_looks += 1
+        if n_looks == 2:
+            has_looked_twice.set()
+        raise FileNotFoundError("a folder that vanished")
+
+    monkeypatch.setattr(CheckpointListing, "look", look)
+    printed, reports = tmp_path / "output.log", tmp_path / "reports.jsonl"
+    pickup = Pickup(tmp_path, Reporter(reports), log=printed, checkpoints=tmp_path / "kept")
+    pickup.start()
+    assert has_looked_twice.wait(120)
+    log(tmp_path, "loss", f"{int(time.time() * 1000) + 500} 0.5 3\n")
+    pickup.end()
+    assert points(reports) == {(3, "train/loss"): 0.5}
+    assert printed.read_text().count("a folder that vanished") == 1
