@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
@@ -47,7 +48,8 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
         after = _values(found)
         changed = {name: after[name] for name in after if after[name] != before[name]}
         if changed:
-            Job.objects.filter(pk=found.pk).update(**fields)
+            # a launch that was decided on the former request finds another version, and is left to the next round
+            Job.objects.filter(pk=found.pk).update(**fields, version=F("version") + 1)
             append(
                 "job.changed",
                 organisation=organisation,
