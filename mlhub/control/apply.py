@@ -13,19 +13,22 @@ from uuid import UUID
 import structlog
 
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
+from mlhub.clusters.models import Node
 from mlhub.control.explanations import ExplanationWriter, kind_of, moment, write_explanations
 from mlhub.control.isolation import FaultIsolation
+from mlhub.control.pod_resources import gpu_types
 from mlhub.control.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.jobs import attempts
 from mlhub.jobs.attempts import Held
 from mlhub.jobs.models import PREDICTIONS, Attempt, Job
 from mlhub.jobs.states import JobState
 from scheduler.api.plan import Launch, Plan, Prediction, Preempt, Resize
+from scheduler.api.snapshot import GangAllocation
 
 logger = structlog.stdlib.get_logger(__name__)
 READ = [
     "name", "project__organisation", "state", "version", "intent", "steps_done", "started_at", "explanations", "reason",
-    *PREDICTIONS, "first_predicted_finish_at",
+    *PREDICTIONS, "first_predicted_finish_at", "min_workers", "max_workers", "resources",
 ]  # fmt: skip
 
 
@@ -81,6 +84,8 @@ def _act(
     now: datetime,
 ) -> str | Attempt:
     """What came of a decision, in a word; of a launch, the attempt that is to be started."""
+    if isinstance(decision, Launch | Resize) and not _fits(job, decision.allocation):
+        return "moved"
     try:
         if isinstance(decision, Launch):
             return _open(job, decision, writer, now=now) or "moved"
@@ -92,6 +97,15 @@ def _act(
     except BackendUnavailableError as error:
         logger.warning("apply.delayed", job=job.id, error=error)
         return DELAYED
+
+
+def _fits(job: Job, allocation: GangAllocation) -> bool:
+    """Whether the job still asks for this: it may have been changed since the snapshot was taken."""
+    if not job.min_workers <= allocation.n_workers <= job.max_workers:
+        return False
+    wanted = gpu_types(job)
+    nodes = [share.node for share in allocation.shares if share.gpus]
+    return not wanted or not Node.objects.filter(name__in=nodes).exclude(gpu_type__in=wanted).exists()
 
 
 def _open(job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> Attempt | None:

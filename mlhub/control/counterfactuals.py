@@ -69,7 +69,9 @@ def counterfactuals_of(job: Job, *, user: User, now: datetime) -> Counterfactual
             return Counterfactuals(None, "The scheduler does not consider it now.")
         task = DecisionRequest(snapshot, chosen.policy(), chosen.memory, LIMIT_S, counsel_for=str(job.id))
         (answer,) = answers_to([task])
-    except (DecisionError, ValueError, TypeError):
+    except (DecisionError, ValueError, TypeError) as error:
+        if isinstance(error, DecisionError) and error.kind == "busy":
+            return Counterfactuals(None, str(error))
         return Counterfactuals(None, f"The policy {chosen.name} has no answer; platform administrators see why.")
     if answer.counsel is None:
         return Counterfactuals(None, "The scheduler does not consider it now.")

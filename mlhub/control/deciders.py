@@ -19,7 +19,7 @@ START_S = 60.0  # for Python, numpy and scipy to be loaded
 
 
 class DecisionError(Exception):
-    """No plan came of it. kind: raised, overran or died. The message names what happened, for administrators."""
+    """No plan came of it. kind: raised, overran, died or busy. The message names what happened, for administrators."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

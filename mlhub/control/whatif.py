@@ -26,6 +26,7 @@ from scheduler.api.snapshot import JobSnapshot, Phase
 from scheduler.api.topology import NodeSnapshot
 
 LIMIT_S = 10.0  # of each of the two decisions
+BUSY_AFTER_S = 2.0  # that a question waits for those before it
 NOTICEABLE_S, NOTICEABLE_PART = 1.0, 0.01  # a finish that moves by less counts as unmoved
 NODE_CPUS, NODE_MEMORY_BYTES = 64.0, 512 * 2**30  # of a hypothetical node where no node can be taken as a pattern
 WIRE_BPS = 1e10
@@ -266,13 +267,22 @@ def decided(tasks: Sequence[DecisionRequest]) -> list[tuple[Plan, float]]:
 
 
 def answers_to(tasks: Sequence[DecisionRequest]) -> list[DecisionResult]:
-    """Answers one after the other, in the web server's deciding process. Raises DecisionError."""
-    found = []
-    with _one_at_a_time:
-        for task in tasks:
-            _decider.submit(task)
-            answer = _decider.result(waits=True)
-            if answer is None:
-                raise DecisionError("died", "the deciding process has no answer")
-            found.append(answer)
-    return found
+    """Answers one after the other, in the web server's deciding process.
+
+    Raises DecisionError, of the kind "busy" where others' analyses are still under way after BUSY_AFTER_S: a web
+    thread that waited for them would answer no request of anybody else.
+    """
+    if not _one_at_a_time.acquire(timeout=BUSY_AFTER_S):
+        raise DecisionError("busy", "Another analysis is under way; ask again in a few seconds.")
+    try:
+        return [_answer_to(task) for task in tasks]
+    finally:
+        _one_at_a_time.release()
+
+
+def _answer_to(task: DecisionRequest) -> DecisionResult:
+    _decider.submit(task)
+    answer = _decider.result(waits=True)
+    if answer is None:
+        raise DecisionError("died", "the deciding process has no answer")
+    return answer

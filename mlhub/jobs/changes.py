@@ -6,18 +6,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
-from mlhub.core.errors import ConflictError
+from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request, check_resources, check_room
-from mlhub.jobs.models import Job, JobKind
+from mlhub.jobs.models import Job, JobKind, Preflight
+from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
+from mlhub.jobs.profile_limits import indivisible
 from mlhub.jobs.states import ENDED, HOLDING_GPUS, Intent
 from mlhub.tenants.models import User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 OF_RESOURCES = ("n_workers", "gpu_types")
+WORKERS = ("min_workers", "max_workers")
 WHILE_RUNNING = frozenset({"priority", "max_workers"})
 CHECKED = ("batch_size", "hyperparameters", "mode", "strategy", "target_metric", "target_value")
 
@@ -38,13 +42,14 @@ def change_job(job: Job, *, actor: User, **changes: Any) -> Job:
         fields = _merged(found, changes)
         if "priority" in changes:
             check_priority(found.project, changes["priority"], actor=actor)
-        _check_fields(found, fields)
+        fields |= _workers_of_checked(found, fields)
         for field, value in fields.items():
             setattr(found, field, value)
         after = _values(found)
         changed = {name: after[name] for name in after if after[name] != before[name]}
         if changed:
-            Job.objects.filter(pk=found.pk).update(**fields)
+            # a launch that was decided on the former request finds another version, and is left to the next round
+            Job.objects.filter(pk=found.pk).update(**fields, version=F("version") + 1)
             append(
                 "job.changed",
                 organisation=organisation,
@@ -102,11 +107,30 @@ def _merged(job: Job, changes: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _check_fields(job: Job, fields: dict[str, Any]) -> None:
-    """Whether the changed request could have been submitted."""
-    request = {name: getattr(job, name) for name in (*CHECKED, "min_workers", "max_workers", "resources")} | fields
+def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of workers of the changed request, as its submission would have stored them.
+
+    Raises what the submission would raise.
+    """
+    moved = {name: fields[name] for name in WORKERS if name in fields}
+    request = {name: getattr(job, name) for name in (*CHECKED, *WORKERS, "resources")} | fields
     if job.kind == JobKind.TRAIN:
-        check_request(job.project.organisation, job.dataset_version, job.model_version, request)
+        request = check_request(job.project.organisation, job.dataset_version, job.model_version, request)
     else:
+        if moved:
+            asked = {name: job.prediction[name] for name in ASKED}
+            request |= check_prediction(job.kind, job.dataset_version, job.model_version, request | asked)
         check_room(job.project.organisation, request["min_workers"])
         check_resources(request)
+    if moved:
+        _check_divisible(job, request)
+    return {name: request[name] for name in WORKERS}
+
+
+def _check_divisible(job: Job, request: dict[str, Any]) -> None:
+    """What the dry run, once it passed, found out about the numbers of workers. Raises InvalidInputError."""
+    if job.preflight != Preflight.PASSED:
+        return  # the dry run will check the bounds that it finds
+    error = indivisible(request["min_workers"], request["max_workers"], job.profile)
+    if error is not None:
+        raise InvalidInputError(error["message"], code=error["code"], field=error["field"], remedy=error["remedy"])

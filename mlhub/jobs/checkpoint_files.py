@@ -19,6 +19,7 @@ from mlhub.core.errors import ConflictError, GoneError
 
 NAME = re.compile(r"^(best-)?attempt-\d{4,}-step-\d{10,}$")
 WEIGHTS, MANIFEST, PIN = "weights.safetensors", "manifest.json", "pinned"
+SMALL_BYTES, BLOCK_BYTES = 2**20, 512  # st_blocks counts 512 bytes each, whatever the file system's own blocks are
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -55,6 +56,22 @@ def open_weights(job_id: UUID, name: str) -> tuple[BinaryIO, int]:
         os.close(descriptor)
         raise _gone(name)
     return os.fdopen(descriptor, "rb"), found.st_size
+
+
+def refuse_sparse(file: BinaryIO, name: str) -> None:
+    """Raises ConflictError for a file that is mostly holes: a copy of it would take far more of the disk than it does.
+
+    A quarter leaves room for file systems that compress; small files may be stored within their inode.
+    """
+    found = os.fstat(file.fileno())
+    stored_bytes = found.st_blocks * BLOCK_BYTES
+    if found.st_size > SMALL_BYTES and stored_bytes < found.st_size // 4:
+        raise ConflictError(
+            f"The weights of {name} have {found.st_size:,} bytes, of which {stored_bytes:,} are on the disk.",
+            code="checkpoint_sparse",
+            field="checkpoint",
+            remedy="Take another checkpoint; write weights in full, without holes.",
+        )
 
 
 def pin(job_id: UUID, name: str, *, is_pinned: bool) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -22,8 +21,9 @@ from mlhub.jobs.models import BEST, Checkpoint, Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.registry.actions import register_checkpoint
 from mlhub.registry.models import ModelVersion
+from mlhub.storage import actions as storage
 from mlhub.storage.staging import copy_into
-from mlhub.storage.stores import blob_store
+from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.models import User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -107,38 +107,54 @@ def fork_job(job: Job, checkpoint: Checkpoint, *, name: str = "", actor: User, *
             f"{job.name} is a job of kind {job.kind}: it has no checkpoints.", field="checkpoint", remedy="Clone it."
         )
     require_role(actor, job.project.organisation, Role.MEMBER)
-    with transaction.atomic():
-        version = _version_of(job, checkpoint, actor=actor)
-        return clone_job(
-            job,
-            name=name or f"{job.name} from step {checkpoint.step}"[:100],
-            actor=actor,
-            model_version=version,
-            **overrides,
-        )
-
-
-def _version_of(job: Job, checkpoint: Checkpoint, *, actor: User) -> ModelVersion:
-    """The checkpoint's weights as a model version, which forks of the same checkpoint share."""
     file, size_bytes = checkpoint_files.open_weights(job.pk, checkpoint.name)
-    with file, blob_store().stage(limit_bytes=max(size_bytes, settings.MAX_UPLOAD_BYTES)) as staging:
-        copy_into(staging, file)
-        return register_checkpoint(
-            code_version=job.model_version.code_version or job.model_version,
-            dataset_version=job.dataset_version,
-            staging=staging,
-            metadata={
-                "checkpoint": {"job": str(job.pk), "attempt": checkpoint.attempt.number, "step": checkpoint.step},
-                "hyperparameters": job.hyperparameters,
-                "strategy": job.strategy,
-                "facts": {},
-                "steps": checkpoint.step,
-                "seed": job.seed,
-            },
-            metrics=checkpoint.metrics,
-            created_by=actor,
-            project=job.project,
-        )
+    with file:
+        checkpoint_files.refuse_sparse(file, checkpoint.name)
+        if not _is_registered(job, checkpoint, size_bytes):
+            storage.require_room(job.project.organisation, size_bytes=size_bytes)
+        with blob_store().stage(limit_bytes=size_bytes) as staging:  # pods may still write: no more than was checked
+            copy_into(staging, file)
+            with transaction.atomic():
+                version = _version_of(job, checkpoint, staging, actor=actor)
+                return clone_job(
+                    job,
+                    name=name or f"{job.name} from step {checkpoint.step}"[:100],
+                    actor=actor,
+                    model_version=version,
+                    **overrides,
+                )
+
+
+def _is_registered(job: Job, checkpoint: Checkpoint, size_bytes: int) -> bool:
+    """Whether an earlier fork stored weights of this size already: they take no further storage."""
+    same = ModelVersion.objects.filter(
+        metadata__checkpoint=_origin(job, checkpoint), model__project=job.project, size_bytes=size_bytes
+    )
+    return same.exclude(weights=None).exists()
+
+
+def _origin(job: Job, checkpoint: Checkpoint) -> dict[str, Any]:
+    return {"job": str(job.pk), "attempt": checkpoint.attempt.number, "step": checkpoint.step}
+
+
+def _version_of(job: Job, checkpoint: Checkpoint, staging: Staging, *, actor: User) -> ModelVersion:
+    """The checkpoint's weights as a model version, which forks of the same checkpoint share."""
+    return register_checkpoint(
+        code_version=job.model_version.code_version or job.model_version,
+        dataset_version=job.dataset_version,
+        staging=staging,
+        metadata={
+            "checkpoint": _origin(job, checkpoint),
+            "hyperparameters": job.hyperparameters,
+            "strategy": job.strategy,
+            "facts": {},
+            "steps": checkpoint.step,
+            "seed": job.seed,
+        },
+        metrics=checkpoint.metrics,
+        created_by=actor,
+        project=job.project,
+    )
 
 
 def _refuse_needed(job: Job, chosen: Collection[Checkpoint]) -> None:

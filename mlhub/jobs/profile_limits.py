@@ -11,18 +11,18 @@ from mlhub.storage import actions as storage
 
 def misfit(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
     """The error {code, field, message, remedy} of a job that its profile forbids; None of one that may go on."""
-    return _indivisible(job, profile) or _too_large(job, profile)
+    return indivisible(job.min_workers, job.max_workers, profile) or _too_large(job, profile)
 
 
-def _indivisible(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
-    """An error when the model cannot be divided among as many workers as the job insists on."""
+def indivisible(least: int, most: int, profile: dict[str, Any]) -> dict[str, Any] | None:
+    """An error when the model cannot be divided among any number of workers from least to most."""
     possible = profile.get("workers_possible")
-    if possible is None or any(job.min_workers <= n <= job.max_workers for n in possible):
+    if possible is None or any(least <= n <= most for n in possible):
         return None
     return {
         "code": "invalid_strategy",
         "field": "min_workers",
-        "message": f"{profile['strategy']} cannot divide this model among {job.min_workers} workers.",
+        "message": f"{profile['strategy']} cannot divide this model among {least} workers.",
         "remedy": f"Possible: {', '.join(map(str, possible))}.",
     }
 

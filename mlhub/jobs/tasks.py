@@ -12,6 +12,7 @@ from uuid import UUID
 import structlog
 from celery import shared_task
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
@@ -77,18 +78,26 @@ def collect_checkpoints() -> int:
     """
     folders = {path.name: path for path in Path(settings.CHECKPOINT_ROOT).glob("*") if _is_id(path.name)}
     deleted = DeletedJob.objects.filter(pk__in=folders)
-    over = set(deleted.values_list("id", flat=True))
-    over |= set(jobs_without_checkpoints(timezone.now()).filter(pk__in=folders).values_list("id", flat=True))
-    pinned: dict[UUID, set[str]] = {}
-    for job_id, name in Checkpoint.objects.filter(attempt__job__in=over, is_pinned=True).values_list(
-        "attempt__job_id", "name"
-    ):
-        pinned.setdefault(job_id, set()).add(name)
-    removed = [checkpoint_files.remove_but(folders[str(job_id)], pinned.get(job_id, ())) for job_id in over]
+    removed = [checkpoint_files.remove_but(folders[str(job_id)], ()) for job_id in deleted.values_list("id", flat=True)]
+    over = jobs_without_checkpoints(timezone.now()).filter(pk__in=folders)
+    removed += [_collect(job_id, folders[str(job_id)]) for job_id in over.values_list("id", flat=True)]
     n_unknown = len(folders) - Job.objects.filter(pk__in=folders).count() - deleted.count()
     if n_unknown:
         logger.warning("checkpoints.of_unknown_jobs", folders=n_unknown, root=str(settings.CHECKPOINT_ROOT))
     return sum(removed)
+
+
+def _collect(job_id: UUID, folder: Path) -> bool:
+    """Removes an ended job's checkpoints but for the pinned ones, unless the job was resumed or deleted meanwhile.
+
+    The row is locked until they are gone, so that no attempt is opened that would resume from them.
+    """
+    with transaction.atomic():
+        ended = jobs_without_checkpoints(timezone.now()).select_for_update()
+        if not ended.filter(pk=job_id).values_list("id", flat=True):
+            return False
+        pinned = Checkpoint.objects.filter(attempt__job=job_id, is_pinned=True)
+        return checkpoint_files.remove_but(folder, set(pinned.values_list("name", flat=True)))
 
 
 @shared_task

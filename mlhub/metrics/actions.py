@@ -33,6 +33,7 @@ from mlhub.wire.exits import Cause
 from mlhub.wire.report import (
     LOG,
     MAX_ARTIFACTS,
+    MAX_CHECKPOINTS,
     MAX_LOG_LINE,
     CheckpointReport,
     FailureReport,
@@ -217,6 +218,7 @@ def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
     """One of a name that an earlier attempt used replaces it; those that are gone are removed.
 
     Weights that are kept for being among the best, and pinned checkpoints, are not among those that a pod counts.
+    Of those that are not pinned the oldest make room where a job would have more than MAX_CHECKPOINTS.
     """
     name = report.name[:200]
     former = Checkpoint.objects.filter(attempt__job_id=attempt.job_id)
@@ -225,6 +227,10 @@ def _store_checkpoint(attempt: Attempt, report: CheckpointReport) -> None:
         counted = former.filter(is_pinned=False).exclude(name__startswith=BEST)
         gone |= counted.exclude(name__in=[name[:200] for name in report.present])
     gone.delete()
+    if not former.filter(attempt=attempt, name=name).exists():
+        n_over = max(0, former.count() + 1 - MAX_CHECKPOINTS)
+        oldest = former.filter(is_pinned=False).order_by("id").values_list("pk", flat=True)[:n_over]
+        Checkpoint.objects.filter(pk__in=list(oldest)).delete()
     Checkpoint.objects.update_or_create(
         attempt=attempt,
         name=name,

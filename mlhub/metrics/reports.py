@@ -11,6 +11,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.wire.exits import Cause
 from mlhub.wire.measurements import MEASUREMENTS, known
 from mlhub.wire.report import (
+    MAX_CHECKPOINT_VALUES,
     MAX_CHECKPOINTS,
     MAX_STALENESS,
     MAX_STEP,
@@ -67,12 +68,14 @@ def at(seconds: float) -> datetime:
 
 
 def _check_content(report: Report, number: int) -> None:
+    is_checkpoint = isinstance(report, CheckpointReport)
     if isinstance(report, CheckpointReport):
         _check_names(number, report.present)
     match report:
         case MetricReport(values=values) | ResultReport(metrics=values) | CheckpointReport(metrics=values):
-            if not isinstance(values, dict) or len(values) > MAX_VALUES:
-                raise _bad(number, "values", f"They must be an object of at most {MAX_VALUES} numbers.")
+            field, most = ("metrics", MAX_CHECKPOINT_VALUES) if is_checkpoint else ("values", MAX_VALUES)
+            if not isinstance(values, dict) or len(values) > most:
+                raise _bad(number, field, f"They must be an object of at most {most} numbers.")
             for key, value in values.items():
                 if not METRIC_NAME.fullmatch(key):
                     raise _bad(number, "values", f"{key[:50]!r} is no name of a metric: use A-Z a-z 0-9 _ . / -")

@@ -42,6 +42,14 @@ def bytes_left(organisation: Organisation) -> int | None:
     return int(quota.max_storage_bytes) - used_bytes(organisation)
 
 
+def require_room(organisation: Organisation, *, size_bytes: int) -> None:
+    """Whether so many further bytes fit into the quota now. Raises QuotaExceededError.
+
+    For bytes whose size is known before they are staged: the platform's disk is not filled with what keep() refuses.
+    """
+    _require_room(Quota.objects.all(), organisation, sha256=None, size_bytes=size_bytes)
+
+
 def keep(
     staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID, within_quota: bool = True
 ) -> Blob:
@@ -116,11 +124,12 @@ def collect(sha256: str) -> bool:
     return True
 
 
-def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256: str, size_bytes: int) -> None:
+def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256: str | None, size_bytes: int) -> None:
+    """sha256: None for bytes that are not read yet, which count as new."""
     quota = quotas.filter(organisation=organisation).first()
     if quota is None or quota.max_storage_bytes is None:
         return
-    if Holding.objects.filter(organisation=organisation, blob=sha256).exists():
+    if sha256 is not None and Holding.objects.filter(organisation=organisation, blob=sha256).exists():
         return
     used = used_bytes(organisation)
     if used + size_bytes > quota.max_storage_bytes:

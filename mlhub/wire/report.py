@@ -31,6 +31,7 @@ MAX_CHECKPOINTS = 1000  # of a job
 MAX_ARTIFACTS = 1000  # of an attempt
 MAX_ARTIFACT_NAME = 200  # characters
 MAX_VALUES = 500  # of one report
+MAX_CHECKPOINT_VALUES = 50  # of the report of a checkpoint
 MAX_NAME = 250
 MAX_STEP = 2**53  # a report of a later one is refused
 METRIC_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{MAX_NAME}}}")

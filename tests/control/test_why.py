@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mlhub.cli.commands.jobs import analysis_lines
+from mlhub.control import whatif
 from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Intent, Job
 from mlhub.jobs.states import JobState
@@ -109,6 +110,20 @@ def test_a_policy_that_fails_leaves_the_rest_of_the_answer(world: World) -> None
     assert answer["analysis"] is None
     assert answer["note"] == "The policy no-such-policy has no answer; platform administrators see why."
     assert answer["headline"]
+
+
+def test_no_question_waits_for_another_analysis_for_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = world.job()
+    monkeypatch.setattr(whatif, "BUSY_AFTER_S", 0.01)
+    client, of_job = world.cast.client(world.cast.bob), {"cancel": [str(waiting.id)]}
+    with whatif._one_at_a_time:  # as if another web thread had its analysis made
+        answer = why(world, waiting)
+        refused = client.post("/api/v1/what-if", of_job)
+    assert (answer["analysis"], bool(answer["headline"])) == (None, True)
+    assert answer["note"] == "Another analysis is under way; ask again in a few seconds."
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_answer"), refused.content
+    assert "Another analysis is under way" in refused.json()["detail"]
+    assert why(world, waiting)["analysis"] is not None
 
 
 def test_the_analysis_can_be_left_out_and_unknown_queries_are_refused(world: World) -> None:

@@ -12,7 +12,7 @@ from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Quota
 from tests.cast import Cast, make_cast
-from tests.jobs.builders import job
+from tests.jobs.builders import PROFILE, job
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +61,26 @@ def test_a_change_that_a_submission_would_not_pass_is_refused_and_named(
     assert (answer.status_code, field in str(answer.json())) == (status, True), answer.content
     one.refresh_from_db()
     assert (one.priority, one.min_workers, one.max_workers) == (0, 1, 8)
+
+
+def test_a_strategy_of_one_worker_keeps_one_worker(cast: Cast) -> None:
+    one = job(cast.project_a, cast.bob, strategy={"name": "single"}, mode="all_reduce", max_workers=1)
+    answer = change(cast, one, max_workers=4)
+    assert (answer.status_code, answer.json()["max_workers"]) == (200, 1), answer.content
+    one.refresh_from_db()
+    assert (one.min_workers, one.max_workers) == (1, 1)
+
+
+def test_workers_among_which_the_dry_run_cannot_divide_the_model_are_refused(cast: Cast) -> None:
+    profile = PROFILE | {"workers_possible": [1, 2, 4], "strategy": "tensor"}
+    one = job(cast.project_a, cast.bob, max_workers=4, profile=profile)
+    refused = change(cast, one, min_workers=8, max_workers=8)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_strategy"), refused.content
+    one.refresh_from_db()
+    assert (one.min_workers, one.max_workers) == (1, 4)
+    assert change(cast, one, min_workers=4, max_workers=8).status_code == 200
+    Job.objects.filter(pk=one.pk).update(preflight="pending")
+    assert change(cast, one, min_workers=8).status_code == 200, "the dry run has yet to find out"
 
 
 def test_a_job_that_holds_gpus_keeps_what_it_asked_for_but_for_priority_and_largest_size(cast: Cast) -> None:

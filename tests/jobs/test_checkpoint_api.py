@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ from mlhub.metrics.reports import read_report
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import blob_store
+from mlhub.tenants.models import Quota
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 
@@ -183,6 +185,37 @@ def test_a_fork_that_is_refused_leaves_nothing(cast: Cast) -> None:
     gone = of_step(found, 10)
     (inputs.checkpoint_folder(found) / gone.name / "weights.safetensors").unlink()
     assert cast.client(cast.bob).post(address, {"checkpoint": gone.pk}).json()["code"] == "checkpoint_gone"
+
+
+def test_a_fork_of_more_than_the_quota_has_room_for_is_refused_before_a_byte_is_copied(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = trained(cast)
+    address, limits = f"/api/v1/jobs/{found.id}/fork", []
+    stage = type(blob_store()).stage
+
+    def staged(store: Any, *, limit_bytes: int) -> Any:
+        limits.append(limit_bytes)
+        return stage(store, limit_bytes=limit_bytes)
+
+    monkeypatch.setattr(type(blob_store()), "stage", staged)
+    size_bytes = len(save({"w": np.full(4, 15, np.float32)}))
+    Quota.objects.update_or_create(organisation=cast.a, defaults={"max_storage_bytes": size_bytes - 1})
+    refused = cast.client(cast.bob).post(address, {"checkpoint": of_step(found, 15).pk})
+    assert (refused.status_code, refused.json()["code"], limits) == (422, "quota_exceeded", [])
+    Quota.objects.filter(organisation=cast.a).update(max_storage_bytes=size_bytes + 1)
+    for _ in range(2):  # the second fork shares what the first one stored, and needs no further room
+        assert cast.client(cast.bob).post(address, {"checkpoint": of_step(found, 15).pk}).status_code == 201
+    assert limits == [size_bytes] * 2
+
+
+def test_weights_that_are_mostly_holes_are_not_copied(cast: Cast) -> None:
+    found = trained(cast)
+    row = of_step(found, 15)
+    os.truncate(inputs.checkpoint_folder(found) / row.name / "weights.safetensors", 2**24)
+    refused = cast.client(cast.bob).post(f"/api/v1/jobs/{found.id}/fork", {"checkpoint": row.pk})
+    assert (refused.status_code, refused.json()["code"]) == (409, "checkpoint_sparse")
+    assert storage.used_bytes(cast.a) == 0
 
 
 def test_where_only_pods_reach_the_checkpoints_they_are_listed_and_nothing_else(cast: Cast, settings: Any) -> None:

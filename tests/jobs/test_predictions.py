@@ -86,6 +86,20 @@ def test_a_finished_job_s_model_is_asked_with_what_the_training_was_given(cast: 
     assert detail["result_file"] is None
 
 
+def test_a_change_of_its_workers_is_held_to_the_bounds_of_its_submission(cast: Cast, done: Job) -> None:
+    answer = ask(cast, model_of=str(done.id), batch_size=50, min_workers=2)
+    assert answer.status_code == 201, answer.content
+    asked = Job.objects.get(pk=answer.json()["id"])
+    Job.objects.filter(pk=asked.pk).update(state=JobState.RUNNING)
+    address = f"/api/v1/jobs/{asked.id}"
+    assert refused_field(cast.client(cast.bob).patch(address, {"max_workers": 1})) == "min_workers"
+    assert cast.client(cast.bob).patch(address, {"max_workers": 4}).json()["max_workers"] == 2  # it has two parts
+    Job.objects.filter(pk=asked.pk).update(state=JobState.QUEUED)
+    assert refused_field(cast.client(cast.bob).patch(address, {"min_workers": 3, "max_workers": 3})) == "min_workers"
+    asked.refresh_from_db()
+    assert (asked.min_workers, asked.max_workers) == (2, 2)
+
+
 def test_its_pods_get_what_to_ask_and_how_inputs_are_read(cast: Cast, done: Job) -> None:
     version = other_dataset(cast, n_examples=40, classes=[5, 6], task="none", input_mean=[9.0] * 6)
     answer = ask(cast, model_of=str(done.id), dataset_version=version)

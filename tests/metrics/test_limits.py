@@ -11,6 +11,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from mlhub.jobs import attempts
+from mlhub.jobs.models import Checkpoint
+from mlhub.metrics import actions as metrics_actions
 from mlhub.metrics.models import LogLine, MetricPoint, StreamCursor
 from mlhub.storage.actions import used_bytes
 from mlhub.tenants.models import Quota
@@ -153,3 +155,24 @@ def test_a_job_whose_result_had_no_room_has_failed_for_good_with_the_reason(cast
     assert (shown["state"], shown["failure"]["cause"], shown["failure"]["fault"]) == ("failed", "storage_quota", "user")
     assert message in shown["failure"]["message"]
     assert "larger quota" in shown["failure"]["remedy"]
+
+
+def checkpoint(step, **more):
+    report = {"type": "checkpoint", "at": 1.7e9, "step": step, "name": f"step-{step}", "size_bytes": 8}
+    return report | {"write_s": 0.1, "stall_s": 0.1} | more
+
+
+def test_a_job_has_at_most_so_many_checkpoints_and_the_oldest_that_is_not_pinned_makes_room(attempt, monkeypatch):
+    monkeypatch.setattr(metrics_actions, "MAX_CHECKPOINTS", 3)
+    post(attempt, 0, checkpoint(1))
+    Checkpoint.objects.update(is_pinned=True)
+    post(attempt, 1, *(checkpoint(step) for step in (2, 3)), checkpoint(3), *(checkpoint(step) for step in (4, 5)))
+    assert list(Checkpoint.objects.order_by("step").values_list("step", flat=True)) == [1, 4, 5]
+
+
+def test_a_checkpoint_is_reported_with_at_most_fifty_metrics(attempt):
+    metrics = {f"eval/{i}": 0.5 for i in range(51)}
+    refused = post(attempt, 0, checkpoint(1, metrics=metrics))
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "lines.0.metrics"), refused.content
+    metrics.popitem()
+    assert post(attempt, 0, checkpoint(1, metrics=metrics)).json() == {"next": 1}

@@ -16,7 +16,7 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.strategies.protocol import Strategy
 from mlhub.runtime.trainer.metric_monitor import is_minimised
 from mlhub.runtime.trainer.training_reporter import all_weights
-from mlhub.wire.report import CheckpointReport
+from mlhub.wire.report import MAX_CHECKPOINT_VALUES, CheckpointReport
 
 
 class BestSelection:
@@ -63,6 +63,11 @@ class BestSelection:
                 size_bytes=kept.size_bytes,
                 write_s=write_s,
                 stall_s=write_s,
-                metrics=dict(kept.metrics),
+                metrics=self._reported(kept.metrics),
             )
         )
+
+    def _reported(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """As many of the metrics as a report may have, with the one that the weights were chosen by among them."""
+        first = {self._metric: metrics[self._metric]} if self._metric in metrics else {}
+        return dict(list((first | dict(metrics)).items())[:MAX_CHECKPOINT_VALUES])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from mlhub.runtime.model.contract import default_optimizer
 from mlhub.runtime.model.hyperparameters import Settings, read_settings
 from mlhub.runtime.model.training_loss import class_weights, training_loss
 from mlhub.runtime.trainer.metric_monitor import MetricMonitor
+from mlhub.runtime.trainer.selection import BestSelection
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
@@ -230,3 +232,16 @@ def test_class_options_of_a_regression_are_refused(tmp_path: Path) -> None:
 
 def test_early_stopping_may_watch_the_monitored_metric() -> None:
     assert read_settings({"patience": 2, "monitor": "auc"}, target_metric=None, target_value=None).monitor == "eval/auc"
+
+
+def test_the_best_weights_are_reported_with_fifty_metrics_the_monitored_one_among_them(tmp_path: Path) -> None:
+    sent: list[Any] = []
+    settings = read_settings({"monitor": "accuracy"}, target_metric=None, target_value=None)
+    pod: Any = SimpleNamespace(spec=SimpleNamespace(index=0, attempt_number=1), checkpoints=tmp_path)
+    strategy: Any = SimpleNamespace(extra_weights=dict)
+    selection = BestSelection(pod, SimpleNamespace(send=sent.append), settings)  # type: ignore[arg-type]
+    metrics = {f"recall/{i}": 0.5 for i in range(80)} | {settings.monitor or "": 0.9}
+    selection.consider(torch.nn.Linear(2, 1), strategy, step=3, metrics=metrics)
+    (report,) = sent
+    assert len(report.metrics) == 50
+    assert report.metrics[settings.monitor] == 0.9
