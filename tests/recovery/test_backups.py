@@ -57,10 +57,12 @@ def test_a_restored_platform_has_every_row_and_every_blob(
     done = restore(backup_file, target)
     assert (done.n_blobs, done.lost, done.old_database) == (2, [], "")
     found = target.counts()
-    changed = {"events_event", "core_installation", "django_migrations"}
+    changed = {"events_event", "core_installation", "django_migrations", "usage_usageentry"}
     assert {k: v for k, v in found.items() if k not in changed} == {
         k: v for k, v in made.tables.items() if k not in changed
     }
+    # the attempt that ran is ended, and its GPU-hours are entered
+    assert (made.tables["usage_usageentry"], found["usage_usageentry"]) == (0, 1)
     assert all(blob_store().verify(sha256) for sha256 in small_platform.blobs)
 
 
