@@ -44,24 +44,24 @@ def ended(platform: RunningPlatform, person: Any, job: dict[str, Any]) -> dict[s
 
 
 def test_a_script_and_a_package_import_what_their_requirements_name(platform: RunningPlatform, tmp_path: Path) -> None:
-    bob = platform.person("bob", organisation="Environments")
-    project = bob.post("/projects", organisation=bob.organisation["id"], name="p")
+    erin = platform.person("erin", organisation="Environments")
+    project = erin.post("/projects", organisation=erin.organisation["id"], name="p")
     blobs = write_blobs(tmp_path / "blobs.npz").read_bytes()
-    dataset = bob.upload("/datasets", "blobs.npz", blobs, name="blobs", project=project["id"])
+    dataset = erin.upload("/datasets", "blobs.npz", blobs, name="blobs", project=project["id"])
     files = {"requirements.txt": b"greeting==1.0\n"}
-    script = bob.upload(
+    script = erin.upload(
         "/models", "s.zip", zipped(files | {"train.py": SCRIPT}),
         name="script", project=project["id"], kind="script", entry="train.py",
     )  # fmt: skip
-    package = bob.upload(
+    package = erin.upload(
         "/models", "m.zip", zipped(files | {"model.py": PACKAGE}), name="package", project=project["id"]
     )
-    bob.wait_ready(f"/datasets/{dataset['id']}")
+    erin.wait_ready(f"/datasets/{dataset['id']}")
     for model in (script, package):
-        bob.wait_ready(f"/models/{model['id']}")
+        erin.wait_ready(f"/models/{model['id']}")
     size = {"epochs": 1, "batch_size": 8, "max_workers": 1, "environment": {"FLAVOUR": "plain"}}
-    jobs = [bob.post("/jobs", dataset=dataset["id"], model=model["id"], **size) for model in (script, package)]
-    of_script, of_package = (ended(platform, bob, job) for job in jobs)
+    jobs = [erin.post("/jobs", dataset=dataset["id"], model=model["id"], **size) for model in (script, package)]
+    of_script, of_package = (ended(platform, erin, job) for job in jobs)
     assert of_script["state"] == "succeeded", of_script["failure"]
     assert of_script["result_metrics"]["eval/words"] == len("hello world")
     assert of_package["state"] == "succeeded", of_package["failure"]

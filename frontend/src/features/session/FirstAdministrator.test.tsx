@@ -42,3 +42,13 @@ it("creates the first administrator with the code, names a wrong one, and leads 
   expect(await screen.findByRole("heading", { level: 1, name: "Cluster" })).toBeVisible();
   expect(sent.at(-1)).toEqual({ code: "right", username: "ada", password: "correct horse battery", organisation: "Acme" });
 });
+
+it("lets a person who has an account sign in all the same", async () => {
+  server.use(
+    http.get("/api/v1/auth/me", () => problem(401, {})),
+    answers("/api/v1/auth/setup", { is_needed: true }),
+  );
+  const { user } = renderPage("/sign-in");
+  await user.click(await screen.findByRole("button", { name: "I have an account" }));
+  expect(await screen.findByRole("heading", { name: "Sign in to MLHub" })).toBeVisible();
+});

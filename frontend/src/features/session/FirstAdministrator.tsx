@@ -12,7 +12,13 @@ import { AccountPaper } from "@/features/session/AccountPaper";
 
 const EMPTY = { code: "", username: "", password: "", organisation: "" };
 
-export function FirstAdministrator({ onDone }: { onDone: (me: Me) => Promise<void> }) {
+interface Props {
+  onDone: (me: Me) => Promise<void>;
+  /** For those who have an account already, made by a command. */
+  onSignIn: () => void;
+}
+
+export function FirstAdministrator({ onDone, onSignIn }: Props) {
   const [draft, setDraft] = useState(EMPTY);
   const queries = useQueryClient();
   const create = useMutation({
@@ -68,6 +74,9 @@ export function FirstAdministrator({ onDone }: { onDone: (me: Me) => Promise<voi
           <TextInput label="First organisation" description="Optional: you own it." {...field("organisation")} />
           <Button type="submit" loading={create.isPending} fullWidth>
             Create the administrator
+          </Button>
+          <Button variant="subtle" onClick={onSignIn}>
+            I have an account
           </Button>
         </Stack>
       </form>

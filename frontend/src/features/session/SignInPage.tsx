@@ -16,6 +16,7 @@ import { FirstAdministrator } from "@/features/session/FirstAdministrator";
 export function SignInPage() {
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
+  const [hasAccount, setHasAccount] = useState(false);
   const [parameters] = useSearchParams();
   const { hash } = useLocation();
   const navigate = useNavigate();
@@ -48,7 +49,9 @@ export function SignInPage() {
     signIn.mutate();
   }
 
-  if (setup.data?.is_needed) return <FirstAdministrator onDone={enter} />;
+  if (setup.data?.is_needed && !hasAccount) {
+    return <FirstAdministrator onDone={enter} onSignIn={() => setHasAccount(true)} />;
+  }
   return (
     <AccountPaper title="Sign in to MLHub" text="Bring data and a model; MLHub decides the rest.">
       <form onSubmit={submit} aria-label="Sign in">
