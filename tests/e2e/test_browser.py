@@ -161,8 +161,8 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     }  # fmt: skip
 
 
-PAGES = ["/jobs", "/jobs/new", "/datasets", "/models", "/queue", "/scheduler", "/cluster", "/quotas", "/tokens",
-         "/nowhere"]  # fmt: skip
+PAGES = ["/jobs", "/jobs/new", "/datasets", "/models", "/queue", "/scheduler", "/cluster", "/quotas", "/usage",
+         "/members", "/users", "/account", "/audit", "/tokens", "/nowhere"]  # fmt: skip
 STYLE = "document.head.append(Object.assign(document.createElement('style'), {textContent: 'body { color: red }'}))"
 SCRIPT = "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.injected = 1'}))"
 

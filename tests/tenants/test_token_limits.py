@@ -39,6 +39,8 @@ def test_a_token_for_an_organisation_sees_and_changes_nothing_of_another(cast, b
     client = token(cast, both, organisation=str(cast.a.id))
     assert names(client, "organisations") == ["A"]
     assert names(client, "projects") == ["audio", "vision"]
+    assert [m["organisation"]["name"] for m in client.get(f"{API}/auth/me").json()["memberships"]] == ["A"]
+    assert client.get(f"{API}/auth/sessions").json()["results"] == []
     assert names(client, "datasets") == ["of audio", "of vision"]
     for answer in (
         client.get(f"{API}/projects/{cast.project_b.id}"),

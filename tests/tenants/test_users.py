@@ -104,6 +104,16 @@ def test_who_changes_the_password_stays_signed_in_here_and_is_signed_out_elsewhe
     signed_in(cast.bob, OTHER)
 
 
+def test_guesses_of_the_present_password_are_counted_and_locked_out(cast, settings):
+    with_password(cast.bob)
+    here = signed_in(cast.bob)
+    body = {"current_password": "wrong", "new_password": OTHER}
+    answers = [here.post(PASSWORD_ROUTE, body).status_code for _ in range(settings.AXES_FAILURE_LIMIT)]
+    assert set(answers[:-1]) == {422}
+    assert here.post(PASSWORD_ROUTE, {**body, "current_password": PASSWORD}).status_code == 429
+    assert Event.objects.filter(kind="session.refused").exists()
+
+
 def test_sessions_are_listed_with_where_they_are_from_and_ended_one_by_one(cast):
     with_password(cast.bob)
     here, elsewhere = signed_in(cast.bob), signed_in(cast.bob)

@@ -1234,7 +1234,7 @@ export interface paths {
         get: operations["organisations_invitations_list"];
         put?: never;
         /**
-         * @description Invites by a link, or whoever signs in with this name; the answer does not show whether there is such a name.
+         * @description Invites by a link, or the person who signs in with this name; the answer does not show whether there is one.
          *
          *     For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
          */

@@ -26,7 +26,16 @@ def sign_in(request: HttpRequest, *, username: str, password: str) -> User | Non
 
     Raises TooManyAttemptsError while this name is locked for this address after repeated failures.
     """
-    user = auth.authenticate(request, username=username, password=password)
+    user = check_credentials(request, username=username, password=password)
+    if user is None:
+        return None
+    auth.login(request, user)
+    return user
+
+
+def check_credentials(request: HttpRequest, *, username: str, password: str) -> User | None:
+    """The account of this name and password; failures count towards the lock. Raises TooManyAttemptsError."""
+    user: User | None = auth.authenticate(request, username=username, password=password)
     if getattr(request, "axes_locked_out", False):
         request.axes_locked_out = False  # type: ignore[attr-defined]  # else its middleware puts a page over our answer
         wait_s = int(settings.AXES_COOLOFF_TIME * 3600)
@@ -36,9 +45,6 @@ def sign_in(request: HttpRequest, *, username: str, password: str) -> User | Non
             remedy=f"Wait {wait_s // 60} minutes, then try again.",
             retry_after_s=wait_s,
         )
-    if user is None:
-        return None
-    auth.login(request, user)
     return user
 
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.accounts import put_password
+from mlhub.tenants.actions.credentials import check_credentials
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import User, UserSession
@@ -56,8 +57,11 @@ def set_password_by_link(request: HttpRequest, *, secret: str, password: str) ->
 
 
 def change_password(request: HttpRequest, user: User, *, current: str, new: str) -> None:
-    """Keeps this session and ends all others. Raises InvalidInputError when the present password is another."""
-    if not user.check_password(current):
+    """Keeps this session and ends all others. Raises InvalidInputError when the present password is another.
+
+    Guesses count as failed attempts to sign in do: TooManyAttemptsError.
+    """
+    if check_credentials(request, username=user.username, password=current) != user:
         raise InvalidInputError(
             "This is not your present password.",
             code="wrong_password",

@@ -47,7 +47,7 @@ class InvitationsView(generics.ListAPIView[Invitation]):
 
     @extend_schema(request=s.InvitationWriteSerializer, responses={201: s.InvitationCreatedSerializer})
     def post(self, request: Request, **_: Any) -> Response:
-        """Invites by a link, or whoever signs in with this name; the answer does not show whether there is such a name.
+        """Invites by a link, or the person who signs in with this name; the answer does not show whether there is one.
 
         For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
         """

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
@@ -68,6 +70,14 @@ class MeSerializer(serializers.ModelSerializer[User]):
         extra_kwargs = described(
             id="The user's id.",
         )
+
+    def to_representation(self, instance: User) -> dict[str, Any]:
+        """With a token that is limited, no other organisation of the user."""
+        found: dict[str, Any] = super().to_representation(instance)
+        if (token := instance.acting_token) is not None:
+            within = str(token.organisation_id)
+            found["memberships"] = [m for m in found["memberships"] if m["organisation"]["id"] == within]
+        return found
 
 
 class LoginSerializer(StrictSerializer):

@@ -54,7 +54,7 @@ export function UsagePage() {
     >
       <Filters window={window} by={by} organisation={filters.organisation} onChange={filter} />
       <QueryResult of={days} label="Loading usage">
-        {(report) => <Days report={report} />}
+        {(report) => report.total.gpu_hours > 0 && <Days report={report} />}
       </QueryResult>
       <QueryResult of={groups} label="Loading usage">
         {(report) => <Groups report={report} by={by} />}
