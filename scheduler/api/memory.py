@@ -17,11 +17,13 @@ Json = Mapping[str, Any]  # JSON values only
 class ResizePromise:
     """The allocation that is reserved for a job while it stops in order to be resized.
 
-    colocated_with: jobs with which it is to share these GPUs.
+    colocated_with: jobs with which it is to share these GPUs. is_resize: the job ran when it was promised; False: it
+    waited, and starts there once others have left.
     """
 
     allocation: GangAllocation
     colocated_with: tuple[str, ...] = ()
+    is_resize: bool = True
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,11 @@ def _promise_to_json(promise: ResizePromise) -> dict[str, Any]:
     value = allocation_to_json(promise.allocation)
     if promise.colocated_with:
         value["colocated_with"] = list(promise.colocated_with)
+    if not promise.is_resize:
+        value["is_resize"] = False
     return value
 
 
 def _promise_from_json(value: Json) -> ResizePromise:
     colocated_with = value.get("colocated_with", value.get("beside", ()))  # the latter in version 1
-    return ResizePromise(allocation_from_json(value), tuple(colocated_with))
+    return ResizePromise(allocation_from_json(value), tuple(colocated_with), value.get("is_resize", True))

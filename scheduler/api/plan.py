@@ -46,11 +46,13 @@ class Reason(StrEnum):
     WAITS_FOR_PREEMPTION = "waits_for_preemption"
     RESERVED_GPUS = "reserved_gpus"
     QUARANTINED = "quarantined"
+    BUDGET_EXHAUSTED = "budget_exhausted"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
     IDLE_GPUS = "idle_gpus"
     SHRINKS_FOR_OTHERS = "shrinks_for_others"
+    BATCH_SIZE_CHANGES = "batch_size_changes"
     RESTART_NOT_WORTH_IT = "restart_not_worth_it"
     OVER_QUOTA = "over_quota"
     OVER_QUOTA_JOBS = "over_quota_jobs"
@@ -138,11 +140,15 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.WAITS_FOR_PREEMPTION: "Pending: {need} GPUs are reserved for it; preemption of {leaving} jobs is under way.",
     Reason.RESERVED_GPUS: "Pending: {free} of {total} GPUs are free, but {promised} of them are reserved for other "
     "jobs; it requests {need}.",
+    Reason.BUDGET_EXHAUSTED: "Budget exhausted: {tenant} has used {used:.1f} of its {budget:g} GPU-hours{scope}; "
+    "{renewal}.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
     Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
     Reason.IDLE_GPUS: "{extra} GPUs would be idle; with them it ends {gain_s:.0f} s earlier.",
     Reason.SHRINKS_FOR_OTHERS: "It releases {given} GPUs, with which other jobs end {gain_s:.0f} s earlier in sum.",
+    Reason.BATCH_SIZE_CHANGES: "Batch size {was} -> {batch_size}: with a gradient noise scale of {noise_scale:.0f} "
+    "examples, that makes {times:.2f} times the progress a second (goodput).",
     Reason.RESTART_NOT_WORTH_IT: "Another size would save {gain_s:.0f} s, but a restart costs {cost_s:.0f} s.",
     Reason.OVER_QUOTA: "Over quota: {tenant} uses {used} GPUs and may use {quota}.",
     Reason.OVER_QUOTA_JOBS: "Over quota: {tenant} runs {used} jobs and may run {quota} at once.",
@@ -301,11 +307,23 @@ Decision = Launch | Resize | Preempt | Keep | Wait
 
 
 @dataclass(frozen=True)
+class BatchChoice:
+    """Holds the global batch that a job trains with from its next epoch or checkpoint on.
+
+    noise_scale: of the gradient, in examples, by which it was chosen and the learning rate is scaled; None = not known.
+    """
+
+    batch_size: int
+    noise_scale: float | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """Holds a decision for every job of the snapshot, in the snapshot's order, and the memory for the next round.
 
     wake_at_s: when the policy wants to decide again although nothing else happens; None = it does not mind.
     order: all jobs that the policy decided on, the one that gets the next GPUs first.
+    batches: of jobs whose user allows a range, where they start or train on.
     """
 
     decisions: tuple[Decision, ...]
@@ -313,6 +331,7 @@ class Plan:
     policy: str
     wake_at_s: float | None = None
     order: tuple[str, ...] = ()
+    batches: Mapping[str, BatchChoice] = field(default_factory=dict)
 
     def of(self, job: str) -> Decision:
         """Returns the job's decision. Raises KeyError for a job that was not in the snapshot."""

@@ -8,8 +8,10 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from scheduler.api.allocation_json import allocation_from_json, allocation_to_json
+from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, OnExhausted
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import (
+    BatchChoice,
     Decision,
     Explanation,
     Keep,
@@ -129,6 +131,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "memory": plan.memory.to_json(),
         "order": list(plan.order),
         "decisions": [_decision_to_json(decision) for decision in plan.decisions],
+        "batches": {job: asdict(choice) for job, choice in plan.batches.items()},
     }
 
 
@@ -138,14 +141,21 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
     try:
         decisions = tuple(_decision_from_json(decision) for decision in value["decisions"])
         memory, order = RoundMemory.from_json(value["memory"]), tuple(value.get("order", ()))
-        return Plan(decisions, memory, value["policy"], value.get("wake_at_s"), order)
+        batches = {job: BatchChoice(**choice) for job, choice in value.get("batches", {}).items()}
+        return Plan(decisions, memory, value["policy"], value.get("wake_at_s"), order, batches)
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a plan's record: {error}") from error
 
 
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
-    tenant = TenantSnapshot(**value)
+    budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
+    tenant = TenantSnapshot(**{**value, "budgets": budgets})
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
+
+
+def _budget_from_json(value: Mapping[str, Any]) -> GpuHourBudget:
+    budget = GpuHourBudget(**value)
+    return replace(budget, period=BudgetPeriod(budget.period), on_exhausted=OnExhausted(budget.on_exhausted))
 
 
 def _pair_from_json(value: Mapping[str, Any]) -> PairObservation:

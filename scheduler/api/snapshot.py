@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
 _TOP_PRIORITY = 8
@@ -36,12 +37,13 @@ LEAST = {  # that a number of a job may be
     "max_batch_size": 1,
     "requested_workers": 0,
     "requested_servers": 0,
+    "used_batch_size": 1,
     "allocated_at_s": -1e15,
     "last_resized_at_s": -1e15,
 }
 MAY_BE_NONE = frozenset({
     "example_s", "noise_scale", "likely_steps_left", "max_local_batch", "max_batch_size", "requested_workers",
-    "requested_servers", "allocated_at_s", "last_resized_at_s",
+    "requested_servers", "used_batch_size", "allocated_at_s", "last_resized_at_s",
 })  # fmt: skip
 
 
@@ -207,7 +209,9 @@ class JobSnapshot:
     max_batch_size: the user allows global batches from batch_size to this; None = the batch is fixed. min_local_batch,
     max_local_batch: examples that one worker needs and can hold in one pass. noise_scale: of the gradient, in examples,
     as measured lately; None = not known. Steps are always counted at batch_size. noise_ahead: what it will be, as jobs
-    of the family showed it: (steps done, noise scale then), ascending.
+    of the family showed it: (steps done, noise scale then), ascending. used_batch_size: what it trains with now, or did
+    last; None = batch_size. counts_examples: a larger batch does not prolong the training, which ends after
+    steps_total * batch_size examples, whatever each is worth; False: it ends after as much progress (Pollux).
     length_is_known: False where the length of training was not declared; steps_total has no meaning then.
     likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
@@ -260,6 +264,8 @@ class JobSnapshot:
     lost_s: float = 0.0
     requested_servers: int | None = None
     start_error: float = 0.5
+    used_batch_size: int | None = None
+    counts_examples: bool = False
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """Returns the same job after more training."""
@@ -332,7 +338,7 @@ class TenantSnapshot:
     parent shares_fairly.
     shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
     above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
-    they hold now counts, and what they had before does not.
+    they hold now counts, and what they had before does not. budgets: of GPU-hours per period; each holds on its own.
     """
 
     id: str
@@ -347,6 +353,7 @@ class TenantSnapshot:
     reclaim: Reclaim = Reclaim.ANY
     shares_fairly: bool = False
     half_life_s: float = 0.0
+    budgets: tuple[GpuHourBudget, ...] = ()
 
 
 @dataclass(frozen=True)

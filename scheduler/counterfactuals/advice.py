@@ -21,7 +21,7 @@ from scheduler.round.decide import decide
 
 LEAST_GAIN_S = 30.0  # less is not worth a person's while
 LEAST_GAIN = 0.05  # of the time that is left to a running job
-# of the wait, in rollouts: the ends of other jobs are predicted with errors of this order (round/forecast.py)
+# of the wait, in rollouts: the ends of other jobs are predicted with errors of this order (round/forecast/plan.py)
 LEAST_PART = 0.5
 NOTICEABLE_S = 5.0  # ends that move by less count as unmoved
 

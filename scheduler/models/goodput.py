@@ -91,22 +91,44 @@ class BatchSchedule:
         return float(np.interp(steps, self.steps_K, self.seconds_K)) + beyond * self.last_step_s
 
 
+def declared_step_s(
+    size_XB: Floats,
+    step_s_XB: Floats,
+    gains_XB: Floats,
+    *,
+    batch_size: int,
+    counts_examples: bool,
+) -> Floats:
+    """Returns the seconds of a declared step at the batch with the best goodput, shape (X,) of arrays (X, B).
+
+    counts_examples: as of JobSnapshot: a step at n declared batches is n declared steps, whatever it is worth.
+    """
+    goodput_XB = gains_XB / step_s_XB
+    if not counts_examples:
+        return np.asarray(1.0 / goodput_XB.max(axis=-1))
+    best_X1 = goodput_XB.argmax(axis=-1)[..., None]
+    seconds_XB = np.broadcast_to(step_s_XB * batch_size / size_XB, goodput_XB.shape)
+    return np.asarray(np.take_along_axis(seconds_XB, best_X1, axis=-1)[..., 0])
+
+
 def batch_schedule(
     noise_ahead: Sequence[tuple[float, float]],
     *,
     size_B: Floats,
     step_s_B: Floats,
     batch_size: int,
+    counts_examples: bool = False,
 ) -> BatchSchedule:
     """Returns how long steps take while the gradient's noise scale grows and larger batches become worthwhile.
 
     noise_ahead: (steps done, noise scale then), ascending. size_B, step_s_B: batches and step times on one layout.
-    At each point the batch with the best goodput is taken; between two points a step takes their mean.
+    counts_examples: as of declared_step_s. At each point the batch with the best goodput is taken; between two points
+    a step takes their mean.
     """
     steps_K = np.array([steps for steps, _ in noise_ahead])
     noise_K1 = np.array([[noise] for _, noise in noise_ahead])
     gains_KB = size_B * (noise_K1 + batch_size) / (batch_size * (noise_K1 + size_B))
-    each_K = 1.0 / (gains_KB / step_s_B).max(axis=1)
+    each_K = declared_step_s(size_B, step_s_B, gains_KB, batch_size=batch_size, counts_examples=counts_examples)
     if steps_K[0] > 0:
         steps_K, each_K = np.insert(steps_K, 0, 0.0), np.insert(each_K, 0, each_K[0])
     seconds_K = np.concatenate([[0.0], np.cumsum(np.diff(steps_K) * (each_K[1:] + each_K[:-1]) / 2)])

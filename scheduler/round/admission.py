@@ -11,6 +11,7 @@ from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot,
 from scheduler.placement.free_resources import FreeResources
 from scheduler.quota.budget import Budget
 from scheduler.quota.demand import SharedGpuCounter
+from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.quota.ledger import Ledger
 from scheduler.round.feasibility import EmptyCluster
 from scheduler.round.state import RoundState
@@ -19,15 +20,22 @@ from scheduler.round.validation import check
 _REASONS = frozenset(Reason)
 
 
-def admit(snapshot: ClusterSnapshot, memory: RoundMemory, *, cluster: EmptyCluster) -> RoundState:
+def admit(
+    snapshot: ClusterSnapshot,
+    memory: RoundMemory,
+    *,
+    cluster: EmptyCluster,
+    limits: GpuHourLimits | None = None,
+) -> RoundState:
     """Returns the state of a new round on that cluster.
 
-    1. what is held is reserved; 2. jobs on hold, on their way in or out, or that can never run are settled, all others
-    are candidates; 3. settled jobs keep what they hold, and resized jobs get what they were promised; 4. the rest is
-    the budget. Raises ValueError for a snapshot that contradicts itself.
+    1. what is held is reserved; 2. jobs on hold, on their way in or out, that can never run, or whose GPU-hours are
+    used up are settled, all others are candidates; 3. settled jobs keep what they hold, and resized jobs get what they
+    were promised; 4. the rest is the budget. limits: those by which the snapshot was narrowed, if it was. Raises
+    ValueError for a snapshot that contradicts itself.
     """
     check(snapshot)
-    state = _initial_state(snapshot, memory.resizing, cluster)  # 1
+    state = _initial_state(snapshot, memory.resizing, cluster, limits or GpuHourLimits(snapshot))  # 1
     staying = _settle(state, memory.resizing, cluster)  # 2
     ledger_later = _initial_ledger(snapshot)  # 3
     counter = SharedGpuCounter()
@@ -35,6 +43,7 @@ def admit(snapshot: ClusterSnapshot, memory: RoundMemory, *, cluster: EmptyClust
         state.free_later.reserve(job, held)
         ledger_later.reserve(job.tenant, gpus=held.n_workers, n_shared=counter.n_shared(held))
     _keep_promises(state, memory.resizing, ledger_later)
+    _refuse_beyond_hours(state)
     present = {job.id: _type_of(job.held, state.free_now) for job in state.running}
     state.budget = Budget(_gpus_by_type(state), ledger_later, present=present)  # 4
     return state
@@ -45,7 +54,7 @@ def _initial_ledger(snapshot: ClusterSnapshot) -> Ledger:
 
 
 def _initial_state(
-    snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise], cluster: EmptyCluster
+    snapshot: ClusterSnapshot, promises: Mapping[str, ResizePromise], cluster: EmptyCluster, limits: GpuHourLimits
 ) -> RoundState:
     free_now, ledger_now, counter = cluster.free(), _initial_ledger(snapshot), SharedGpuCounter()
     for job in snapshot.jobs:
@@ -61,6 +70,8 @@ def _initial_state(
         ledger_before=ledger_now.copy(),
         budget=Budget({}, ledger_now, present={}),  # replaced as soon as the rest is known
         colocated_with={job_id: promise.colocated_with for job_id, promise in promises.items()},
+        resizing=frozenset(job_id for job_id, promise in promises.items() if promise.is_resize),
+        limits=limits,
     )
 
 
@@ -78,7 +89,7 @@ def _settle(
             else:
                 _settle_waiting(job, state, cluster, runnable)
             continue
-        settled = _settled_holder(job, held, state.free_now)
+        settled = _settled_holder(job, held, state.free_now, state.limits)
         if settled is None:
             state.candidates.append(job)
             state.running.append(job)
@@ -92,13 +103,17 @@ def _settle(
     return staying
 
 
-def _settled_holder(job: JobSnapshot, held: GangAllocation, free: FreeResources) -> Keep | Preempt | None:
+def _settled_holder(
+    job: JobSnapshot, held: GangAllocation, free: FreeResources, limits: GpuHourLimits
+) -> Keep | Preempt | None:
     """The decision on a job that holds GPUs, where it needs no policy; None for a candidate."""
     if job.phase is Phase.STOPPING:
         return Keep(job.id, (Explanation(Reason.STOPPING),))
     for share in held.shares:
         if share.node not in free.nodes:
             return Preempt(job.id, (Explanation(Reason.NODE_LEFT, {"node": share.node}),))
+    if (exhausted := limits.must_leave(job, held)) is not None:
+        return Preempt(job.id, (exhausted,))
     if job.phase is Phase.STARTING:
         return Keep(job.id, (Explanation(Reason.STARTING, {"n_workers": held.n_workers}),))
     for share in held.shares:
@@ -111,10 +126,16 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
     """runnable: needs of jobs that could run, as found so far."""
     reason = _hold(job, state.snapshot) or cluster.refusal(job)
     reason = reason or state.ledger_now.never(job.tenant, gpus=job.min_workers)
+    if reason is not None and job.hold is None:  # without the budget it could run on GPUs of another type
+        reason = state.limits.narrowed.get(job.id, reason)
+    exhausted = state.limits.refusal(job) if reason is None else None
+    if exhausted is not None and job.id not in state.resizing:
+        reason = exhausted
     if reason is not None:
         state.settled[job.id] = Wait(job.id, (reason,))
-    else:
-        state.candidates.append(job)
+        return
+    state.candidates.append(job)
+    if exhausted is None:
         runnable.add(job.needs)
 
 
@@ -149,9 +170,20 @@ def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], led
     state.candidates = [job for job in state.candidates if job.id not in state.resuming]
 
 
+def _refuse_beyond_hours(state: RoundState) -> None:
+    """Settles jobs that were to be resized, whose promise does not hold any more, and whose GPU-hours are used up."""
+    for job in state.candidates if state.limits and state.resizing else ():
+        refused = state.limits.refusal(job) if job.held is None else None
+        if refused is not None:
+            state.settled[job.id] = Wait(job.id, (refused,))
+    state.candidates = [job for job in state.candidates if job.id not in state.settled]
+
+
 def _is_still_possible(state: RoundState, job: JobSnapshot, promise: ResizePromise) -> bool:
     nodes = state.free_later.nodes
     if not all(s.node in nodes and nodes[s.node].is_schedulable for s in promise.allocation.shares):
+        return False
+    if state.limits.must_leave(job, promise.allocation) is not None:
         return False
     return state.free_later.fits(job, promise.allocation, colocated_with=promise.colocated_with)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from scheduler.api.memory import RoundMemory
 from scheduler.api.plan import Plan
 from scheduler.api.snapshot import ClusterSnapshot
+from scheduler.models.batch_sizes import choose_batches, explain_batches
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.prediction_intervals import PredictionIntervals
 from scheduler.models.interference.interference_cache import InterferenceCache
@@ -15,12 +16,14 @@ from scheduler.models.job_length import JobLengthModel, with_likely_lengths
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.policies.abilities import abilities_of
 from scheduler.policies.toolkit.policy import Policy, View
+from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.admission import admit
 from scheduler.round.cache import RoundCache
 from scheduler.round.diff import diff, resume_resized
 from scheduler.round.entitlement import entitle
 from scheduler.round.explanation import why_it_leaves, why_it_waits
+from scheduler.round.forecast.budgets import budgeted_gpus
 from scheduler.round.memory import promised_allocations, record_usage, unmet_claims
 from scheduler.round.placement import place
 from scheduler.round.prediction import LearntErrors, predict
@@ -38,11 +41,12 @@ def decide(
 ) -> Plan:
     """Decides on every job: returns the decisions in the snapshot's order, and the memory for the next round.
 
-    1. admission: jobs on hold, on their way in or out, or that can never fit are settled; the rest are candidates;
+    1. admission: jobs on hold, on their way in or out, that can never fit, or whose GPU-hours are used up are settled;
+       the rest are candidates;
     2. entitlement: what tenants may have; waiting jobs claim guarantees, and borrowers have to return GPUs;
     3. proposal: the policy grants GPUs within the budget, which knows capacity and quota;
     4. placement: grants become allocations, all or nothing, on what is free now; others wait until jobs have left;
-    5. diff: against what is held: launch, resize, preempt, keep or wait;
+    5. diff: against what is held: launch, resize, preempt, keep or wait; and the batch of jobs that allow a range;
     6. explanation: why, in numbers; and prediction: when each job is expected to start and to end;
     7. memory: promised allocations, what was learnt, what tenants used.
 
@@ -53,6 +57,8 @@ def decide(
     Raises ValueError for a snapshot that contradicts itself, and PolicyError for a policy that fails.
     """
     cache = cache or RoundCache()
+    limits = GpuHourLimits(snapshot)
+    snapshot = limits.narrow(snapshot)
     speeds = JobSpeeds(snapshot.nodes, snapshot.racks, cache=cache.step_times, jobs=snapshot.jobs)
     lengths = JobLengthModel(memory.job_lengths)
     arrivals, intervals = ArrivalEffects(memory.arrival_effects), PredictionIntervals(memory.prediction_intervals)
@@ -61,16 +67,18 @@ def decide(
     is_elastic = abilities_of(policy).is_elastic
 
     snapshot = with_likely_lengths(snapshot, lengths, speeds)
-    state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes))  # 1
+    state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes), limits=limits)  # 1
     resumed = resume_resized(state)
     entitle(state, is_elastic=is_elastic, usage=usage)  # 2
     view = _view(state, speeds, cache.interference, explain=explain)
     proposal = propose(policy, view, state=state, memory=memory.values_for(policy.name))  # 3
     targets = place(state, proposal, speeds)  # 4
     decisions = {**state.settled, **resumed, **diff(state, targets)}  # 5
+    batches = choose_batches(snapshot, decisions, speeds)
     if explain:  # 6
         decisions |= why_it_waits(state, proposal, targets, decisions)
         decisions |= why_it_leaves(state, proposal, targets)
+        decisions |= explain_batches(snapshot, decisions, batches, speeds)
         forecast = None if is_elastic else arrivals
         learnt = LearntErrors(starts=start_intervals, ends=intervals, arrivals=forecast)
         predictions = predict(state, proposal, decisions, speeds, learnt=learnt)
@@ -87,9 +95,10 @@ def decide(
         claims_since_s=claims_since_s,
         decayed_usage=record_usage(state, decisions, usage),
     )
-    wake_at_s = min((at_s for at_s in (proposal.wake_at_s, again_s) if at_s is not None), default=None)
+    wakes_s = (proposal.wake_at_s, again_s, limits.wake_at_s(budgeted_gpus(state, decisions)) if limits else None)
+    wake_at_s = min((at_s for at_s in wakes_s if at_s is not None), default=None)
     ordered = tuple([decisions[job.id] for job in snapshot.jobs])
-    return Plan(ordered, remembered, policy.name, wake_at_s, tuple(proposal.order))
+    return Plan(ordered, remembered, policy.name, wake_at_s, tuple(proposal.order), batches)
 
 
 def _view(state: RoundState, speeds: JobSpeeds, interference: InterferenceCache, *, explain: bool) -> View:

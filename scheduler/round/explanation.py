@@ -42,6 +42,8 @@ def why_it_waits(
         if job_id in targets.harmful and job_id in targets.refused:
             reasons = (Explanation(Reason.NETWORK_CONTENTION), *reasons)
         reasons += tuple(note for note in proposal.notes.get(job_id, ()) if note.reason in ABOUT_SHARING)
+        if job_id in state.limits.narrowed:
+            reasons += (state.limits.narrowed[job_id],)
         if ahead > 0:
             reasons += (Explanation(Reason.BEHIND_OTHERS, {"ahead": ahead, "next_job": queue[0]}),)
         waits[job_id] = Wait(job_id, reasons or (Explanation(Reason.UNCHANGED),))

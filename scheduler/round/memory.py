@@ -29,7 +29,14 @@ def promised_allocations(
     partners = {
         job_id: targets.partners.get(job_id, set()) | set(state.colocated_with.get(job_id, ())) for job_id in promised
     }
-    return {job_id: ResizePromise(promised[job_id], tuple(sorted(partners[job_id]))) for job_id in sorted(promised)}
+    starting = {job_id for job_id in waiting if job_id not in state.resizing}
+    if proposal.places_after_preemption:
+        running = {job.id for job in state.running}
+        starting |= targets.awaited.keys() - running
+    return {
+        job_id: ResizePromise(promised[job_id], tuple(sorted(partners[job_id])), job_id not in starting)
+        for job_id in sorted(promised)
+    }
 
 
 def unmet_claims(

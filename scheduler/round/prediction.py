@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from scheduler.api.plan import Decision, Prediction, Preempt, Wait
@@ -12,7 +12,8 @@ from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
 from scheduler.models.forecast.arrivals import ArrivalEffects
 from scheduler.models.forecast.prediction_intervals import PredictionIntervals, TimeForecast
 from scheduler.models.speed.job_speeds import JobSpeeds
-from scheduler.round.forecast import RoundForecast, TimeSpan
+from scheduler.round.forecast.budgets import BudgetForecast
+from scheduler.round.forecast.plan import RoundForecast, TimeSpan
 from scheduler.round.state import RoundState
 
 
@@ -38,16 +39,18 @@ def predict(
 ) -> dict[str, Prediction]:
     """Returns the predictions by job, in the snapshot's order.
 
-    1. the plan is simulated forward; 2. what may arrive later delays their P90; 3. the intervals become as wide
-    as the errors of earlier predictions.
+    1. the plan is simulated forward; jobs that a budget of GPU-hours delays are left at that, as their start is a date
+    and no estimate; 2. what may arrive later delays the others' P90; 3. the intervals become as wide as the errors of
+    earlier predictions.
     """
     forecast, snapshot = RoundForecast(state, proposal, speeds), state.snapshot
     predictions = forecast.predictions(decisions)  # 1
-    starts = _starts(snapshot, predictions, decisions)
-    ends = _ends(snapshot, predictions)
+    bounded = BudgetForecast(state, decisions, speeds).bounded(predictions) if state.limits else {}
+    starts = _starts(snapshot, predictions, decisions, bounded)
+    ends = _ends(snapshot, predictions, bounded)
     if learnt.arrivals is not None:  # 2
         starts, ends = forecast.with_arrivals(starts, ends, learnt.arrivals, known=learnt.ends.known)
-    _close(snapshot, decisions, learnt)  # 3
+    _close(snapshot, decisions, learnt, bounded)  # 3
     found = {}
     for job_id, predicted in predictions.items():
         start = predicted.start_p50_s, predicted.start_p90_s
@@ -58,11 +61,14 @@ def predict(
             waits = isinstance(decisions[job_id], Wait | Preempt)
             end = _calibrated(job_id, ends[job_id], learnt.ends, waits=waits, now_s=snapshot.now_s)
         found[job_id] = Prediction(*start, *end, predicted.step_s)
-    return found
+    return found | bounded
 
 
 def _starts(
-    snapshot: ClusterSnapshot, predictions: Mapping[str, Prediction], decisions: Mapping[str, Decision]
+    snapshot: ClusterSnapshot,
+    predictions: Mapping[str, Prediction],
+    decisions: Mapping[str, Decision],
+    bounded: Collection[str],
 ) -> dict[str, TimeSpan]:
     """Of jobs that wait for their first start; a start of this very round needs no interval."""
     found = {}
@@ -70,15 +76,19 @@ def _starts(
         predicted = predictions[job.id]
         if predicted.start_p50_s is None or predicted.start_p90_s is None or not _waits_for_first(job, decisions):
             continue
+        if job.id in bounded:
+            continue
         found[job.id] = TimeSpan(predicted.start_p50_s - snapshot.now_s, predicted.start_p90_s - snapshot.now_s)
     return found
 
 
-def _ends(snapshot: ClusterSnapshot, predictions: Mapping[str, Prediction]) -> dict[str, TimeSpan]:
+def _ends(
+    snapshot: ClusterSnapshot, predictions: Mapping[str, Prediction], bounded: Collection[str]
+) -> dict[str, TimeSpan]:
     return {
         job_id: TimeSpan(predicted.finish_p50_s - snapshot.now_s, predicted.finish_p90_s - snapshot.now_s)
         for job_id, predicted in predictions.items()
-        if predicted.finish_p50_s is not None and predicted.finish_p90_s is not None
+        if predicted.finish_p50_s is not None and predicted.finish_p90_s is not None and job_id not in bounded
     }
 
 
@@ -86,11 +96,17 @@ def _waits_for_first(job: JobSnapshot, decisions: Mapping[str, Decision]) -> boo
     return isinstance(decisions[job.id], Wait) and job.executed_gpu_s <= 0.0
 
 
-def _close(snapshot: ClusterSnapshot, decisions: Mapping[str, Decision], learnt: LearntErrors) -> None:
-    """Records the outcomes: jobs that started, and jobs that are gone."""
-    waiting = {job.id for job in snapshot.jobs if _waits_for_first(job, decisions)}
-    learnt.starts.close(waiting, withdrawn=snapshot.withdrawn, now_s=snapshot.now_s)
-    learnt.ends.close({job.id for job in snapshot.jobs}, withdrawn=snapshot.withdrawn, now_s=snapshot.now_s)
+def _close(
+    snapshot: ClusterSnapshot, decisions: Mapping[str, Decision], learnt: LearntErrors, bounded: Collection[str]
+) -> None:
+    """Records the outcomes: jobs that started, and jobs that are gone. What was predicted of a job before a budget
+    delayed it counts as withdrawn: that it comes later is no error of the models.
+    """
+    withdrawn = {*snapshot.withdrawn, *bounded}
+    present = {job.id for job in snapshot.jobs if job.id not in bounded}
+    waiting = {job.id for job in snapshot.jobs if job.id in present and _waits_for_first(job, decisions)}
+    learnt.starts.close(waiting, withdrawn=withdrawn, now_s=snapshot.now_s)
+    learnt.ends.close(present, withdrawn=withdrawn, now_s=snapshot.now_s)
 
 
 def _calibrated(

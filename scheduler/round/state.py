@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from scheduler.api.plan import Keep, Preempt, Wait
 from scheduler.placement.state import PlacementState
 from scheduler.quota.budget import Budget
+from scheduler.quota.gpu_hours import GpuHourLimits
 from scheduler.quota.ledger import Ledger
 
 
@@ -17,14 +18,17 @@ class RoundState(PlacementState):
 
     ledger_before: quota as used at this moment. ledger_now: the same with what this round launches. budget: what the
     policy may grant. settled: decisions that need no policy. colocated_with: by job that was promised GPUs, the jobs
-    with which it is to share them.
+    with which it is to share them. resizing: jobs that ran
+    when they were promised GPUs. limits: budgets of GPU-hours.
     """
 
     ledger_now: Ledger
     ledger_before: Ledger
     budget: Budget
+    limits: GpuHourLimits
     settled: dict[str, Keep | Preempt | Wait] = field(default_factory=dict)
     colocated_with: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    resizing: frozenset[str] = frozenset()
 
     def free_by_node(self) -> dict[str, int]:
         """Returns, for each node that accepts jobs, the number of its GPUs that no job is certain to keep."""

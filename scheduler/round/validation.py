@@ -62,6 +62,13 @@ def _check_tenant(tenant: TenantSnapshot) -> None:
         value = getattr(tenant, name)
         if value is not None and not 0 <= value < math.inf:
             raise ValueError(f"tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0")
+    for budget in tenant.budgets:
+        for name in ("gpu_hours", "used_gpu_hours"):
+            value = getattr(budget, name)
+            if not 0 <= value < math.inf:
+                raise ValueError(
+                    f"a budget of tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0"
+                )
 
 
 def _check_nodes(snapshot: ClusterSnapshot) -> None:

@@ -11,6 +11,7 @@ from scheduler.api.snapshot import ClusterSnapshot, Phase
 from scheduler.policies import Policy
 from scheduler.round.cache import RoundCache
 from scheduler.round.decide import decide
+from scheduler.simulator.budget_meter import BudgetMeter
 from scheduler.simulator.environments.environment import Arrival, Environment
 from scheduler.simulator.environments.failing import FailingEnvironment
 from scheduler.simulator.event_queue import EventKind, EventQueue, SimulationEvent
@@ -61,6 +62,7 @@ class _Engine:
         self.decision_s: list[float] = []
         self.n_done = 0
         self.n_idle = 0
+        self.meter = BudgetMeter(tuple(environment.tenants))
         self.failing = environment if isinstance(environment, FailingEnvironment) else None
         self.n_failures, self.lost_gpu_s = 0, 0.0
 
@@ -73,6 +75,8 @@ class _Engine:
         while agenda and (self.failing is None or self.n_done < len(self.arrivals)):
             now_s = agenda.next_at_s
             is_due = False
+            if self.meter:
+                self.meter.advance(now_s, self.training.jobs.values(), self.environment.nodes)
             for event in agenda.pop_instant():
                 is_due |= self._happens(event)
             if is_due:
@@ -154,12 +158,13 @@ class _Engine:
             self.agenda.push(plan.wake_at_s, EventKind.TICK, version=len(self.decision_s))
 
     def _decide(self, now_s: float) -> Plan:
+        tenants = tuple(self.environment.tenants)
         snapshot = ClusterSnapshot(
             now_s=now_s,
             nodes=tuple(self.environment.nodes),
             racks=tuple(self.environment.racks),
             jobs=self.training.seen(now_s),
-            tenants=tuple(self.environment.tenants),
+            tenants=self.meter.tenants(tenants, now_s) if self.meter else tenants,
             seed=self.seed,
             round_number=len(self.decision_s),
             pairs=tuple(self.environment.pairs),
@@ -191,7 +196,8 @@ class _Engine:
             self.training.new_speeds(now_s)
         else:
             jobs = self.training.jobs
-            self.n_idle = self.n_idle + 1 if all(j.phase is Phase.WAITING for j in jobs.values()) else 0
+            is_idle = all(j.phase is Phase.WAITING for j in jobs.values()) and not self.meter.may_renew
+            self.n_idle = self.n_idle + 1 if is_idle else 0
             if self.n_idle > MOST_IDLE_ROUNDS:
                 raise RuntimeError(f"{len(jobs)} jobs never run, among them {next(iter(jobs))!r}")
         return freed

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 
@@ -12,7 +13,14 @@ from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.cost import restart_cost_s
-from scheduler.models.goodput import BatchSchedule, adapts_batch, batch_schedule, batches_of, gain_B
+from scheduler.models.goodput import (
+    BatchSchedule,
+    adapts_batch,
+    batch_schedule,
+    batches_of,
+    declared_step_s,
+    gain_B,
+)
 from scheduler.models.layout import Layout
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed.job_classes import UNMEASURED_PAIR, GangPrices, JobClass, StepTimes
@@ -204,6 +212,18 @@ class JobSpeeds:
         best = int(np.argmax(goodput_B))
         return round(float(size_B[best])), round(float(passes_B[best]))
 
+    def goodput_of(self, job: JobSnapshot, allocation: GangAllocation, batch_size: int) -> float:
+        """Returns the declared steps' worth of progress a second on this very allocation, at one global batch size.
+
+        A worker's share above max_local_batch is done in several passes.
+        """
+        layout = self.topology.layout_of(allocation)
+        passes = math.ceil(batch_size / layout.n_workers / (job.max_local_batch or batch_size))
+        step_s = self.model(job).step_s(layout, allocation.mode, batch_size=batch_size, passes=passes)
+        noise_scale = job.noise_scale or 0.0
+        gain = gain_B(np.array([float(batch_size)]), batch_size=job.batch_size, noise_scale=noise_scale)
+        return float(gain[0]) / step_s
+
     def _job_class(self, job: JobSnapshot, gpu_type: str) -> JobClass:
         found = self._job_classes.get((job.id, gpu_type))
         if found is None:
@@ -231,8 +251,8 @@ class JobSpeeds:
         if adapts_batch(job):
             if job.noise_ahead:
                 return self._mean_step_s(job, layout, mode)
-            goodput_B, _, _ = self._goodputs(job, layout, mode)
-            return 1.0 / float(goodput_B.max())
+            step_s_B, size_B, _ = self._batches(job, layout, mode)
+            return float(_best_step_s(job, size_B, step_s_B))
         tables, key = self.tables(job), (layout, mode, batch_key(job))
         found = tables.step_s.get(key)
         if found is None:
@@ -269,9 +289,8 @@ class JobSpeeds:
 def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes) -> Floats:  # noqa: N802
     """Seconds of a declared step of each gang of a job whose batch may change, shape (G,)."""
     if not job.noise_ahead:
-        gains_GB = gain_B(gangs.size_GB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
-        return np.asarray(1.0 / (gains_GB / gangs.step_GB).max(axis=1), dtype=np.float64)
-    table, key = tables.gang_schedules, (gangs, job.batch_size, job.noise_ahead)
+        return _best_step_s(job, gangs.size_GB, gangs.step_GB)
+    table, key = tables.gang_schedules, (gangs, job.batch_size, job.noise_ahead, job.counts_examples)
     schedules = table.get(key)
     if schedules is None:
         each = zip(gangs.size_GB, gangs.step_GB, strict=True)
@@ -292,4 +311,16 @@ def _smallest_batch(job: JobSnapshot, n_workers: int) -> tuple[int, int]:
 
 
 def _schedule(job: JobSnapshot, size_B: Floats, step_s_B: Floats) -> BatchSchedule:
-    return batch_schedule(job.noise_ahead, size_B=size_B, step_s_B=step_s_B, batch_size=job.batch_size)
+    return batch_schedule(
+        job.noise_ahead,
+        size_B=size_B,
+        step_s_B=step_s_B,
+        batch_size=job.batch_size,
+        counts_examples=job.counts_examples,
+    )
+
+
+def _best_step_s(job: JobSnapshot, size_XB: Floats, step_s_XB: Floats) -> Floats:
+    """Seconds of a declared step at the batch with the best goodput, shape (X,)."""
+    gains_XB = gain_B(size_XB, batch_size=job.batch_size, noise_scale=job.noise_scale or 0.0)
+    return declared_step_s(size_XB, step_s_XB, gains_XB, batch_size=job.batch_size, counts_examples=job.counts_examples)

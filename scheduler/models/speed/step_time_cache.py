@@ -200,6 +200,9 @@ def _family(job: JobSnapshot) -> _Family:
     return job.family, job.example_s, job.step_overhead_s
 
 
-def batch_key(job: JobSnapshot) -> tuple[int, int | None, int, int | None, bool]:
+def batch_key(job: JobSnapshot) -> tuple[int, int | None, int, int | None, bool, bool]:
     """Returns all that decides which batches a job may use, as a key."""
-    return job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch, adapts_batch(job)
+    return (
+        job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch, adapts_batch(job),
+        job.counts_examples,
+    )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.ledger import Ledger
+from scheduler.simulator.traces.budgets import budgets_from_list
 from scheduler.simulator.traces.trace import BadInput, Trace
 
 _KNOWN = tuple(f.name for f in fields(TenantSnapshot) if f.name not in ("id", "name"))
@@ -71,6 +72,8 @@ def tenants_of(trace: Trace, known: Sequence[TenantSnapshot], *, cluster: str) -
 
 def _checked(tenant: str, key: str, value: Any, name: str) -> Any:
     default = _DEFAULTS[key]
+    if key == "budgets":
+        return budgets_from_list(tenant, value, name)
     if value is None and default is None:
         return None
     if key == "parent":
