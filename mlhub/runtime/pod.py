@@ -57,6 +57,11 @@ class Pod:
         return self.work / "heartbeat"
 
     @property
+    def batch_decision(self) -> Path:
+        """The newest BatchDecision that the launcher received, as JSON; absent until then."""
+        return self.work / "batch.json"
+
+    @property
     def output(self) -> Path:
         return self.work / "output.log"
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-TABLE_OPTIONS = ("target", "targets")
+TABLE_OPTIONS = ("target", "targets", "ignore", "types", "missing")
+COLUMN_TYPES = ("number", "category", "date")  # as which a table's column may be used
+MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing in a column; the first is the default
 TEXT_OPTIONS = ("tokenizer", "vocabulary_size", "context_length", "documents")
 
 
@@ -26,13 +28,15 @@ class DatasetFormat:
 
 FORMATS: Mapping[str, DatasetFormat] = {
     "npz": DatasetFormat("NumPy arrays", "npz:READER", (".npz",), options=("targets",)),
-    "csv": DatasetFormat("CSV table", "tables:CSV", (".csv",), options=TABLE_OPTIONS),
-    "parquet": DatasetFormat("Parquet table", "tables:PARQUET", (".parquet", ".pq"), b"PAR1", TABLE_OPTIONS),
+    "csv": DatasetFormat("CSV table", "tables.reader:CSV", (".csv",), options=TABLE_OPTIONS),
+    "parquet": DatasetFormat("Parquet table", "tables.reader:PARQUET", (".parquet", ".pq"), b"PAR1", TABLE_OPTIONS),
+    "json_lines": DatasetFormat("JSON lines", "tables.reader:JSON_LINES", (".jsonl", ".ndjson"), options=TABLE_OPTIONS),
     "image_folder": DatasetFormat(
-        "Images in folders", "image_folder:READER", (".zip",), b"PK\x03\x04", options=("targets",)
+        "Images in folders", "image_folder:READER", (".zip",), b"PK\x03\x04", options=("targets", "image_size")
     ),
     "text": DatasetFormat("Text", "text:READER", (".txt", ".text"), options=TEXT_OPTIONS),
 }
+TABLES = tuple(name for name, form in FORMATS.items() if form.options == TABLE_OPTIONS)  # rows of named columns
 OPTIONS = tuple(dict.fromkeys(option for form in FORMATS.values() for option in form.options))
 
 

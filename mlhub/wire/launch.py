@@ -45,6 +45,14 @@ class Input:
     uri: str
 
 
+FURTHER = "datasets/"
+
+
+def further_input(name: str, filename: str) -> str:
+    """The name of the Input that is a file of a further dataset of a script."""
+    return f"{FURTHER}{name}/{filename}"
+
+
 @dataclass(frozen=True)
 class Resources:
     """Limits of one pod. gpus counts slots; 0 for a parameter server."""
@@ -80,6 +88,31 @@ class ModelSpec:
 
 
 @dataclass(frozen=True)
+class BatchDecision:
+    """The global batch that the scheduler's newest round chose for a training whose batch may change.
+
+    noise_scale: of the gradient, in examples, by which the learning rate is scaled; None: not known. reason: for
+    people.
+    """
+
+    batch_size: int
+    noise_scale: float | None = None
+    reason: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Any) -> BatchDecision:
+        """Raises ValueError for what is no decision on a batch."""
+        if not isinstance(raw, dict):
+            raise ValueError(f"not a batch: {raw!r}")
+        size, noise = raw.get("batch_size"), raw.get("noise_scale")
+        if type(size) is not int or size < 1:
+            raise ValueError(f"batch_size is {size!r}; it must be an integer of at least 1")
+        if noise is not None and not (isinstance(noise, int | float) and 0 < noise < float("inf")):
+            raise ValueError(f"noise_scale is {noise!r}; it must be finite and above 0")
+        return cls(size, None if noise is None else float(noise), str(raw.get("reason", "")))
+
+
+@dataclass(frozen=True)
 class TrainingSpec:
     """What to train, in the user's words. batch_size is the global batch, independent of the number of workers."""
 
@@ -94,6 +127,8 @@ class TrainingSpec:
     strategy: dict[str, Any] = field(
         default_factory=dict
     )  # mlhub/runtime/strategies/catalogue/schema.py; empty: MLHub chooses
+    # with which a training begins whose batch the scheduler decides; None: its trainer decides, within max_batch_size
+    batch: BatchDecision | None = None
 
 
 @dataclass(frozen=True)
@@ -292,13 +327,18 @@ def _pod(raw: dict[str, Any]) -> PodPlacement:
     )
 
 
+def _training(raw: dict[str, Any]) -> TrainingSpec:
+    batch = raw.get("batch")
+    return TrainingSpec(**{**raw, "batch": None if batch is None else BatchDecision.from_json(batch)})
+
+
 def _content(raw: dict[str, Any]) -> dict[str, Any]:
     dataset, prediction = raw["dataset"], raw.get("prediction")
     return {
         "inputs": tuple(Input(**i) for i in raw["inputs"]),
         "dataset": DatasetSpec(**{**dataset, "files": tuple(dataset["files"])}) if dataset else None,
         "model": ModelSpec(**raw["model"]),
-        "training": TrainingSpec(**raw["training"]),
+        "training": _training(raw["training"]),
         "prediction": PredictionSpec(**{**prediction, "features": tuple(prediction["features"])})
         if prediction
         else None,

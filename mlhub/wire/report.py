@@ -4,6 +4,9 @@
 POST {api}/api/v1/ingest/attempts/{attempt_id}/reports   Authorization: Bearer <attempt token>
     {"version": 1, "role": "worker", "index": 0, "stream": "reports" | "log", "first": 41, "lines": [...]}
 answers 200 {"next": 57}: the sequence number the server wants next (everything below it is stored for good).
+To worker 0 of a training whose batch the scheduler decides, the answer to "reports" has "batch", too: the newest
+decision, {"batch_size": 256, "noise_scale": 900.0, "reason": "..."} (mlhub/wire/launch.py), which the trainer follows
+at the next epoch or checkpoint.
 A `first` above the server's `next` is answered 409 with the same body: send again from there.
 410 Gone = the attempt is fenced (a later one runs, or the job has ended): stop, exit REPORT_REFUSED.
 401/403/422 are final too; 429, 5xx and connection errors are retried for ever with back-off, from the disk buffer.

@@ -31,6 +31,7 @@ from mlhub.wire.launch import (
     PredictionSpec,
     SyncMode,
     TrainingSpec,
+    further_input,
 )
 from tests.runtime.processes import PAUSE_AFTER, PAUSED, TrainerProcess
 
@@ -62,6 +63,7 @@ class Gang:
     prediction: PredictionSpec | None = None
     weights_file: Path | None = None  # of model.weights, which is called "weights"
     schema: dict[str, Any] | None = None  # None: what inspection finds
+    further: dict[str, Path] = field(default_factory=dict)  # files of further datasets, by the datasets' names
     start_timeout_s: float = 60.0
     environment: dict[str, str] = field(default_factory=dict)  # more variables of every pod
     is_forked: bool = True  # from a process that has torch imported; False: by a command, as launchers do
@@ -114,7 +116,8 @@ class Gang:
         )
 
     def _files(self) -> dict[str, Path | None]:
-        return {"data": self.dataset, "code": self.package, "weights": self.weights_file}
+        further = {further_input(name, path.name): path for name, path in self.further.items()}
+        return {"data": self.dataset, "code": self.package, "weights": self.weights_file, **further}
 
     def start_again(self, name: str) -> str:
         """Another process in the place of one that died, within the same attempt; returns its name."""

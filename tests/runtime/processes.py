@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -26,6 +27,7 @@ PRELOADED = [
 
 PAUSE_AFTER = "TESTS_PAUSE_AFTER_STEP"  # a variable: the trainer waits there until it is asked to leave
 NOISE_SCALE = "TESTS_NOISE_SCALE"  # a variable: what the trainer measures, whatever its gradients are
+DECISION = "TESTS_BATCH_DECISION"  # a variable: JSON that worker 0's launcher receives after the step `after`
 PAUSED = "paused"  # the file that says that it waits
 
 _context: ForkServerContext | None = None
@@ -82,6 +84,8 @@ def _train(environment: dict[str, str], folder: str, output: str) -> None:
         _pause_after(int(environment[PAUSE_AFTER]))
     if NOISE_SCALE in environment:
         _measure_noise_scale(float(environment[NOISE_SCALE]))
+    if DECISION in environment:
+        _receive_decision(**json.loads(environment[DECISION]))
     status = main()
     used = os.times()
     Path("processor_s").write_text(str(used.user + used.system + used.children_user + used.children_system))
@@ -116,3 +120,18 @@ def _measure_noise_scale(examples: float) -> None:
     from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
     TrainingReporter.noise_scale = property(lambda _: examples)  # type: ignore[assignment, misc]
+
+
+def _receive_decision(*, after: int, **decision: Any) -> None:
+    """Leaves the scheduler's decision where a launcher would, after the same step on any machine."""
+    from mlhub.runtime.pod import Pod
+    from mlhub.runtime.trainer.training_reporter import TrainingReporter
+
+    report_step, file = TrainingReporter.step, Pod.from_environment().batch_decision
+
+    def report_and_receive(reporter: TrainingReporter, done: int, **measured: Any) -> None:
+        if done == after:
+            file.write_text(json.dumps(decision))
+        report_step(reporter, done, **measured)
+
+    TrainingReporter.step = report_and_receive  # type: ignore[method-assign]

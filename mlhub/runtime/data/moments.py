@@ -68,8 +68,3 @@ def training_mask(n_examples: int, *, n_held_out: int) -> MomentArray:
     elif n_examples > 1:
         found[split(n_examples, evaluation_fraction=TrainingSpec.evaluation_fraction)[1]] = False
     return found
-
-
-def broadcastable(values: Sequence[float], n_dims: int) -> MomentArray:
-    """Reshapes values, one a column or channel, so that they broadcast over a batch of n_dims dimensions."""
-    return np.asarray(values, dtype=np.float32).reshape([-1 if axis == 1 else 1 for axis in range(n_dims)])

@@ -2,18 +2,18 @@
 """Numbers in standard units, mean 0 and deviation 1: what the usual preprocess, loss and metrics see of a dataset.
 
 LearningRates that suit one network suit most, once neither inputs nor targets come in millimetres or millions.
+Exports of models carry this module, so that it imports nothing of mlhub.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-
-from mlhub.runtime.data.moments import broadcastable
 
 MAX_DEVIATIONS = 10.0  # from the mean: one outlier must not outweigh a batch
 Facts = Mapping[str, Any]
@@ -30,7 +30,7 @@ class Standardised:
 
     @classmethod
     def of(cls, facts: Facts, *, also_whole: bool) -> Self | None:
-        """None: the dataset has no moments, or its inputs are standardised already (CSV, Parquet)."""
+        """None: the dataset has no moments, or its inputs are standardised already (tables)."""
         if "input_mean" not in facts or "input_std" not in facts:
             return None
         return cls(facts["input_mean"], facts["input_std"], also_whole=also_whole)
@@ -46,7 +46,7 @@ class Standardised:
     def _values(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         place = inputs.dim(), inputs.device
         if place not in self._ready:
-            both = (torch.from_numpy(broadcastable(values, inputs.dim())) for values in (self._mean, self._std))
+            both = (_broadcastable(values, inputs.dim()) for values in (self._mean, self._std))
             mean, std = (values.to(inputs.device) for values in both)
             self._ready[place] = mean, std
         return self._ready[place]
@@ -80,3 +80,9 @@ class ColumnScale:
     def answers(self, outputs: Tensor) -> Tensor:
         """The model's outputs in the targets' own unit."""
         return outputs if self.is_own else outputs * self.std + self.mean
+
+
+def _broadcastable(values: Sequence[float], n_dims: int) -> Tensor:
+    """Reshapes values, one a column or channel, so that they broadcast over a batch of n_dims dimensions."""
+    shape = [-1 if axis == 1 else 1 for axis in range(n_dims)]
+    return torch.from_numpy(np.asarray(values, dtype=np.float32).reshape(shape))

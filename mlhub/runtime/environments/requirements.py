@@ -7,6 +7,7 @@ refused, since a build must reach nothing but that index.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from mlhub.runtime.errors import BadInputError
 MAX_BYTES = 4 * 2**20
 MAX_REQUIREMENTS = 2000
 FILES = ("uv.lock", "requirements.txt", "pyproject.toml")
+MAX_FILES = 20  # that include each other
+INCLUDE = re.compile(r"(?:-r|--requirement)[ =]*([^\s=].*)")
 HASH_OPTION = re.compile(r"\s--hash[= ]\S+")
 COMMENT = re.compile(r"(^|\s)#.*$")
 
@@ -45,7 +48,7 @@ def declared_requirements(code: Path, *, folder: str = "") -> DeclaredRequiremen
             path = code / place / name
             if not path.is_file():
                 continue
-            lines = tuple(sorted({line for line in _read(path, name) if line}))
+            lines = tuple(sorted({line for line in _read(path, name, top=code) if line}))
             if len(lines) > MAX_REQUIREMENTS:
                 raise _refusal(name, f"It names {len(lines)} packages; {MAX_REQUIREMENTS} are allowed.", "Name fewer.")
             if lines or name != "pyproject.toml":
@@ -53,15 +56,10 @@ def declared_requirements(code: Path, *, folder: str = "") -> DeclaredRequiremen
     return None
 
 
-def _read(path: Path, name: str) -> list[str]:
-    if path.stat().st_size > MAX_BYTES:
-        raise _refusal(name, f"It has more than {MAX_BYTES:,} bytes.", "Leave out what the code does not import.")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _refusal(name, f"It is not UTF-8: {error}.", "Save it as UTF-8.") from error
+def _read(path: Path, name: str, *, top: Path) -> list[str]:
     if name == "requirements.txt":
-        return list(_of_requirements(text))
+        return list(_of_requirements(path, top=top, seen=set()))
+    text = _text(path, name)
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -72,12 +70,39 @@ def _read(path: Path, name: str) -> list[str]:
         raise _refusal(name, f"It has not the form of this file: {error!r}.", "Make it again.") from error
 
 
-def _of_requirements(text: str) -> Iterator[str]:
-    joined = text.replace("\\\r\n", " ").replace("\\\n", " ")
+def _text(path: Path, name: str) -> str:
+    if path.stat().st_size > MAX_BYTES:
+        raise _refusal(name, f"It has more than {MAX_BYTES:,} bytes.", "Leave out what the code does not import.")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _refusal(name, f"It is not UTF-8: {error}.", "Save it as UTF-8.") from error
+
+
+def _of_requirements(path: Path, *, top: Path, seen: set[Path]) -> Iterator[str]:
+    """Those of the file, and of the files that its lines `-r other.txt` name, each once."""
+    name = path.relative_to(top).as_posix()
+    seen.add(path)
+    joined = _text(path, name).replace("\\\r\n", " ").replace("\\\n", " ")
     for number, raw in enumerate(joined.splitlines(), 1):
-        line = COMMENT.sub("", raw).strip()
-        if line:
-            yield _checked(HASH_OPTION.sub("", line).strip(), f"requirements.txt, line {number}")
+        line, where = COMMENT.sub("", raw).strip(), f"{name}, line {number}"
+        included = INCLUDE.fullmatch(line)
+        if included is not None:
+            other = _included(path.parent / included[1], where, top=top)
+            if len(seen) == MAX_FILES:
+                raise _refusal(where, f"More than {MAX_FILES} files include each other.", "Name packages in fewer.")
+            if other not in seen:
+                yield from _of_requirements(other, top=top, seen=seen)
+        elif line:
+            yield _checked(HASH_OPTION.sub("", line).strip(), where)
+
+
+def _included(path: Path, where: str, *, top: Path) -> Path:
+    """The file within the zip. Raises BadInputError."""
+    plain = Path(os.path.normpath(path))
+    if not plain.is_relative_to(top) or not plain.is_file() or plain.is_symlink():
+        raise _refusal(where, f"The zip has no file {path.name!r} there.", "Put it into the zip, next to this file.")
+    return plain
 
 
 def _of_project(table: dict[str, Any]) -> list[str]:

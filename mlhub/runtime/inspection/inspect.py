@@ -15,6 +15,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def dataset(arguments: argparse.Namespace) -> dict[str, Any]:
     from mlhub.runtime.data import readers
 
     found = readers.inspect(arguments.format, arguments.path, json.loads(arguments.options))
-    return {"schema": found.schema, "preview": found.preview}
+    return asdict(found)
 
 
 def model(arguments: argparse.Namespace) -> dict[str, Any]:

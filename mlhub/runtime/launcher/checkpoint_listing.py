@@ -7,21 +7,27 @@ folder, where they are recognised by their names (checkpoint-500, epoch_3.pt, ck
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from mlhub.runtime.reporting import Reporter
-from mlhub.runtime.scripts.outputs import LINK, is_checkpoint
+from mlhub.runtime.scripts.outputs import LINK
+from mlhub.runtime.scripts.working_checkpoints import (
+    SETTLED_S,
+    WriteStamp,
+    checkpoints_below,
+    entries,
+    write_stamp,
+)
 from mlhub.wire.report import MAX_CHECKPOINTS, CheckpointReport
 
-SETTLED_S = 2.0  # since the last write: a checkpoint that is being written is none yet
-SERIES = {"checkpoints", "checkpoint", "ckpts", "ckpt"}  # folders that hold checkpoints rather than being one
 OWN = "script"
-_NUMBERS = re.compile(r"\d+")
-WriteStamp = tuple[float, int]  # when it was written last, bytes
+# epoch=2-step=96.ckpt is of step 96, epoch_01.weights.h5 of step 1
+_WORDS = ("step", "checkpoint|ckpt", "iter", "epoch")
+_STEPS = [re.compile(rf"(?:{word})s?[-_=]?(\d+)", re.IGNORECASE) for word in _WORDS]
+_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
 class CheckpointListing:
@@ -47,8 +53,8 @@ class CheckpointListing:
             del self._known[path]
 
     def _report(self, path: Path, written: WriteStamp, names: list[str]) -> None:
-        numbers = _NUMBERS.findall(path.name)
-        step = int(numbers[-1][:15]) if numbers else 0
+        found = next((match for pattern in (*_STEPS, _NUMBER) if (match := pattern.search(path.name))), None)
+        step = int(found[1][:15]) if found else 0
         self._reporter.send(
             CheckpointReport(written[0], step, self._name(path), written[1], write_s=0.0, stall_s=0.0, present=names)
         )
@@ -58,38 +64,5 @@ class CheckpointListing:
 
     def _found(self) -> Iterator[Path]:
         own = self._root / OWN
-        yield from (path for path in _entries(own) if not path.name.startswith("."))
-        yield from _below(self._root / LINK)
-
-
-def write_stamp(path: Path) -> WriteStamp:
-    """When anything in it was written last, and its bytes; of what goes meanwhile, what is left."""
-    newest, size_bytes = 0.0, 0
-    inner = (Path(parent) / name for parent, folders, files in os.walk(path) for name in (*folders, *files))
-    for file in (path, *inner):
-        try:
-            status = file.lstat()
-        except FileNotFoundError:
-            continue
-        newest = max(newest, status.st_mtime)
-        size_bytes += 0 if file.is_dir() else status.st_size
-    return newest, size_bytes
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """The outermost ones."""
-    for path in _entries(folder):
-        if path.name.startswith(".") or path.is_symlink():
-            continue
-        if is_checkpoint(path.name) and not (path.is_dir() and path.name.lower() in SERIES):
-            yield path
-        elif path.is_dir():
-            yield from _below(path)
-
-
-def _entries(folder: Path) -> list[Path]:
-    """What the folder holds; nothing when it is no folder, or none any more."""
-    try:
-        return list(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+        yield from (path for path in entries(own) if not path.name.startswith("."))
+        yield from checkpoints_below(self._root / LINK)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from mlhub.wire.launch import BatchDecision
+
 TIMEOUT_S = 20.0
 MAX_RETRY_AFTER_S = 60.0
 MAX_PROBLEM_BYTES = 16_384
@@ -86,8 +88,11 @@ class SandboxRunApi(TokenHolder):
 
 
 class IngestApi(TokenHolder):
-    def __init__(self, url: str, attempt_id: str, token: str) -> None:
+    """An attempt's requests. batch_decision: the file that gets the newest decision on its batch (BatchDecision)."""
+
+    def __init__(self, url: str, attempt_id: str, token: str, *, batch_decision: Path | None = None) -> None:
         super().__init__(f"{url}/api/v1/ingest/attempts/{quote(attempt_id)}", token)
+        self._batch_decision, self._received = batch_decision, ""
 
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
         """The number of the line that the API wants next. Raises FencedError, RefusedError, IngestUnavailableError."""
@@ -96,7 +101,23 @@ class IngestApi(TokenHolder):
         reply = json.loads(_send(request, accept=(200, 409)))
         if not isinstance(reply.get("next"), int):
             raise RefusedError(f"The API replied {reply}.")
+        if "batch" in reply:
+            self._receive(reply["batch"])
         return int(reply["next"])
+
+    def _receive(self, raw: Any) -> None:
+        """Leaves the decision for the trainer, whole at any moment. Raises RefusedError."""
+        text = json.dumps(raw)
+        if self._batch_decision is None or text == self._received:
+            return
+        try:
+            BatchDecision.from_json(raw)
+        except ValueError as error:
+            raise RefusedError(f"The API replied with {error}.") from error
+        new = self._batch_decision.with_suffix(".new")
+        new.write_text(text)
+        new.rename(self._batch_decision)
+        self._received = text
 
     def put_artifact(self, name: str, path: Path, *, sha256: str) -> None:
         """Idempotent by hash. Raises as send_lines does."""

@@ -7,7 +7,6 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -16,7 +15,6 @@ from pathlib import Path
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.environments.layer import search_path, unpacked_layer
 from mlhub.runtime.errors import BadInputError
-from mlhub.runtime.launcher.fork_supervisor import die_with_parent
 from mlhub.runtime.launcher.ingest_api import (
     FencedError,
     IngestApi,
@@ -28,11 +26,13 @@ from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
 from mlhub.runtime.launcher.script_result import result_of
 from mlhub.runtime.launcher.shipping import Shipper
+from mlhub.runtime.launcher.standby import TrainerProcess, start_trainer
 from mlhub.runtime.launcher.tracking_files import END_S, Pickup, variables
 from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
+from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints, files_of
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import PodRole
 from mlhub.wire.masking import SecretMask
@@ -48,7 +48,7 @@ class Launcher:
     def __init__(self, pod: Pod, *, oom_kills: OomKillCounter | None = None) -> None:
         self.pod = pod
         self._oom_kills = oom_kills or OomKillCounter()
-        self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token)
+        self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token, batch_decision=pod.batch_decision)
         self.reporter = Reporter(pod.reports)
         self.shipper = Shipper(
             self.api,
@@ -59,7 +59,7 @@ class Launcher:
             on_final=self._leave_at_once,
             mask=SecretMask(pod.user_secrets.values()),
         )
-        self.trainer: subprocess.Popen[bytes] | None = None
+        self.trainer: TrainerProcess | None = None
         # of the trainer, in addition to those of the pod
         self.variables: dict[str, str] = {**pod.spec.variables, **pod.user_secrets}
         self._cache = NodeCache(pod.cache)  # holds what the pod uses until it ends
@@ -99,16 +99,12 @@ class Launcher:
         is_script = self.pod.spec.model.kind == "script"
         pickup = None
         if is_script and self.pod.is_reporter:
-            kept = self.pod.checkpoints
-            pickup = Pickup(self.pod.work, self.reporter, folders=[kept], log=self.pod.output, checkpoints=kept)
+            pickup = self._pickup()
         with self.pod.output.open("ab") as output:
-            self.trainer = subprocess.Popen(
-                [sys.executable, "-m", "mlhub.runtime.roles"],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                preexec_fn=die_with_parent,
-                env={**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {}), **self.variables},
+            self.trainer = start_trainer(
+                ["-m", "mlhub.runtime.roles"],
+                {**MEMORY, **os.environ, **(variables(self.pod.work) if is_script else {}), **self.variables},
+                output.fileno(),
             )
         if pickup is not None:
             pickup.start()
@@ -125,7 +121,7 @@ class Launcher:
             self.reporter.failure(end.cause, end.message)
         return end.exit_code
 
-    def _wait(self, trainer: subprocess.Popen[bytes]) -> int:
+    def _wait(self, trainer: TrainerProcess) -> int:
         """The trainer's exit status."""
         poll, process = select.poll(), os.pidfd_open(trainer.pid)
         try:
@@ -148,6 +144,12 @@ class Launcher:
         )
         watch.start()
         return watch
+
+    def _pickup(self) -> Pickup:
+        pod, kept, package = self.pod, self.pod.checkpoints, self.pod.spec.model.package
+        brought = files_of(pod.input(package)) if package is not None else frozenset()
+        working = WorkingCheckpoints(pod.code, kept, brought=brought)
+        return Pickup(pod.work, self.reporter, folders=[kept], log=pod.output, checkpoints=kept, working=working)
 
     def _report_result(self) -> None:
         if self.pod.spec.model.kind == "script" and self.pod.is_reporter:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlhub.runtime.scripts.framework_lines import FrameworkLines
 from mlhub.wire.report import MAX_STEP
 
 PrintedValues = dict[str, float]
@@ -65,15 +66,20 @@ class PrintedFile:
     """The lines that are new in a log, as a script's bytes arrive."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._offset, self._parser = path, path.stat().st_size if path.exists() else 0, PrintedMetrics()
+        self._path, self._offset = path, path.stat().st_size if path.exists() else 0
+        self._parser, self._frameworks = PrintedMetrics(), FrameworkLines()
 
     def new(self, *, is_final: bool = False) -> list[tuple[int, PrintedValues]]:
         """Steps and values since the last call. An unfinished line counts when is_final."""
-        found = []
-        for line in self._lines(is_final=is_final):
-            if len(line) <= MAX_LINE and (read := self._parser.read(line.decode(errors="replace"))) is not None:
+        found: list[tuple[int, PrintedValues]] = []
+        for raw in self._lines(is_final=is_final):
+            if len(raw) > MAX_LINE:
+                continue
+            line = raw.decode(errors="replace")
+            found += self._frameworks.read(line)
+            if (read := self._parser.read(line)) is not None:
                 found.append(read)
-        return found
+        return found + (self._frameworks.end() if is_final else [])
 
     def _lines(self, *, is_final: bool) -> list[bytes]:
         lines: list[bytes] = []

@@ -67,7 +67,14 @@ class Tail:
 
     def _decode(self, line: bytes) -> Any:
         text = line.decode(errors="replace").replace("\x00", "�").rstrip("\r")
-        return self._mask(text)[:MAX_LOG_LINE] if self.stream == LOG else masked_report(json.loads(text), self._mask)
+        if self.stream == LOG:
+            return self._mask(_as_shown(text))[:MAX_LOG_LINE]
+        return masked_report(json.loads(text), self._mask)
+
+
+def _as_shown(text: str) -> str:
+    """What a terminal shows in the end of a line that was drawn over, as progress bars do."""
+    return text.rpartition("\r")[2].replace("\b", "")
 
 
 class Shipper(threading.Thread):

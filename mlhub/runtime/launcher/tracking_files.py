@@ -20,6 +20,7 @@ from typing import Any
 from mlhub.runtime.launcher.checkpoint_listing import CheckpointListing
 from mlhub.runtime.launcher.printed_metrics import PrintedFile
 from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints
 from mlhub.wire.report import MAX_STEP
 
 PERIOD_S = 1.0
@@ -30,6 +31,7 @@ EVENT_FILES = "events.out.tfevents."
 MAX_REASON = 300  # characters of an error, in the log
 VARIABLES = {
     "MLFLOW_ALLOW_FILE_STORE": "true",  # MLflow asks for it since 3.7; the store's address is added per pod
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # addresses that pods alone reach
     "PYTHONUNBUFFERED": "1",  # else what a script prints into a file arrives in blocks of 8 KiB, minutes late
 }
 
@@ -52,15 +54,18 @@ class Pickup(threading.Thread):
         folders: Sequence[Path] = (),
         log: Path | None = None,
         checkpoints: Path | None = None,
+        working: WorkingCheckpoints | None = None,
     ) -> None:
         """log: what the script prints into; what cannot be picked up is reported there, once.
         folders: where else event files may be, such as the folder of checkpoints, whether it exists yet or not.
         checkpoints: the job's folder of checkpoints, whose new ones are reported.
+        working: those of the working folder, which are copied into it.
         """
         super().__init__(name="pickup", daemon=True)
         self._work, self._reporter, self._log = work, reporter, log
         self._folders = (work, *folders)
         self._checkpoints = None if checkpoints is None else CheckpointListing(checkpoints, reporter)
+        self._working = working
         self._printed = None if log is None else PrintedFile(log)
         self._unread: set[str] = set()
         self._since_s = time.time()
@@ -82,6 +87,10 @@ class Pickup(threading.Thread):
         with self._apart("What the script prints"):
             for step, values in self._printed.new(is_final=is_final) if self._printed is not None else ():
                 self._reporter.metrics(step=step, epoch=0.0, values={_named(name): x for name, x in values.items()})
+        with self._apart("The checkpoints of the working folder"):
+            if self._working is not None:
+                for name in self._working.look(now_s=time.time(), is_final=is_final):
+                    self._log_once(f"{name} is not kept for later attempts: write large checkpoints into output/.")
         with self._apart("The list of checkpoints"):
             if self._checkpoints is not None:
                 self._checkpoints.look(is_final=is_final)

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
+from mlhub.wire.formats import TABLES
 
-TABLES = ("csv", "parquet")
 NO_TARGETS = "none"
 # what describes the file alone; all else comes from the dataset that the model was trained on
-OWN = ("n_examples", "n_held_out", "class_counts", "dtype", "n_sizes", "n_tokens", "n_bytes", "n_lines", "documents")
+OWN = (
+    "n_examples", "n_rows", "n_with_target", "n_held_out", "class_counts", "dtype", "n_sizes", "n_tokens", "n_bytes",
+    "n_lines", "documents",
+)  # fmt: skip
 Schema = Mapping[str, Any]
 
 
@@ -45,6 +48,12 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
     merged |= {name: given.schema[name] for name in OWN if name in given.schema}
     if given.format == "text" and given.schema.get("tokenizer") != trained.schema.get("tokenizer"):
         del merged["n_examples"]  # it has other tokens in the learned vocabulary: reading counts them
+    if given.format in TABLES and given.schema != trained.schema:
+        # rows are left out of training for a missing value; of another file each row is answered
+        merged["drops_rows"] = False
+        merged["n_examples"] = given.schema.get("n_with_target" if needs_targets else "n_rows", merged["n_examples"])
+    elif given.format in TABLES and not needs_targets:
+        merged |= {"drops_rows": False, "n_examples": given.schema.get("n_rows", merged["n_examples"])}
     return merged | {"is_learnt": True, "has_targets": needs_targets}
 
 
@@ -59,8 +68,8 @@ def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
 
 
 def _check_columns(trained: Schema, given: Schema) -> None:
-    kinds = {column["name"]: column["kind"] for column in given["columns"]}
-    there = {*kinds, given.get("target")}
+    raw = file_columns(given)
+    there = {*raw, given.get("target")}
     missing = [column["name"] for column in trained["columns"] if column["name"] not in there]
     if missing:
         raise BadInputError(
@@ -68,15 +77,24 @@ def _check_columns(trained: Schema, given: Schema) -> None:
             field="dataset",
             remedy=f"The model was trained on: {', '.join(c['name'] for c in trained['columns'][:30])}.",
         )
-    words = {"number": "numbers", "category": "words"}
+    words = {"number": "numbers", "word": "words", "date": "dates", "other": "lists or bytes"}
     for column in trained["columns"]:
-        found = kinds.get(column["name"], column["kind"])
-        if found not in (column["kind"], "empty"):
+        usual = {"number": "number", "category": "word", "date": "date"}[column["kind"]]
+        learned = column.get("from", usual)
+        found = raw.get(column["name"], learned)
+        if found not in (learned, "empty") and (learned != "word" or found != column["kind"]):
             raise BadInputError(
-                f"The column {column['name']} holds {words[found]}; the model was trained on {words[column['kind']]}.",
+                f"The column {column['name']} holds {words[found]}; the model was trained on {words[learned]}.",
                 field="dataset",
                 remedy=f"Give {column['name']} as it was trained with.",
             )
+
+
+def file_columns(schema: Schema) -> dict[str, str]:
+    """What the file stores in each column: number, word, date, empty, other. Older versions know features only."""
+    if "file_columns" in schema:
+        return dict(schema["file_columns"])
+    return {c["name"]: "word" if c["kind"] == "category" else c["kind"] for c in schema["columns"]}
 
 
 def _check_arrays(trained: Schema, given: Schema) -> None:

@@ -15,10 +15,12 @@ from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
-from mlhub.runtime.scripts import api, framework_env, outputs, weights
+from mlhub.runtime.scripts import api, framework_env, gang_formation, outputs, weights
 from mlhub.runtime.scripts.arguments import command_line
 from mlhub.runtime.scripts.ending import end_like_python
+from mlhub.runtime.scripts.further_datasets import link_further_datasets
 from mlhub.runtime.scripts.modules import module_name
+from mlhub.runtime.scripts.working_checkpoints import put_back
 from mlhub.wire import environment
 from mlhub.wire.exits import ExitCode
 
@@ -49,10 +51,13 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
 def _run(pod: Pod) -> int:
     """The script's SystemExit is the pod's answer. Raises ExitStatusError for a status that is neither 0 nor 75."""
     api.watch_for_preemption()
-    os.environ.update(framework_env.variables(pod.spec))
+    has_accelerator = gang_formation.has_accelerator(os.environ)
+    found = framework_env.variables(pod.spec, has_accelerator=has_accelerator)
+    os.environ.update({name: value for name, value in found.items() if name not in pod.spec.variables})
     dataset = api.dataset_path()
     if dataset is not None:
         os.environ[environment.DATASET] = str(dataset)
+    os.environ.update(link_further_datasets(pod))
     horovod = find_optional(COMPAT, "horovod")
     if horovod is not None:
         horovod.stand_in()
@@ -60,7 +65,7 @@ def _run(pod: Pod) -> int:
     entry = pod.spec.model.entry
     script = (pod.code / entry).resolve()
     _search_like_python(script, root=pod.code.resolve())
-    sys.argv = [entry, *command_line(script, api.hyperparameters())]
+    sys.argv = [entry, *command_line(script, api.hyperparameters(), variables=os.environ)]
     if len(sys.argv) > 1:
         print("$ python", shlex.join(sys.argv), flush=True)
     try:
@@ -82,13 +87,17 @@ def _unpack(pod: Pod) -> set[Path]:
     """Unpacks the package, and returns its files: what else is there in the end, the script wrote."""
     assert pod.spec.model.package is not None
     archives.extract(pod.input(pod.spec.model.package), pod.code)
-    return outputs.open_output(pod)
+    brought = outputs.open_output(pod)
+    put_back(pod.code, pod.checkpoints)
+    return brought
 
 
 def _hand_in(pod: Pod, *, brought: set[Path]) -> None:
     """Lists what the script left, for the launcher to send, and its weights, unless it called finish()."""
     if not _ends_a_line(pod.output):
         print(flush=True)  # else the lines from here on would continue the script's last one
+    if (warning := gang_formation.warning_of(pod.spec.n_workers, n_servers=pod.spec.n_servers)) is not None:
+        print(warning, flush=True)
     files = outputs.found_outputs(pod, brought=brought)
     source = weights.keep_weights(pod, files, hyperparameters=api.hyperparameters())
     if source is not None:

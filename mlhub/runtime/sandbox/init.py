@@ -19,7 +19,9 @@ import signal
 import socket
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 if __name__ == "__main__":
     # mlhub.runtime imports much that this process has no use for; only sandbox/ is needed of it
@@ -42,36 +44,63 @@ CANNOT_EXECUTE = 127
 PROBLEM_FILE = "sandbox_problem.txt"  # next to a pod's confinement; its shim reads it
 
 
+Start = Callable[[Confinement], NoReturn]  # what the program's own process does once everything was taken away
+
+
+def execute(confinement: Confinement) -> NoReturn:
+    """Becomes the program. Raises OSError."""
+    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606 # nosec B606 - its purpose
+
+
 def main() -> int:
+    if sys.argv[1] == "--pod":
+        return run_pod(Path(sys.argv[2]))
+    return run_reported(int(sys.argv[1]))
+
+
+def run_reported(report: int, *, start: Start = execute) -> int:
+    """Runs the program whose confinement comes on standard input. report: the descriptor for how it went."""
+    _begin()
+    return _confine(Confinement.from_json(sys.stdin.read()), report, start)
+
+
+def run_pod(described: Path, *, start: Start = execute) -> int:
+    """Runs the pod whose confinement is described in a file, and returns its exit status."""
+    _begin()
+    confinement = Confinement.from_json(described.read_text())
+    report_from, report = os.pipe()
+    # opened now: later the root folder is the sandbox's, for this process too
+    problem = os.open(described.with_name(PROBLEM_FILE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    _confine(confinement, report, start)
+    os.close(report)
+    return end_like_the_program(report_from, problem)
+
+
+def _begin() -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # until they can be passed on
-    is_pod = sys.argv[1] == "--pod"
-    if is_pod:
-        confinement = Confinement.from_json(Path(sys.argv[2]).read_text())
-        report_from, report = os.pipe()
-        # opened now: later the root folder is the sandbox's, for this process too
-        problem = os.open(Path(sys.argv[2]).with_name(PROBLEM_FILE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    else:
-        confinement, report = Confinement.from_json(sys.stdin.read()), int(sys.argv[1])
+
+
+def _confine(confinement: Confinement, report: int, start: Start) -> int:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     kernel.close_on_exec_from(3)
     os.umask(0o077)
     try:
-        code = _in_namespaces(confinement, report) if confinement.has_namespaces else _in_place(confinement, report)
+        if confinement.has_namespaces:
+            return _in_namespaces(confinement, report, start)
+        return _in_place(confinement, report, start)
     except (OSError, ValueError, KeyError) as error:
         _report_failed_setup(report, error)
-        code = 1
-    if is_pod:
-        os.close(report)
-        return _end_like_the_program(report_from, problem)
-    return code
+        return 1
 
 
-def _end_like_the_program(report_from: int, problem_file: int) -> int:
+def end_like_the_program(report_from: int, problem_file: int) -> int:
     """The program's exit status; ends by the same signal as the program.
 
     When the sandbox failed, its problem is written for the pod's shim, and the status is that of SANDBOX_FAILED.
+    A signal to stop that comes from here on is late: an interpreter that ends has no handlers, and would die of it.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     with os.fdopen(report_from) as file:
         reports = [json.loads(line) for line in file]
     problem = reports[0].get("error") if reports else None  # one after the outcome came too late to matter
@@ -89,7 +118,7 @@ def _end_like_the_program(report_from: int, problem_file: int) -> int:
     return code
 
 
-def _in_namespaces(confinement: Confinement, report: int) -> int:
+def _in_namespaces(confinement: Confinement, report: int, start: Start) -> int:
     relay = _enter_namespaces(confinement)
     os.umask(0o022)
     root = filesystem.build(confinement)
@@ -98,7 +127,7 @@ def _in_namespaces(confinement: Confinement, report: int) -> int:
     if first == 0:
         code = 1
         try:
-            code = _as_first_process(confinement, root, report)
+            code = _as_first_process(confinement, root, report, start)
         except (OSError, ValueError) as error:
             _report_failed_setup(report, error)
         finally:
@@ -142,30 +171,30 @@ def _enter_namespaces(confinement: Confinement) -> network.Relay | None:
     return None
 
 
-def _as_first_process(confinement: Confinement, root: str, report: int) -> int:
+def _as_first_process(confinement: Confinement, root: str, report: int, start: Start) -> int:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     filesystem.mount_proc(root)
     kernel.change_root(root)
     socket.sethostname("sandbox")
     filesystem.seal()
     _become(confinement.uid)
-    return _run(confinement, report, is_namespace=True, scratch=SCRATCH_FOLDER)
+    return _run(confinement, report, start, is_namespace=True, scratch=SCRATCH_FOLDER)
 
 
-def _in_place(confinement: Confinement, report: int) -> int:
+def _in_place(confinement: Confinement, report: int, start: Start) -> int:
     """Without namespaces: this process stays who it is, and adopts what the program leaves behind."""
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     if confinement.uid is not None:
         os.chown(confinement.folder, confinement.uid, confinement.uid)
-    return _run(confinement, report, is_namespace=False, scratch=confinement.folder)
+    return _run(confinement, report, start, is_namespace=False, scratch=confinement.folder)
 
 
-def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: str) -> int:
+def _run(confinement: Confinement, report: int, start: Start, *, is_namespace: bool, scratch: str) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # waited for
     program = os.fork()
     if program == 0:
         try:
-            _become_program(confinement, is_namespace=is_namespace)
+            _become_program(confinement, start, is_namespace=is_namespace)
         except OSError as error:
             _report_failed_setup(report, error)
         finally:
@@ -176,8 +205,8 @@ def _run(confinement: Confinement, report: int, *, is_namespace: bool, scratch: 
     return 0
 
 
-def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
-    """In the program's own process: everything is taken away, then the program is executed."""
+def _become_program(confinement: Confinement, start: Start, *, is_namespace: bool) -> NoReturn:
+    """In the program's own process: everything is taken away, then the program starts."""
     for number in range(1, signal.NSIG):
         if number not in (signal.SIGKILL, signal.SIGSTOP):
             with contextlib.suppress(OSError, ValueError):
@@ -198,7 +227,7 @@ def _become_program(confinement: Confinement, *, is_namespace: bool) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc/self belongs to it again
     if confinement.filter_hex:
         kernel.load_filter(bytes.fromhex(confinement.filter_hex))
-    os.execve(confinement.argv[0], confinement.argv, confinement.environment)  # noqa: S606 # nosec B606 - its purpose
+    start(confinement)
 
 
 def _become(uid: int | None) -> None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +22,7 @@ from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, Confinement
 from mlhub.runtime.sandbox.isolation import Isolation
 from mlhub.runtime.sandbox.supervision import SupervisedOutcome
 from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits, ended
+from mlhub.runtime.spare_sandbox import ReportedProcess, SpareSandbox, started
 
 PROJECT = Path(__file__).resolve().parents[3]
 INIT = Path(__file__).with_name("init.py")
@@ -36,22 +37,24 @@ def run_isolated(
     limits: SandboxLimits,
     readable: Sequence[Path] = (),
     within: Isolation,
+    spare: SpareSandbox | None = None,
 ) -> Ended:
     """Runs `python argv...` in a sandbox, whose files lie in a folder below `folder` that is gone afterwards.
 
-    readable: files that it may read under their own paths. within: what isolates it.
+    readable: files that it may read under their own paths. within: what isolates it. spare: whose process, if it is
+    ready, runs the program instead of a new one.
     Raises OSError when the sandbox cannot be set up.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as name:
         run_folder = Path(name)
-        confinement = _confinement(argv, run_folder, limits, readable, within)
+        confinement = confinement_of(argv, run_folder, limits, readable, within)
         with cgroups.group(
             memory_bytes=limits.memory_bytes + limits.scratch_bytes,
             n_processes=limits.n_processes,
             n_cpus=limits.n_cpus,
         ) as group:
-            report, output, errors = _run(confinement, group, timeout_s=limits.timeout_s)
+            report, output, errors = _run(confinement, group, spare, timeout_s=limits.timeout_s)
             events = cgroups.Events() if group is None else group.events()
     return ended(
         _outcome(report, errors.text()),
@@ -69,7 +72,7 @@ def python_folders() -> tuple[str, ...]:
     return tuple(sorted(prefixes - {"/usr", "/usr/local"}))
 
 
-def _confinement(
+def confinement_of(
     argv: Sequence[str], run_folder: Path, limits: SandboxLimits, readable: Sequence[Path], chosen: Isolation
 ) -> Confinement:
     inside = run_folder / "inside"
@@ -133,14 +136,14 @@ def _is_open(path: Path) -> bool:
 
 
 def _run(
-    confinement: Confinement, group: cgroups.ControlGroup | None, *, timeout_s: float
-) -> tuple[bytes, _Output, _Output]:
-    report_from, report_to = os.pipe()
-    with os.fdopen(report_from, "rb") as report, _started(report_to) as process:
+    confinement: Confinement, group: cgroups.ControlGroup | None, spare: SpareSandbox | None, *, timeout_s: float
+) -> tuple[bytes, CollectedOutput, CollectedOutput]:
+    process, report = (spare and spare.take()) or started_sandbox()
+    with report:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        output, errors = _Output(process.stdout), _Output(process.stderr, keeps_end=True)
+        output, errors = CollectedOutput(process.stdout), CollectedOutput(process.stderr, keeps_end=True)
         try:
             if group is not None:
                 group.add(process.pid)
@@ -158,22 +161,9 @@ def _run(
         return report.read(), output, errors
 
 
-@contextlib.contextmanager
-def _started(report_to: int) -> Iterator[subprocess.Popen[bytes]]:
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(INIT), str(report_to)],
-            cwd="/",
-            env={"LANG": "C.UTF-8"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(report_to,),
-            start_new_session=True,
-        )
-    finally:
-        os.close(report_to)
-    yield process
+def started_sandbox() -> ReportedProcess:
+    """The first process of a new sandbox, which reads its confinement from standard input."""
+    return started([sys.executable, "-I", "-S", str(INIT)], {"LANG": "C.UTF-8"})
 
 
 def _outcome(report: bytes, errors: str) -> SupervisedOutcome:
@@ -188,7 +178,7 @@ def _outcome(report: bytes, errors: str) -> SupervisedOutcome:
     return SupervisedOutcome(**reports[0]["outcome"])
 
 
-class _Output:
+class CollectedOutput:
     """Reads a stream to its end in a thread of its own and keeps MAX_OUTPUT_BYTES of it: the first, or the last."""
 
     def __init__(self, stream: IO[bytes], *, keeps_end: bool = False) -> None:

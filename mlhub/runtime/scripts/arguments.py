@@ -2,12 +2,14 @@
 """Hyperparameters as a script's command line: argparse and click options that it declares are given the job's values.
 
 A script that calls mlhub.runtime.hyperparameters() needs none of it. Options are found by reading the code, so that
-nothing is passed that the script would refuse. Standard library only.
+nothing is passed that the script would refuse. A value may name what only the pod knows: $MLHUB_DATASET, $WORLD_SIZE.
+Standard library only.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,9 @@ from typing import Any
 DECLARING = {"add_argument", "option"}  # argparse's method, click's decorator
 FLAGS = {"store_true": True, "store_false": False}
 VERBATIM = "arguments"  # a hyperparameter that is passed on as it is, for scripts that read their options otherwise
+# names of the pod's variables that values may have; any other $ stands for itself
+KNOWN = r"MLHUB_[A-Z0-9_]+|WORLD_SIZE|RANK|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT"
+VARIABLE = re.compile(rf"\$(?:\{{({KNOWN})\}}|({KNOWN})(?![A-Za-z0-9_]))")
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,11 @@ class Option:
     opposite: str | None = None
 
 
-def command_line(script: Path, values: Mapping[str, Any]) -> list[str]:
-    """sys.argv[1:] of the script: the values that it has options for, and what `arguments` lists."""
+def command_line(script: Path, values: Mapping[str, Any], *, variables: Mapping[str, str] | None = None) -> list[str]:
+    """sys.argv[1:] of the script: the values that it has options for, and what `arguments` lists.
+
+    variables: of the pod; a name such as $WORLD_SIZE in a value is replaced by its value, where it has one.
+    """
     options = declared(script)
     found: list[str] = []
     for name, value in values.items():
@@ -38,7 +46,7 @@ def command_line(script: Path, values: Mapping[str, Any]) -> list[str]:
     verbatim = values.get(VERBATIM)
     if isinstance(verbatim, Sequence) and VERBATIM not in options:
         found += verbatim.split() if isinstance(verbatim, str) else [str(word) for word in verbatim]
-    return found
+    return [_expanded(word, variables or {}) for word in found]
 
 
 def declared(script: Path) -> dict[str, Option]:
@@ -91,3 +99,7 @@ def _given(option: Option, value: Any) -> list[str]:
     words = [str(each) for each in values]
     # --rate=-1: a value that begins with a dash would pass for an option
     return [f"{option.flag}={words[0]}"] if len(words) == 1 else [option.flag, *words]
+
+
+def _expanded(word: str, variables: Mapping[str, str]) -> str:
+    return VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), word)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scripts of other frameworks look for in their environment, in addition to the backend's for torch. Pure.
 
+ACCELERATE_USE_CPU: without it Accelerate, and the Trainer of Hugging Face, form no gang on processors: each worker
+would train alone.
 TORCHELASTIC_* and what goes with it: by these Lightning and others know that torchrun, not they, starts the workers.
 TF_CONFIG: TensorFlow's MultiWorkerMirroredStrategy. DMLC_*: ps-lite, MXNet, BytePS; whose scheduler a script starts
 itself, on worker 0.
@@ -13,8 +15,8 @@ import json
 from mlhub.wire.launch import PodSpec
 
 
-def variables(spec: PodSpec) -> dict[str, str]:
-    """Of a worker whose gang runs a script."""
+def variables(spec: PodSpec, *, has_accelerator: bool = True) -> dict[str, str]:
+    """Of a worker whose gang runs a script. has_accelerator: of its pod."""
     host, _, port = spec.master_address.rpartition(":")
     found = {
         "LOCAL_WORLD_SIZE": "1",
@@ -34,6 +36,8 @@ def variables(spec: PodSpec) -> dict[str, str]:
         "DMLC_NUM_SERVER": str(spec.n_servers),
         "DMLC_WORKER_ID": str(spec.index),
     }
+    if not has_accelerator:
+        found["ACCELERATE_USE_CPU"] = "true"
     if spec.worker_addresses:
         task = {"type": "worker", "index": spec.index}
         found["TF_CONFIG"] = json.dumps({"cluster": {"worker": list(spec.worker_addresses)}, "task": task})

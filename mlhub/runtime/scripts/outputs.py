@@ -25,6 +25,7 @@ LINK = "output"
 LISTED = "outputs.json"  # in the pod's work folder, for the launcher
 MAX_STRAY_BYTES = 2**30
 NOT_RESULTS = {"__pycache__", "mlruns", "data", "datasets", "node_modules"}  # folders of the working folder
+UNNAMEABLE = "\\#%?"  # characters that the name of an artifact, which is part of an address, cannot have
 CHECKPOINT = re.compile(r"checkpoint|ckpt|(?:step|epoch|iter)s?[-_=]?\d+", re.IGNORECASE)
 
 
@@ -59,12 +60,11 @@ def open_output(pod: Pod) -> set[Path]:
 
 def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
     """The files by the names of their artifacts; what is over the limits is named in the log and left out."""
-    found = {
-        f"{ARTIFACT_FOLDER}/{path.relative_to(root)}": path for root in [output_folder(pod)] for path in _files(root)
-    }
+    root = output_folder(pod)
+    found = {artifact_name(path.relative_to(root)): path for path in _files(root)}
     left = MAX_STRAY_BYTES
     for path in _files(pod.code, without=NOT_RESULTS):
-        name = f"{ARTIFACT_FOLDER}/{path.relative_to(pod.code).as_posix().removeprefix(f'{LINK}/')}"
+        name = artifact_name(path.relative_to(pod.code / LINK if path.is_relative_to(pod.code / LINK) else pod.code))
         if path in brought or name in found:
             continue
         left -= path.stat().st_size
@@ -87,6 +87,12 @@ def list_outputs(pod: Pod, files: dict[str, Path]) -> None:
 def listed_outputs(pod: Pod) -> list[OutputFile]:
     path = pod.work / LISTED
     return [OutputFile(**found) for found in json.loads(path.read_text())] if path.exists() else []
+
+
+def artifact_name(path: Path) -> str:
+    """output/<path>, with "_" for each character that an artifact's name cannot have."""
+    named = (char if char.isprintable() and char not in UNNAMEABLE else "_" for char in path.as_posix())
+    return f"{ARTIFACT_FOLDER}/{''.join(named)}"
 
 
 def is_checkpoint(name: str) -> bool:

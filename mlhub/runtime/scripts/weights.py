@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a script trained, found among the files that it left: a safetensors file, or a state_dict that torch saved.
+"""What a script trained, found among the files that it left: a safetensors file, a state_dict that torch saved, a model
+of Keras, or one of scikit-learn.
 
-Nothing is unpickled but tensors (torch.load with weights_only=True). Needs torch only for files of torch.
+No code of a file runs: torch reads tensors alone (weights_only=True), and so do keras_files.py and pickled_arrays.py.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.scripts import keras_files, pickled_arrays
 from mlhub.runtime.scripts.outputs import is_checkpoint
 
-SAFETENSORS = ".safetensors"
-SUFFIXES = (SAFETENSORS, ".pt", ".pth", ".bin", ".ckpt")
-NOT_WEIGHTS = ("optim", "scheduler", "rng", "scaler", "training_args", "train_state")  # parts of such files' names
+SAFETENSORS, CONFIG = ".safetensors", "config.json"
+TORCH = (".pt", ".pth", ".bin", ".ckpt")
+SUFFIXES = (SAFETENSORS, *TORCH, *keras_files.SUFFIXES, *pickled_arrays.SUFFIXES)
+# parts of the names of files that hold no weights
+NOT_WEIGHTS = ("optim", "scheduler", "rng", "random_states", "scaler", "training_args", "train_state")
 KEYS = ("model_state_dict", "model_state", "state_dict", "model", "module", "net", "weights")  # of a larger checkpoint
 MIN_HEADER_BYTES = 8
 
@@ -31,9 +35,10 @@ def keep_weights(pod: Pod, files: Mapping[str, Path], *, hyperparameters: Mappin
         return None
     for name in sorted(_candidates(files), key=lambda name: _rank(name, files[name])):
         pod.artifacts.mkdir(exist_ok=True)
-        if _copy(files[name], pod.artifacts / "weights.safetensors"):
-            about = {"hyperparameters": dict(hyperparameters), "file": name}
-            (pod.artifacts / "metadata.json").write_text(json.dumps(about, default=str))
+        about = _copy(files[name], pod.artifacts / "weights.safetensors")
+        if about is not None:
+            described = {"hyperparameters": dict(hyperparameters), "file": name, **about}
+            (pod.artifacts / "metadata.json").write_text(json.dumps(described, default=str))
             return name
         print(f"mlhub: {name} holds no weights that can be read without running code", flush=True)
     return None
@@ -47,9 +52,10 @@ def _candidates(files: Mapping[str, Path]) -> list[str]:
     ]
 
 
-def _rank(name: str, path: Path) -> tuple[bool, bool, bool, float]:
-    """The first is taken: no checkpoint of a series, the best, a safetensors file, the newest."""
+def _rank(name: str, path: Path) -> tuple[bool, bool, bool, bool, float]:
+    """The first is taken: no pickled object, no checkpoint of a series, the best, a safetensors file, the newest."""
     return (
+        name.lower().endswith(pickled_arrays.SUFFIXES),
         is_checkpoint(name),
         "best" not in Path(name).name.lower(),
         not name.endswith(SAFETENSORS),
@@ -57,27 +63,54 @@ def _rank(name: str, path: Path) -> tuple[bool, bool, bool, float]:
     )
 
 
-def _copy(source: Path, target: Path) -> bool:
-    """Whether the file holds weights; then target has them as safetensors."""
+def _copy(source: Path, target: Path) -> dict[str, Any] | None:
+    """What the file says of the model when it holds weights, which target then has as safetensors; else None."""
     if source.name.endswith(SAFETENSORS):
         if not _is_safetensors(source):
-            return False
+            return None
         shutil.copyfile(source, target)
-        return True
-    import torch
-    from safetensors.torch import save_file
-
+        return _of_config(source.with_name(CONFIG))
     try:
-        tensors = state_of(torch.load(source, map_location="cpu", weights_only=True))
-        # clones, since safetensors refuses tensors that share memory, as tied embeddings do
-        copies = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
-        if copies:
-            save_file(copies, target)
-    except Exception as error:  # whatever a stranger's file makes torch raise: the script succeeded all the same
+        tensors, about = _read(source)
+        if tensors:
+            _save(tensors, target)
+    except Exception as error:  # whatever a stranger's file makes a reader raise: the script succeeded all the same
         print(f"mlhub: {source.name}: {type(error).__name__}", flush=True)
         target.unlink(missing_ok=True)
-        return False
-    return bool(copies)
+        return None
+    return about if tensors else None
+
+
+def _read(source: Path) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """Tensors by name, and what the file says of the model."""
+    import torch
+
+    suffix = source.suffix.lower()
+    if suffix in keras_files.SUFFIXES:
+        model_class = keras_files.describe_keras_file(source)
+        return keras_files.read_keras_weights(source), {"model_class": model_class} if model_class else {}
+    if suffix in pickled_arrays.SUFFIXES:
+        arrays, model_class, classes = pickled_arrays.read_pickled_arrays(source)
+        about = {"model_class": model_class, **({"classes": classes} if classes else {})}
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}, about
+    return state_of(torch.load(source, map_location="cpu", weights_only=True)), {}
+
+
+def _save(tensors: Mapping[str, Any], target: Path) -> None:
+    from safetensors.torch import save_file
+
+    # clones, since safetensors refuses tensors that share memory, as tied embeddings do
+    save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, target)
+
+
+def _of_config(path: Path) -> dict[str, Any]:
+    """The class of a model of Hugging Face, from the configuration next to its weights."""
+    try:
+        named = json.loads(path.read_text()).get("architectures")
+    except (OSError, ValueError, AttributeError):
+        return {}
+    is_named = isinstance(named, list) and len(named) == 1 and isinstance(named[0], str)
+    return {"model_class": named[0]} if is_named else {}
 
 
 def state_of(found: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_
 
 
 @dataclass(frozen=True)
-class BatchChoice:
+class AdaptedBatch:
     """length: of the batch, in declared batches. passes: in which each worker computes its part. reason: for people."""
 
     length: int
@@ -49,6 +49,21 @@ def learning_rate_factor(length: int, *, batch_size: int, noise_scale: float, ru
     return length**0.5 if rule == "square_root" else 1.0
 
 
+class PassLimit:
+    """How many declared batches a pass of all workers may hold, by the memory that passes took so far."""
+
+    def __init__(self) -> None:
+        self._length = 1
+
+    def passes(self, length: int, memory_share: float) -> int:
+        """Returns the passes of so many declared batches. One may grow to twice what was held before, where twice the
+        peak memory fits; memory_share: the largest part of its memory that any worker has taken so far.
+        """
+        if length > self._length and 2 * memory_share <= MEMORY_SHARE:
+            self._length = min(length, 2 * self._length)
+        return -(-length // self._length)
+
+
 class BatchAdapter:
     """Chooses the batch between the declared one and a largest. All workers must be given the same numbers."""
 
@@ -56,10 +71,10 @@ class BatchAdapter:
         self._batch_size = batch_size
         self._most = max(1, max_batch_size // batch_size)
         self._step_s: dict[int, float] = {}  # by length, as measured last
-        self._pass_length = 1  # declared batches that a pass of all workers may hold
-        self.current = BatchChoice(1, 1, "")
+        self._limit = PassLimit()
+        self.current = AdaptedBatch(1, 1, "")
 
-    def choose(self, *, step_s: float, noise_scale: float | None, memory_share: float) -> BatchChoice:
+    def choose(self, *, step_s: float, noise_scale: float | None, memory_share: float) -> AdaptedBatch:
         """Returns the batch of the next epoch.
 
         step_s: mean seconds of a step of the last one. noise_scale: in examples; None: not known. memory_share: the
@@ -73,12 +88,12 @@ class BatchAdapter:
         best = max(goodputs, key=lambda length: goodputs[length])
         if best == now or goodputs[best] < MIN_GAIN * goodputs[now]:
             return self.current
-        passes = self._passes(best, memory_share)
+        passes = self._limit.passes(best, memory_share)
         words = (
             f"The gradient noise scale is {noise_scale:.0f} examples: batches of {best * self._batch_size} make "
             f"{goodputs[best] / goodputs[now]:.2f} times the progress a second of those of {now * self._batch_size}."
         )
-        self.current = BatchChoice(best, passes, words + (f" In {passes} passes, by memory." if passes > 1 else ""))
+        self.current = AdaptedBatch(best, passes, words + (f" In {passes} passes, by memory." if passes > 1 else ""))
         return self.current
 
     def _candidates(self) -> list[int]:
@@ -100,12 +115,6 @@ class BatchAdapter:
             return float(seconds[0] * (0.5 + 0.5 * length / lengths[0]))
         slope, start = np.polyfit(lengths, seconds, 1)
         return float(max(max(slope, 0.0) * length + max(start, 0.0), seconds.max()))
-
-    def _passes(self, length: int, memory_share: float) -> int:
-        """A pass may grow to twice what was held before, where twice the peak memory fits."""
-        if length > self._pass_length and 2 * memory_share <= MEMORY_SHARE:
-            self._pass_length = min(length, 2 * self._pass_length)
-        return -(-length // self._pass_length)
 
 
 def memory_share(device: torch.device, variables: Mapping[str, str] = os.environ) -> float:

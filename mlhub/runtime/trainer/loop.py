@@ -63,9 +63,7 @@ class Trainer:
         self.reporter.phase("prepared")
         self.module = self.strategy.prepare(self.model, setup.optimizer, resume=resume, plan=self.plan)
         self.module.train()
-        self.growing_batch = growing_batch(
-            self.settings, self.strategy, self.report, setup.optimizer, batch_size=self.spec.batch_size
-        )
+        self.growing_batch = growing_batch(self.settings, self.strategy, self.report, setup.optimizer, pod=self.pod)
         self.reporter.phase("gang_ready")
         self.average: WeightAverage | None = None
         if self.settings.ema_decay is not None:
@@ -117,10 +115,11 @@ class Trainer:
         if barrier.agreed.checkpoint:
             self._save(barrier.step, waits=False)
             self._saved_at = time.perf_counter()
-        if is_end or barrier.step % self.plan.steps_per_epoch == 0:
+        is_epoch_end = barrier.step % self.plan.steps_per_epoch == 0
+        if is_end or is_epoch_end:
             metrics = self._evaluate(barrier)
-            if self.growing_batch is not None and not is_end:
-                self.growing_batch.end_epoch(barrier.step)
+        if self.growing_batch is not None and not is_end and (is_epoch_end or barrier.agreed.checkpoint):
+            self.growing_batch.at_boundary(barrier.step, is_epoch_end=is_epoch_end)
         self.report.restart_interval()
         return metrics
 

@@ -101,6 +101,13 @@ class TrainingReporter:
         if self._is_reporter:
             self._metrics(step, values)
 
+    def report_first_batch(self, batch_size: int, learning_rate_factor: float) -> None:
+        """Reports that steps from the first one of this attempt on have such a batch."""
+        self._batch_size = batch_size
+        self.plot(
+            self._plan.start, {"train/batch_size": batch_size, "train/learning_rate_factor": learning_rate_factor}
+        )
+
     def report_batch_change(
         self, step: int, *, was: int, batch_size: int, learning_rate_factor: float, reason: str
     ) -> None:

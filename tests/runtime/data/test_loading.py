@@ -24,8 +24,9 @@ from PIL import Image
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.prefetching import Prefetcher
-from mlhub.runtime.data.readers import image_folder, prepared, tables
+from mlhub.runtime.data.readers import image_folder, prepared
 from mlhub.runtime.data.readers import npz as npz_reader
+from mlhub.runtime.data.readers.tables import reader as tables
 from mlhub.runtime.data.validation_split import ValidationSplit
 from mlhub.runtime.strategies.protocol import Batch
 from tests.runtime.gang import ROOT
@@ -125,7 +126,7 @@ def test_a_dataset_larger_than_memory_is_trained_on(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", LARGE, str(tmp_path / "x.npz"), str(tmp_path / "cache")],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert float(ended.stdout) == 40_000 * 600

@@ -21,8 +21,8 @@ import pytest
 from PIL import Image
 
 from mlhub.runtime.data.moments import training_mask
-from mlhub.runtime.data.readers import tables
-from mlhub.runtime.data.readers.table_description import N_PREVIEW
+from mlhub.runtime.data.readers.tables import reader as tables
+from mlhub.runtime.data.readers.tables.description import N_PREVIEW
 from mlhub.runtime.sandbox.execution import execute
 from mlhub.runtime.sandbox.verdicts import End, SandboxLimits
 from tests.runtime.gang import write_blobs
@@ -74,21 +74,21 @@ def test_a_csv_needs_a_target_and_says_which_columns_there_are(tmp_path: Path) -
     path.write_text(
         "width,colour,species\n" + "".join(f"{i},{'red' if i % 2 else 'blue'},s{i % 3}\n" for i in range(30))
     )
-    error = refusal(dataset(tmp_path, "csv", path))
-    assert error["field"] == "target"
-    assert "width, colour, species" in error["remedy"]
-    assert refusal(dataset(tmp_path, "csv", path, target="spices"))["field"] == "target"
+    (problem,) = dataset(tmp_path, "csv", path)["problems"]
+    assert "width, colour, species" in problem["remedy"]
+    unknown = dataset(tmp_path, "csv", path, target="spices")
+    assert ([p["column"] for p in unknown["problems"]], unknown["schema"]) == (["spices"], {})
     schema = dataset(tmp_path, "csv", path, target="species")["schema"]
     assert schema["classes"] == ["s0", "s1", "s2"]
     assert schema["input_shape"] == [3]  # one number, two colours
 
 
-def test_a_row_without_its_target_is_refused_and_counted(tmp_path: Path) -> None:
+def test_a_row_without_its_target_is_left_out_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("width,kind\n" + "".join(f"{i},{'a' if i % 2 else 'b'}\n" for i in range(10)) + "11,\n")
-    error = refusal(dataset(tmp_path, "csv", path, target="kind"))
-    assert error["field"] == "target"
-    assert "missing in 1 row." in error["message"]
+    found = dataset(tmp_path, "csv", path, target="kind")
+    assert (found["schema"]["n_examples"], found["schema"]["n_rows"]) == (10, 11)
+    assert "1 row" in found["statistics"]["columns"][1]["treatment"]
 
 
 def test_a_parquet_with_a_real_target_is_a_regression(tmp_path: Path) -> None:

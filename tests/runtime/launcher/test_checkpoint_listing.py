@@ -90,3 +90,21 @@ def test_a_folder_that_vanishes_before_it_is_listed_leaves_the_others(
     monkeypatch.setattr(Path, "iterdir", iterdir)
     found.look()
     assert [report["name"] for report in reports(tmp_path)] == ["output/epoch_2.pt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("epoch=2-step=96.ckpt", 96),
+        ("epoch_01.weights.h5", 1),
+        ("checkpoint-500", 500),
+        ("epoch=3-val_loss=0.25.ckpt", 3),
+        ("ckpt_7", 7),
+        ("ckpt.pt", 0),
+    ],
+)
+def test_the_step_is_the_one_that_the_name_calls_so(name: str, step: int, tmp_path: Path) -> None:
+    found = listing(tmp_path)
+    write(tmp_path / "kept" / "output" / name, "x")
+    found.look()
+    assert [report["step"] for report in reports(tmp_path)] == [step]

@@ -49,16 +49,17 @@ class Ingest:
     refusals: list[str] = field(default_factory=list)
     problem: dict[str, str] | None = None  # the answer 422 to every artifact
     drop_answers: int = 0  # that many batches are stored and their answer lost
+    decision: Any = None  # on the batch of the training, with every answer
 
     def forget(self, stream: str, n: int) -> None:
         self.streams[stream] = self.streams[stream][:n]
 
-    def store(self, body: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    def store(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         lines = self.streams.setdefault(body["stream"], [])
         if body["first"] > len(lines):
             return 409, {"next": len(lines)}
         lines.extend(body["lines"][len(lines) - body["first"] :])
-        return 200, {"next": len(lines)}
+        return 200, {"next": len(lines), **({} if self.decision is None else {"batch": self.decision})}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -250,7 +251,7 @@ with SummaryWriter() as writer:
 @pytest.mark.dist
 def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(script_gang(tmp_path, WRITING), ingest)
-    assert pod.wait(60) == ExitCode.DONE
+    assert pod.wait(600) == ExitCode.DONE
     found = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
     assert [(report["step"], report["values"]) for report in found] == [(7, {"train/loss": 0.5})]
 
@@ -294,8 +295,8 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
     pod = _launch(gang, ingest, "server-0")
     gang.wait_for_step(200)
     gang.kill_serving("server-0", guard=_child(pod.pid))
-    assert gang.processes["worker-0"].wait(60) == ExitCode.DONE, gang.logs()
-    assert pod.wait(60) == ExitCode.DONE
+    assert gang.processes["worker-0"].wait(600) == ExitCode.DONE, gang.logs()
+    assert pod.wait(600) == ExitCode.DONE
     found = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
     assert [r["detail"]["signal"] for r in found] == ["SIGKILL"]
     assert gang.result()["steps"] == 60 * 80
@@ -305,7 +306,7 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
 def test_a_pod_whose_weights_have_no_room_ends_with_that_cause(ingest: Ingest, tmp_path: Path) -> None:
     ingest.problem = {"code": "quota_exceeded", "detail": "A may store 10 bytes and uses 10."}
     pod = _launch(Gang(tmp_path, write_blobs(tmp_path / "blobs.npz")), ingest)
-    assert pod.wait(60) == ExitCode.STORAGE_QUOTA
+    assert pod.wait(600) == ExitCode.STORAGE_QUOTA
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == Cause.STORAGE_QUOTA
     assert "A may store 10 bytes and uses 10." in report["message"]
@@ -336,7 +337,7 @@ def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
     if is_counted:
         events.write_text("oom_kill 2\n")
     os.kill(_child(pod.pid), signal.SIGKILL)
-    assert pod.wait(60) == status
+    assert pod.wait(600) == status
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == cause
 
@@ -345,7 +346,7 @@ def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
 @pytest.mark.parametrize("act", ["os.kill(os.getpid(), 11)", "os.abort()"])
 def test_a_crash_in_native_code_is_reported_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:
     pod = _launch(script_gang(tmp_path, f"import os\ndef native():\n    {act}\nnative()"), ingest)
-    assert pod.wait(60) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
+    assert pod.wait(600) in (128 + signal.SIGSEGV, 128 + signal.SIGABRT)
     (report,) = [report for report in ingest.streams["reports"] if report["type"] == "failure"]
     assert report["cause"] == "crashed"
     assert any("in native" in line for line in ingest.streams["log"])

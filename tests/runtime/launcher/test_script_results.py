@@ -59,6 +59,26 @@ def test_values_files_and_weights_of_a_short_script_arrive_whole(ingest: Ingest,
     assert [repr(float(x)) for x in weights["bias"]] == bias  # of final.pt, not of the checkpoint
 
 
+LIKE_A_TRAINER = """
+import os
+from pathlib import Path
+print("found", sorted(os.listdir("results")) if os.path.isdir("results") else [])
+for step in (10, 20):
+    Path(f"results/checkpoint-{step}").mkdir(parents=True, exist_ok=True)
+    Path(f"results/checkpoint-{step}/state.json").write_text(str(step))
+"""
+
+
+def test_the_next_attempt_finds_checkpoints_where_the_script_wrote_them(ingest: Ingest, tmp_path: Path) -> None:  # noqa: F811
+    made = gang(tmp_path, LIKE_A_TRAINER)
+    for found in ("found []", "found ['checkpoint-10', 'checkpoint-20']"):
+        pod = _launch(made, ingest)
+        assert pod.wait(150) == ExitCode.DONE, ingest.streams["log"]
+        assert (made.work("worker-0") / "output.log").read_text().splitlines()[0] == found
+    listed = [report["name"] for report in ingest.streams["reports"] if report["type"] == "checkpoint"]
+    assert set(listed) == {"output/results/checkpoint-10", "output/results/checkpoint-20"}
+
+
 FAILING = """
 from torch.utils.tensorboard import SummaryWriter
 writer = SummaryWriter()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +19,20 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
+from mlhub.registry.export.description import preprocessing
+from mlhub.registry.export.source_code import builtin_source
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.exported_model.inputs import read_rows
+from mlhub.runtime.exported_model.model import ExportedModel
 from mlhub.runtime.model.contract import load_contract
 from mlhub.runtime.model.evaluation_metrics import EVALUATION_BATCH
 from mlhub.runtime.prediction.output_parts import part_order
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import ModelSpec, PredictionSpec, TrainingSpec
+from tests.datasets.files import customers
 from tests.runtime.gang import Gang, write_blobs
 
 PREDICT = PredictionSpec("predict")
@@ -97,6 +103,17 @@ def answers(gang: Gang, *, n_workers: int = 1) -> Path:
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     (found,) = (gang.work() / "artifacts").glob("predictions.*")
     return found
+
+
+def exported_model(gang: Gang, folder: Path) -> ExportedModel:
+    """The trained built-in model of a gang as an export holds it."""
+    schema = readers.inspect(gang.format, gang.dataset, gang.options).schema
+    about = {"kind": "builtin", "entry": "exported", "seed": 0, "hyperparameters": gang.training.hyperparameters}
+    (folder / "code").mkdir(parents=True)
+    (folder / "code" / "exported.py").write_text(builtin_source(gang.model.entry))
+    (folder / "model.json").write_text(json.dumps(about))
+    (folder / "preprocessing.json").write_text(json.dumps(preprocessing(gang.format, schema)))
+    return ExportedModel(folder, weights=gang.work() / "artifacts" / "weights.safetensors")
 
 
 def forward(gang: Gang, schema: dict[str, Any]) -> torch.Tensor:
@@ -212,6 +229,28 @@ def test_a_table_without_its_target_is_answered_in_the_target_s_own_unit(tmp_pat
     found = pq.read_table(path)["prediction"].to_pylist()
     assert found[:2] == pytest.approx([50_000, 100_000], abs=12_000)
     assert np.isfinite(found).all()
+
+
+@pytest.mark.dist
+def test_an_ordinary_table_is_trained_on_and_one_row_of_it_answered(tmp_path: Path) -> None:
+    (tmp_path / "customers.csv").write_bytes(customers(300))
+    training = TrainingSpec(epochs=20, batch_size=16, hyperparameters={"learning_rate": 0.01})
+    options = {"target": "churned", "missing": {"income": "drop"}}
+    gang = Gang(tmp_path, tmp_path / "customers.csv", format="csv", options=options, training=training)
+    trained(gang)
+    assert gang.result()["metrics"]["eval/accuracy"] > 0.95
+    again = asking(gang, PredictionSpec("evaluate", examples="held_out"))
+    again.start()
+    assert again.wait() == {"worker-0": ExitCode.DONE}, again.logs()
+    assert again.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
+
+    row = tmp_path / "row.csv"
+    row.write_text("city,signup,age,income,new\nRome,02/03/2021,?,,x\n")  # without an income, as training left out
+    asked: dict[str, Any] = {"format": "csv", "dataset": row, "options": {"targets": "none"}}
+    answered = pq.read_table(answers(asking(gang, PREDICT, **asked)))
+    assert answered["prediction"].to_pylist() == ["yes"]
+    (found,) = exported_model(gang, tmp_path / "exported").predict(read_rows(row))
+    assert found["probabilities"]["yes"] == pytest.approx(answered["probability_yes"].to_pylist()[0], abs=1e-5)
 
 
 @pytest.mark.dist

@@ -55,7 +55,7 @@ def test_over_sockets_a_worker_goes_on_while_its_exchanges_are_under_way(bound: 
     gate, blocked = threading.Event(), client.exchange
 
     def slow(*arguments, **named):
-        assert gate.wait(60)
+        assert gate.wait(600)
         return blocked(*arguments, **named)
 
     client.exchange = slow  # the network is slow

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import os
+import queue
 import random
 import signal
+import socket
+import struct
 import tempfile
 import threading
 import time
@@ -25,6 +28,7 @@ from mlhub.runtime.errors import PeerLostError
 from mlhub.runtime.launcher.fork_supervisor import ForkSupervisor, Incarnation
 from mlhub.runtime.ps import rules
 from mlhub.runtime.ps.client.client import Client
+from mlhub.runtime.ps.client.link import Link, LinkCaller
 from mlhub.runtime.ps.layout import CHUNK_ELEMENTS, plan_shards
 from mlhub.runtime.ps.leases import Backoff, BatchLease, LeasedWork, Leases, WaitAtBarrier
 from mlhub.runtime.ps.server.coordination import WorkerCoordination
@@ -33,6 +37,7 @@ from mlhub.runtime.ps.server.shard_snapshots import SnapshotWriter, has_snapshot
 from mlhub.runtime.ps.server.waiting import ShardCondition
 from mlhub.runtime.ps.server.weights.chunks import cut
 from mlhub.runtime.ps.server.write_ahead_log import WriteAheadLog
+from mlhub.runtime.ps.wire.messages import Purpose
 from mlhub.runtime.ps.wire.request_numbers import RequestNumbers, was_received
 from mlhub.runtime.strategies.catalogue.schema import parse
 from tests.runtime.gang import free_ports
@@ -175,6 +180,18 @@ def test_a_long_journal_begins_anew_from_its_state(tmp_path: Path, monkeypatch: 
     assert server.now.state() == before.state()
 
 
+def test_a_worker_that_left_and_is_back_takes_part_in_sums_again() -> None:
+    waiting = ShardCondition()
+    coordination = WorkerCoordination(2, waiting)
+    with waiting.changed:
+        coordination.leave(1)
+        coordination.rejoin(1)
+    waiting.fail("A wait ends at once.")
+    with pytest.raises(PeerLostError):
+        coordination.total(0, struct.pack("d", 1.0))
+    assert coordination.total(1, struct.pack("d", 2.0)) == struct.pack("d", 3.0)
+
+
 def test_another_life_of_a_worker_repeats_nothing() -> None:
     first, second = RequestNumbers(), RequestNumbers()
     numbers = [first.next() for _ in range(3)]
@@ -203,6 +220,21 @@ def serve(port: int, folder: str, strategy: dict[str, Any], n_workers: int) -> N
     os._exit(ForkSupervisor(live, lambda: has_snapshot(Path(folder))).run())
 
 
+def connected(port: int, worker: int, weights: torch.Tensor, strategy: dict[str, Any]) -> Client:
+    """One of two workers, which pushes ones; worker 0 starts the server. The weights are pulled."""
+    client = Client(
+        [f"127.0.0.1:{port}"], weights, torch.ones(N), index=worker, attempt="a", secret=SECRET, start_timeout_s=120,
+        returns_within_s=120,
+    )  # fmt: skip
+    if worker == 0:
+        parameter = nn.Parameter(torch.zeros(N))
+        optimizer = torch.optim.SGD([parameter], lr=1.0)
+        about = {"n_shards": 1, "n_workers": 2, "resume_from": None, "strategy": parse(strategy).to_json()}
+        client.start(plan_shards([("w", parameter)], optimizer, **about))  # type: ignore[arg-type]
+    client.pull()
+    return client
+
+
 @pytest.mark.dist
 @pytest.mark.parametrize(
     "strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 1}, {"name": "softsync"}], ids=lambda s: s["name"]
@@ -217,17 +249,8 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
     deaths = [threading.Event() for _ in range(n_deaths)]  # each happens while there is something to push
 
     def push(worker: int) -> None:
-        weights, gradient = torch.zeros(N), torch.ones(N)
-        client = Client(
-            [f"127.0.0.1:{port}"], weights, gradient, index=worker, attempt="a", secret=SECRET, start_timeout_s=120,
-            returns_within_s=120,
-        )  # fmt: skip
-        if worker == 0:
-            parameter = nn.Parameter(torch.zeros(N))
-            optimizer = torch.optim.SGD([parameter], lr=1.0)
-            about = {"n_shards": 1, "n_workers": 2, "resume_from": None, "strategy": parse(strategy).to_json()}
-            client.start(plan_shards([("w", parameter)], optimizer, **about))  # type: ignore[arg-type]
-        client.pull()
+        weights = torch.zeros(N)
+        client = connected(port, worker, weights, strategy)
         for death in deaths:
             for _ in range(n_pushes // (n_deaths + 1)):
                 client.exchange()
@@ -268,6 +291,65 @@ def test_what_is_lost_is_what_is_reported_and_nothing_is_applied_twice(
         assert torch.equal(chunk, torch.full_like(chunk, -applied))
         # chunks are kept one after the other: the later ones hold more; and pushes that wait for a group are lost
         assert 2 * n_pushes - group * (lost + len(killed)) <= applied <= 2 * n_pushes
+
+
+@pytest.mark.dist
+def test_a_worker_that_comes_only_after_the_server_died_takes_part_in_every_sum(tmp_path: Path) -> None:
+    (port,), strategy = free_ports(1), {"name": "softsync"}
+    guard = _fork_server().Process(target=serve, args=(port, str(tmp_path), parse(strategy).to_json(), 2))
+    guard.start()
+    clients, sums = [connected(port, 0, torch.zeros(N), strategy)], [queue.Queue[list[float]]() for _ in range(2)]
+    wait_until(lambda: has_snapshot(tmp_path))
+    (serving,) = Path(f"/proc/{guard.pid}/task/{guard.pid}/children").read_text().split()
+    os.kill(int(serving), signal.SIGKILL)
+    wait_until((tmp_path / "lost-1").exists)  # the one worker that was there has returned
+
+    def add(worker: int) -> None:
+        sums[worker].put(clients[worker].coordination.total([1.0]))
+
+    threading.Thread(target=add, args=(0,), daemon=True).start()
+    clients.append(connected(port, 1, torch.zeros(N), strategy))
+    threading.Thread(target=add, args=(1,), daemon=True).start()
+    assert sums[0].get(timeout=120) == [2.0]
+    assert sums[1].get(timeout=120) == [2.0]
+    for client in clients:
+        client.close()
+    guard.join(120)
+    assert guard.exitcode == 0
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.02)
+
+
+class ScriptedCaller(LinkCaller):
+    """Makes connections without a server, each to the incarnation that is next in the list."""
+
+    def __init__(self, incarnations: list[int]) -> None:
+        super().__init__(index=0, attempt="a", secret=SECRET, tls=None)
+        self.incarnations = incarnations
+        self.made: dict[socket.socket, tuple[Purpose, int]] = {}
+
+    def call(self, address: str, purpose: Purpose, **about: Any) -> tuple[socket.socket, int]:
+        connection, incarnation = socket.socket(), self.incarnations.pop(0)
+        self.made[connection] = (purpose, incarnation)
+        return connection, incarnation
+
+
+@pytest.mark.parametrize("incarnations", [[0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 1, 1], [0, 1, 2, 2, 2]], ids=str)
+def test_a_worker_whose_server_dies_while_it_connects_is_connected_to_one_incarnation(incarnations: list[int]) -> None:
+    purposes, last = [Purpose.WEIGHTS_ONLY, Purpose.PUSHES_ONLY, Purpose.SNAPSHOTS], incarnations[-1]
+    caller = ScriptedCaller([*incarnations])
+    link = Link(caller, "a:1", purposes, until=0.0)
+    now = link.connections
+    found = [caller.made[connection] for connection in (now.weights, now.training, now.snapshots)]
+    assert found == [(purpose, last) for purpose in purposes]
+    assert not caller.incarnations
+    assert sorted(c.fileno() >= 0 for c in caller.made) == [False] * (len(incarnations) - 3) + [True] * 3
+    now.close()
 
 
 def test_optimiser_state_that_a_server_lost_is_as_at_the_start_and_the_rest_is_as_it_was() -> None:

@@ -104,9 +104,9 @@ def test_strangers_do_not_pass_the_door() -> None:
         )  # fmt: skip
     anonymous = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts anybody, has no certificate
     anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as raw:
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as raw:
         assert answer_to(anonymous.wrap_socket(raw), b"hello") == b""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as plain:
         assert MAGIC not in answer_to(plain, b"GET / HTTP/1.1\r\nHost: shard\r\n\r\n")
     client, _, _ = gang.client(0)
     client.close()

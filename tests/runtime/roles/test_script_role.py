@@ -27,7 +27,7 @@ class Squares(Dataset):
         return torch.tensor(float(i * i))
 
 if __name__ == "__main__":
-    loader = DataLoader(Squares(), batch_size=4, num_workers=2, multiprocessing_context="{method}", timeout=60)
+    loader = DataLoader(Squares(), batch_size=4, num_workers=2, multiprocessing_context="{method}", timeout=600)
     from mlhub.runtime import report
     report(1, total=float(sum(batch.sum() for batch in loader)))
 """

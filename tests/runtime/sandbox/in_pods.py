@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tests.runtime.sandbox.in_pods: attacks from inside a pod of the local backend, as the user that runs this.
 
-Reads what isolates the pod from standard input: namespaces, or landlock alone.
+Reads what isolates the pod from standard input: namespaces, landlock alone, or namespaces around warm workers.
 
 Writes one JSON object: what each attack printed, what became of the victims, and what the pod found of its own.
 """
@@ -22,10 +22,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlhub.backends.local import LocalBackend, read_cluster
+from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.control.enclosures import enclose
 from mlhub.runtime.sandbox import pods
 from mlhub.runtime.sandbox.runner import PROJECT
 from mlhub.wire.launch import PodRole
+from tests.backends import warm
 from tests.backends.specs import gang
 from tests.runtime.sandbox.attacks.attack import PRELUDE, Attack
 from tests.runtime.sandbox.attacks.calls import CALLS
@@ -41,7 +43,7 @@ attacks, bait, prelude = json.loads(sys.argv[1])
 
 def ask(path):
     try:
-        return urllib.request.urlopen(os.environ["MLHUB_API_URL"] + path, timeout=60).read().decode()
+        return urllib.request.urlopen(os.environ["MLHUB_API_URL"] + path, timeout=600).read().decode()
     except urllib.error.HTTPError as error:
         return error.code
 
@@ -79,6 +81,7 @@ open(os.environ["MLHUB_WORK_DIR"] + "/kept", "w").write("x")
 open(os.environ["CHECKPOINTS"] + "/kept", "w").write("x")
 print(json.dumps({"own": own}), flush=True)
 """
+WARM = "warm"
 OTHERS = (
     "/", "/api/v1/jobs", "/admin/", "/healthz", "/metrics", "/api/v1/ingest/attempts/another/reports",
     "/api/v1/ingest/attempts/../../jobs",
@@ -91,9 +94,11 @@ def attacks() -> list[Attack]:
     return [a for a in kept if a.name not in PERMITTED]
 
 
-def run(here: World, folder: Path) -> dict[str, object]:
+def run(here: World, folder: Path, *, is_warm: bool) -> dict[str, object]:
+    """is_warm: the pods are warm workers' until then, without torch, which makes no difference here."""
+    warm_workers = warm.ready(warm.pool(folder, size=2)) if is_warm else None
     with ingest_api() as address:
-        return _attacked(here, folder, mark=f"mark-{os.getpid()}", api_url=address)
+        return _attacked(here, folder, warm_workers, mark=f"mark-{os.getpid()}", api_url=address)
 
 
 @contextlib.contextmanager
@@ -115,7 +120,9 @@ def ingest_api() -> Iterator[str]:
         server.shutdown()
 
 
-def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str, object]:
+def _attacked(
+    here: World, folder: Path, warm_workers: WarmPool | None, *, mark: str, api_url: str
+) -> dict[str, object]:
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other_one:
         meeting = [one.getsockname()[1], other_one.getsockname()[1]]
     bait = here.bait(here.sandbox, mark) | {"token": [ord(c) for c in here.token], "meeting": meeting, "others": OTHERS}
@@ -128,12 +135,13 @@ def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str
         read_cluster(PROJECT / "deploy" / "local" / "cluster.yaml"),
         argv=[
             sys.executable,
-            "-S",
+            *([] if warm_workers else ["-S"]),
             "-c",
             f"import os; os.environ['CHECKPOINTS'] = {str(checkpoints)!r}\n{POD}",
             argument,
         ],
         enclose=enclose,
+        warm=warm_workers,
     )
     spec = replace(
         gang("done", workers=2),
@@ -143,6 +151,7 @@ def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str
         api_url=api_url,
     )
     backend.launch(spec)
+    assert warm_workers is None or warm_workers.n_ready == 0
     until = time.monotonic() + 90
     while not (status := backend.observe()[0]).phase.is_ended and time.monotonic() < until:
         time.sleep(0.1)
@@ -159,6 +168,6 @@ def _attacked(here: World, folder: Path, *, mark: str, api_url: str) -> dict[str
 
 if __name__ == "__main__":
     mode = sys.stdin.read() or NAMESPACES
-    pods.isolation = lambda: isolation_of(mode)
+    pods.isolation = lambda: isolation_of(NAMESPACES if mode == WARM else mode)
     with world() as here, tempfile.TemporaryDirectory() as name:
-        print(json.dumps(run(here, Path(name))))
+        print(json.dumps(run(here, Path(name), is_warm=mode == WARM)))

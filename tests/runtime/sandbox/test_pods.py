@@ -14,7 +14,7 @@ import pytest
 from mlhub.runtime.sandbox import pods
 from tests.runtime.sandbox import ordinary_user
 from tests.runtime.sandbox.attacks import ORDINARY, ROOT
-from tests.runtime.sandbox.in_pods import OTHERS, attacks
+from tests.runtime.sandbox.in_pods import OTHERS, WARM, attacks
 from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES
 
 USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
@@ -23,6 +23,7 @@ USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 # what Landlock does not govern, and programs that train need too often to be refused it
 NOT_CONTAINED = {
     NAMESPACES: set(),
+    WARM: set(),
     LANDLOCK: {
         "watches the platform's folder",
         "changes the mode of another's file",
@@ -47,7 +48,7 @@ def findings(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM])
 @pytest.mark.parametrize("user", USERS)
 def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: str, mode: str) -> None:
     found = findings(user, mode)
@@ -57,7 +58,7 @@ def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: 
     assert (found["is_victim_well"], found["is_blob_whole"], found["planted"]) == (True, True, [])
 
 
-@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM])
 @pytest.mark.parametrize("user", USERS)
 def test_nothing_that_a_pod_started_outlives_it(user: str, mode: str) -> None:
     assert findings(user, mode)["n_survivors"] == 0
@@ -73,12 +74,12 @@ def test_a_pod_has_its_own_files_and_keeps_what_it_writes(user: str) -> None:
     assert any(path.endswith("work/kept") for path in findings(user)["kept"])
 
 
-@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK])
+@pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM])
 @pytest.mark.parametrize("user", USERS)
 def test_a_pod_reaches_the_ingest_api_by_its_name_and_the_other_pods_of_its_gang(user: str, mode: str) -> None:
     own = findings(user, mode)["lines"][-1]["own"]
     # from another address than people and proxies of the machine have
-    assert own["pages"] == [f"ingest for 127.0.0.{2 if mode == NAMESPACES else 1}"] * 3
+    assert own["pages"] == [f"ingest for 127.0.0.{1 if mode == LANDLOCK else 2}"] * 3
     assert own["neighbour"] == "from 1"
 
 

@@ -105,13 +105,39 @@ def test_a_fetch_is_passed_on_with_its_range(server: Server, ask: Ask) -> None:
     assert server.received.get(timeout=WITHIN_S) == head + b"Connection: close\r\n\r\n"
 
 
+def test_a_query_of_the_mlflow_protocol_is_passed_on(server: Server, ask: Ask) -> None:
+    head = b"GET /api/v1/ingest/attempts/7/api/2.0/mlflow/runs/get?run_id=1&run_uuid=a%2Fb HTTP/1.1\r\nHost: mlhub\r\n"
+    assert ask(head + b"Connection: close\r\n\r\n") == ANSWER
+    assert server.received.get(timeout=WITHIN_S) == head + b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"artifacts/output/epoch%3D2-step%3D48.ckpt",
+        b"artifacts/output/a%20b/%C3%BC.txt",
+        b"api/2.0/mlflow-artifacts/a%3Db",
+    ],
+)
+def test_the_name_of_a_file_may_have_any_letter(path: bytes, server: Server, ask: Ask) -> None:
+    head = b"PUT /api/v1/ingest/attempts/7/" + path + b" HTTP/1.1\r\nHost: mlhub\r\nContent-Length: 0\r\n"
+    assert ask(head + b"Connection: close\r\n\r\n") == ANSWER
+    assert server.received.get(timeout=WITHIN_S) == head + b"Connection: close\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     "target",
     [
+        b"/api/v1/ingest/attempts/7/artifacts/%2e%2e/x", b"/api/v1/ingest/attempts/7/artifacts/a%2Fb",
+        b"/api/v1/ingest/attempts/7/artifacts/a%5cb", b"/api/v1/ingest/attempts/7/artifacts/a%0d%0ab",
+        b"/api/v1/ingest/attempts/7/artifacts/a%252e", b"/api/v1/ingest/attempts/7/artifacts/a%3fb",
+        b"/api/v1/ingest/attempts/7/artifacts/a%7f", b"/api/v1/ingest/attempts/7/artifacts/a%",
+        b"/api/v1/ingest/attempts/7/artifacts/a=b", b"/api/v1/ingest/attempts/7/report%73",
         b"/", b"/api/v1/jobs", b"/admin/", b"/healthz", b"/metrics", b"/api/v1/ingest/attempts/8/reports",
         b"/api/v1/ingest/attempts/7/../../../jobs", b"/api/v1/ingest/attempts/7/%2e%2e/reports",
         b"/api/v1/ingest/attempts/7//reports", b"/api/v1/ingest/attempts/7/./reports", b"//api/v1/jobs",
         b"http://mlhub/api/v1/jobs", b"/api/v1/ingest/attempts/7/reports?x=1", b"*",
+        b"/api/v1/jobs?/api/v1/ingest/attempts/7/api/2.0/mlflow", b"/api/v1/ingest/attempts/7/api/2.0/mlflow/x?a#b",
     ],
 )  # fmt: skip
 def test_no_other_path_reaches_the_server(target: bytes, server: Server, ask: Ask) -> None:

@@ -79,3 +79,11 @@ def test_a_script_that_cannot_be_read_has_no_options(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("def broken(:")
     assert declared(tmp_path / "train.py") == {}
     assert declared(tmp_path / "absent.py") == {}
+
+
+def test_a_value_may_name_what_only_the_pod_knows_and_any_other_dollar_is_itself(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('parser.add_argument("--num_nodes")')
+    values = {"num_nodes": "$WORLD_SIZE", "arguments": ["${MLHUB_DATASET}/a", "$HOME", "$RANKED", "$MLHUB_ABSENT", "$"]}
+    variables = {"WORLD_SIZE": "2", "MLHUB_DATASET": "/data", "HOME": "/root", "RANK": "0"}
+    words = command_line(tmp_path / "train.py", values, variables=variables)
+    assert words == ["--num_nodes=2", "/data/a", "$HOME", "$RANKED", "$MLHUB_ABSENT", "$"]

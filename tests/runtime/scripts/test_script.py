@@ -66,6 +66,30 @@ def gang(folder: Path, code: str, **hyperparameters: object) -> Gang:
     )
 
 
+READING = """
+import os
+from pathlib import Path
+from mlhub.runtime import report
+
+words = (Path(os.environ["MLHUB_DATASET_WORDS"]) / "words.txt").read_text().split()
+assert sorted(os.listdir(os.environ["MLHUB_DATASETS"])) == ["numbers", "words"]
+numbers = (Path(os.environ["MLHUB_DATASETS"]) / "numbers" / "words.txt").read_text().split()
+report(1, words=len(words), total=sum(map(int, numbers)))
+"""
+
+
+def test_a_script_finds_further_datasets_as_folders_by_their_names(tmp_path: Path) -> None:
+    found = gang(tmp_path, READING)
+    for name, text in (("words", "to be or not"), ("numbers", "1 2 3")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "words.txt").write_text(text)
+        found.further[name] = tmp_path / name / "words.txt"
+    found.start(n_workers=2)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    (values,) = [report["values"] for report in found.reports("metrics")]
+    assert (values["train/words"], values["train/total"]) == (4, 6)
+
+
 def test_a_script_reports_and_hands_in_its_result(tmp_path: Path) -> None:
     found = gang(tmp_path, COUNTING, n_steps=5)
     found.start()
@@ -118,6 +142,13 @@ def test_scripts_of_other_frameworks_find_their_own_variables(tmp_path: Path) ->
     found.start(n_workers=2)
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
     assert found.reports("metrics")[0]["values"] == {"train/n_listed": 2.0, "train/n_given": 2.0}
+
+
+def test_workers_that_trained_each_for_itself_are_reported_in_the_log(tmp_path: Path) -> None:
+    found = gang(tmp_path, "import os, torch\nprint(os.environ['ACCELERATE_USE_CPU'])")
+    found.start(n_workers=2)
+    assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
+    assert "WARNING: this script ran on 2 workers" in found.logs()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +20,16 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InspectionResult:
-    """schema: what the runtime needs again (JSON). preview: a small sample for people (JSON)."""
+    """schema: what the runtime needs again (JSON). preview: a small sample for people (JSON).
+
+    statistics: distributions for people (JSON). problems: {column, message, remedy}, each of which another choice of
+    columns repairs; with any, the schema is empty.
+    """
 
     schema: dict[str, Any]
     preview: dict[str, Any]
+    statistics: dict[str, Any] = field(default_factory=dict)
+    problems: list[dict[str, str]] = field(default_factory=list)
 
 
 class Examples:

@@ -1,30 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A zip of images, one folder a class: class/picture.png, also below one common folder, or below train/ and test/."""
+"""A zip of images, one folder a class: class/picture.png, also below one common folder, or below train/ and test/.
+
+Small ones are decoded once. With the option image_size they have that size, and are decoded whenever they are read.
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from mlhub.runtime.data.archives import open_archive
 from mlhub.runtime.data.moments import Moments, training_mask
-from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
+from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, as_tensor, no_targets, wants_targets
 from mlhub.runtime.data.readers.previews import png
+from mlhub.runtime.data.sampling import Indices
 from mlhub.runtime.errors import BadInputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp"}
 TRAIN, HELD_OUT = {"train", "training"}, {"test", "val", "valid", "validation"}
-MAX_SIDE = 128
+MAX_SIDE = 128  # unless image_size says otherwise
+MAX_IMAGE_SIZE = 1024
+MAX_DECODERS = 4  # threads; each holds one picture at its own size
+WHEN_READ = "when_read"
 MAX_MEMORY_BYTES = 2 * 2**30
-N_PREVIEW = 12
+N_PREVIEW = 20
 N_AT_ONCE = 64
 N_FOR_MOMENTS = 2000
 LAYOUT = "Pack one folder a class: cats/1.png, dogs/1.png; or train/cats/1.png and test/cats/1.png."
@@ -53,17 +65,20 @@ class ImageFolderReader:
             width, height = _target_size(sizes, options)
             labels = Counter(p.label for p in pictures)
             n_bytes = len(pictures) * channels * width * height
-            if n_bytes > MAX_MEMORY_BYTES:
+            is_decoded_when_read = options.get("image_size") is not None
+            if n_bytes > MAX_MEMORY_BYTES and not is_decoded_when_read:
                 raise BadInputError(
                     f"{len(pictures):,} images of {width} x {height} take {n_bytes:,} bytes.",
                     field="file",
-                    remedy=f"At most {MAX_MEMORY_BYTES:,} bytes fit: use fewer or smaller images.",
+                    remedy=f"At most {MAX_MEMORY_BYTES:,} bytes fit: use fewer or smaller images, or give an "
+                    "image_size, by which they are decoded when they are read.",
                 )
             schema = {
                 "n_examples": len(pictures),
                 "n_held_out": sum(p.is_held_out for p in pictures),
                 "input_shape": [channels, height, width],
                 "n_sizes": len(sizes),
+                **({"decoding": WHEN_READ} if is_decoded_when_read else {}),
                 **(_classes(labels) if has_targets else {"task": "none"}),
             }
             schema |= self._moments(archive, pictures, schema) if has_targets else {}
@@ -85,6 +100,8 @@ class ImageFolderReader:
         return moments.facts(scale=self.scale(schema))
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
+        if schema.get("decoding") == WHEN_READ:
+            return ImagesOfArchive(path, schema, scale=self.scale(schema))
         inputs, targets = zip(*self.parts(path, schema), strict=True)
         return Examples(np.concatenate(inputs), np.concatenate(targets), scale=self.scale(schema))
 
@@ -106,6 +123,33 @@ class ImageFolderReader:
 
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 255.0
+
+
+class ImagesOfArchive(Examples):
+    """Pictures that stay packed: a batch decodes its own, several at a time, and nothing is kept of it afterwards."""
+
+    def __init__(self, path: Path, schema: Mapping[str, Any], *, scale: float) -> None:
+        has_targets = schema.get("has_targets", True)
+        self._archive = open_archive(path)
+        self._pictures = _pictures(self._archive, has_targets=has_targets)
+        number = {label: i for i, label in enumerate(schema["classes"])} if has_targets else {}
+        labels = [number[picture.label] for picture in self._pictures] if has_targets else no_targets(len(self))
+        self._targets, self._scale, self._schema = np.asarray(labels, dtype=np.int64), scale, schema
+        n_threads = min(MAX_DECODERS, len(os.sched_getaffinity(0)))
+        self._decoders = ThreadPoolExecutor(n_threads, thread_name_prefix="decode")
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def batch(self, indices: Indices) -> tuple[Tensor, Tensor]:
+        channels, height, width = self._schema["input_shape"]
+        pixels = np.empty((len(indices), channels, height, width), dtype=np.uint8)
+        for place, found in enumerate(self._decoders.map(self._pixels_of, indices)):
+            pixels[place] = found
+        return as_tensor(pixels, self._scale), as_tensor(self._targets[indices])
+
+    def _pixels_of(self, index: int) -> Array:
+        return _pixels(self._archive, self._pictures[index], self._schema)
 
 
 READER = ImageFolderReader()
@@ -175,7 +219,13 @@ def _pixels(archive: zipfile.ZipFile, picture: Picture, schema: Mapping[str, Any
 def _target_size(sizes: Counter[tuple[int, int]], options: Mapping[str, Any]) -> tuple[int, int]:
     """Width and height: the option's, the pictures' own when all are equal and small, else a square."""
     size = options.get("image_size")
-    if isinstance(size, int) and 8 <= size <= 512:
+    if size is not None:
+        if isinstance(size, bool) or not isinstance(size, int) or not 8 <= size <= MAX_IMAGE_SIZE:
+            raise BadInputError(
+                f"image_size is {size!r}.",
+                field="image_size",
+                remedy=f"Give pixels a side, from 8 to {MAX_IMAGE_SIZE:,}.",
+            )
         return size, size
     (width, height), _ = sizes.most_common(1)[0]
     if len(sizes) == 1 and max(width, height) <= MAX_SIDE:

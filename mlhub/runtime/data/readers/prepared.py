@@ -30,6 +30,9 @@ class PreparedParts(Protocol):
 
 
 def is_large(schema: Mapping[str, Any]) -> bool:
+    """Whether it is written as arrays. Images that are decoded when they are read stay in their archive."""
+    if schema.get("decoding"):
+        return False
     n_values: int = int(schema["n_examples"]) * math.prod(schema["input_shape"])
     value_bytes = 1 if "n_sizes" in schema or schema.get("dtype") == "uint8" else 4
     return n_values * value_bytes > SMALL_BYTES

@@ -11,10 +11,13 @@ from PIL import Image
 
 from mlhub.runtime.data.readers.examples import Array
 
+MAX_SIDE = 64  # a page shows them all at once
+
 
 def png(pixels: Array) -> str:
-    """pixels: (height, width, 1 or 3) in 0..1. A PNG in base64."""
+    """pixels: (height, width, 1 or 3) in 0..1. A PNG of at most MAX_SIDE pixels a side, in base64."""
     image = Image.fromarray(np.squeeze((np.clip(pixels, 0, 1) * 255).astype(np.uint8)))
+    image.thumbnail((MAX_SIDE, MAX_SIDE))
     out = io.BytesIO()
     image.save(out, "PNG")
     return base64.b64encode(out.getvalue()).decode()

@@ -107,6 +107,14 @@ class ServerConnections(NamedTuple):
             return False
 
 
+class _Made(NamedTuple):
+    """A connection, and to which incarnation of the server. is_shared: the server uses the worker's memory."""
+
+    connection: socket.socket
+    incarnation: int
+    is_shared: bool
+
+
 class Link:
     """connections: the current ones. version, clock: as the server reported last. is_idle: nothing to push for now.
 
@@ -156,28 +164,42 @@ class Link:
                     time.sleep(RETRY_S)
 
     def _connect(self, until: float, *, n_returns: int) -> ServerConnections:
-        found: dict[Purpose, socket.socket] = {}
-        known = incarnation = self._incarnation
+        found: dict[Purpose, _Made] = {}
+        newest: int | None = None
+        try:
+            # a server may die while they are made: those to the dead incarnation are made again
+            while outdated := [p for p in self._purposes if p not in found or found[p].incarnation != newest]:
+                for purpose in outdated:
+                    if purpose in found:
+                        found.pop(purpose).connection.close()
+                    found[purpose] = self._make(purpose, until)
+                    newest = found[purpose].incarnation
+        except BaseException:
+            for made in found.values():
+                made.connection.close()
+            raise
+        self._incarnation = newest
+        training = found[next(purpose for purpose in self._purposes if purpose.is_training)]
+        weights, orders, snapshots = (
+            found.get(purpose, training).connection
+            for purpose in (Purpose.WEIGHTS_ONLY, Purpose.ORDERS, Purpose.SNAPSHOTS)
+        )
+        return ServerConnections(training.connection, weights, orders, snapshots, training.is_shared, n_returns)
+
+    def _make(self, purpose: Purpose, until: float) -> _Made:
+        """Makes one connection, and reports on it what a server that restarted has to know."""
+        known = self._incarnation
+        connection, incarnation = self._caller.call(self._address, purpose, until=until, known_incarnation=known)
         is_shared = False
         try:
-            for purpose in self._purposes:
-                found[purpose], incarnation = self._caller.call(
-                    self._address, purpose, until=until, known_incarnation=known
-                )
-                if purpose.is_training and known is not None:
-                    self._report_state(found[purpose])
-                if purpose.is_training and self._share is not None:
-                    is_shared = self._share(found[purpose])
+            if purpose.is_training and known is not None:
+                self._report_state(connection)
+            if purpose.is_training and self._share is not None:
+                is_shared = self._share(connection)
         except BaseException:
-            for connection in found.values():
-                connection.close()
+            connection.close()
             raise
-        self._incarnation = incarnation
-        training = found[next(purpose for purpose in self._purposes if purpose.is_training)]
-        weights, orders = found.get(Purpose.WEIGHTS_ONLY, training), found.get(Purpose.ORDERS, training)
-        return ServerConnections(
-            training, weights, orders, found.get(Purpose.SNAPSHOTS, training), is_shared, n_returns
-        )
+        return _Made(connection, incarnation, is_shared)
 
     def _report_state(self, training: socket.socket) -> None:
         call_server(training, ReturnRequest(self.is_idle, self.version, self.clock))

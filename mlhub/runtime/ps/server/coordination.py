@@ -22,11 +22,13 @@ Order = LeasedWork | Backoff | WaitAtBarrier
 class WorkerCoordination:
     """Shared by the connections' threads. leases: when workers go at their own pace.
 
-    left: by worker that is not here any more, whether it left and was not lost.
+    joined: workers that have connected to this server, or to an incarnation before. left: by worker that is not here
+    any more, whether it left and was not lost.
     """
 
     def __init__(self, n_workers: int, waiting: ShardCondition) -> None:
         self.leases: Leases | None = None
+        self.joined: set[int] = set()
         self.left: dict[int, bool] = {}
         self._waiting = waiting
         self._last_requests: dict[int, int] = {}  # by worker: the number of its last request
@@ -83,6 +85,12 @@ class WorkerCoordination:
             self._waiting.wait(lambda: self._totals.generation > generation)
             return struct.pack(f"{len(self._totals.reply)}d", *self._totals.reply)
 
+    def join(self, worker: int) -> None:
+        """A worker has connected. After a restart, only those that had are waited for."""
+        with self._waiting.changed:
+            if worker not in self.joined:
+                self._record("join", worker)
+
     def rejoin(self, worker: int) -> None:
         """A worker that had left is here again, or its successor. With the lock held."""
         if worker in self.left:
@@ -110,8 +118,13 @@ class WorkerCoordination:
         self._totals.rows[worker] = values
         self._conclude_total()
 
+    def _join(self, worker: int) -> None:
+        self.joined.add(worker)
+
     def _rejoin(self, worker: int) -> None:
         self.left.pop(worker, None)
+        if self.leases is None:  # with leases, those who met at the last barrier take part
+            self._participants.add(worker)
 
     def _leave(self, worker: int, is_expected: bool) -> None:
         self.left[worker] = is_expected
@@ -121,7 +134,8 @@ class WorkerCoordination:
         self._conclude_total()
 
     _CARRY_OUT: Mapping[str, Callable[..., None]] = {
-        "lease": _lease, "barrier": _wait_at_barrier, "total": _total, "rejoin": _rejoin, "leave": _leave,
+        "lease": _lease, "barrier": _wait_at_barrier, "total": _total, "join": _join, "rejoin": _rejoin,
+        "leave": _leave,
     }  # fmt: skip
 
     def _is_repeated(self, worker: int, number: int) -> bool:
@@ -138,6 +152,7 @@ class WorkerCoordination:
         """Returns the state as JSON takes it, with which a log begins."""
         return {
             "leases": None if self.leases is None else self.leases.state(),
+            "joined": sorted(self.joined),
             "left": list(self.left.items()),
             "last_requests": list(self._last_requests.items()),
             "orders": [[worker, _order_to_json(order)] for worker, order in self._orders.items()],
@@ -149,8 +164,8 @@ class WorkerCoordination:
     def _restore(self, state: Mapping[str, Any]) -> None:
         if self.leases is not None:
             self.leases.restore(state["leases"])
-        self.left, self._last_requests = dict(state["left"]), dict(state["last_requests"])
-        self._contributed = dict(state["contributed"])
+        self.joined, self.left = set(state["joined"]), dict(state["left"])
+        self._last_requests, self._contributed = dict(state["last_requests"]), dict(state["contributed"])
         self._orders = {worker: _order_from_json(order) for worker, order in state["orders"]}
         self._participants = set(state["participants"])
         rows, generation, reply = state["totals"]

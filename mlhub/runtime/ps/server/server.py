@@ -65,7 +65,8 @@ class Server:
         self.workers = WorkerRegistry(n_workers)
         if incarnation and snapshot_writer is not None:
             snapshot_writer.restore(self.shard)
-            self.workers = WorkerRegistry(n_workers, left=self.shard.coordination.left)
+            coordination = self.shard.coordination
+            self.workers = WorkerRegistry(n_workers, joined=coordination.joined, left=coordination.left)
 
     @property
     def port(self) -> int:
@@ -179,6 +180,7 @@ class Server:
         if worker in self.workers.awaited and caller.known_incarnation is None:
             self.shard.leave(worker, f"Worker {worker} died while the server was away.")
             self._end_waiting(worker)
+        self.shard.coordination.join(worker)
         weights = self._weights_connection_of(worker) if purpose is Purpose.PUSHES_ONLY else None
         reason = self._answer(self._connection(connection, worker, weights=weights), worker, purpose)
         self._record_leaving(worker, reason)

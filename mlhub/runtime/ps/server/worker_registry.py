@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mlhub.runtime.errors import PeerLostError
 
@@ -12,15 +12,18 @@ from mlhub.runtime.errors import PeerLostError
 class WorkerRegistry:
     """Shared by the connections' threads."""
 
-    def __init__(self, n_workers: int, *, left: Mapping[int, bool] | None = None) -> None:
-        """left: after a restart, by worker that is not here any more, whether it left and was not lost."""
+    def __init__(self, n_workers: int, *, joined: Collection[int] = (), left: Mapping[int, bool] | None = None) -> None:
+        """joined: workers that had connected before the restart; the others come for the first time.
+
+        left: by worker that is not here any more, whether it left and was not lost.
+        """
         self.n_workers = n_workers
         self._lock = threading.Lock()
         self._connected: set[int] = set()
-        everyone = set(range(n_workers))
-        self._joined = set() if left is None else everyone
-        self._awaited = set() if left is None else everyone - left.keys()
-        self._has_left = left is not None and any(left.values())  # one of them, and was not lost
+        has_left = left or {}
+        self._joined = set(joined)
+        self._awaited = self._joined - has_left.keys()
+        self._has_left = any(has_left.values())  # one of them, and was not lost
 
     @property
     def n_joined(self) -> int:

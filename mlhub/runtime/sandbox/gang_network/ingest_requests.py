@@ -16,6 +16,12 @@ from dataclasses import dataclass
 MAX_HEAD_BYTES = 2**16
 METHODS = (b"GET", b"POST", b"PUT")
 PATH = re.compile(rb"[A-Za-z0-9._/-]+")
+TRACKING = b"api/2.0/mlflow"  # routes of the MLflow protocol, which alone have queries
+ARTIFACTS = b"artifacts/"
+# of files, such as epoch%3D2.ckpt: percent signs may stand for anything but what a server could take for a separator or
+# decode twice, which are controls, #, %, a dot, /, ? and the backslash
+NAMED_PATH = re.compile(rb"(?:[A-Za-z0-9._~/-]|%(?!2[EFef35]|3[Ff]|5[Cc]|[01]|7[Ff])[0-9A-Fa-f]{2})+")
+QUERY = re.compile(rb"[A-Za-z0-9._~!$'()*,;:@%&=+/?-]*")
 HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
 LENGTH = re.compile(rb"[0-9]{1,18}")
 # about one connection only, or said by proxies, of which a pod is none
@@ -74,18 +80,22 @@ def read_request(connection: socket.socket, *, paths: str) -> IngestRequest:
 
 def _request_line(line: bytes, paths: bytes) -> bytes:
     method, _, rest = line.partition(b" ")
-    path, _, version = rest.partition(b" ")
+    target, _, version = rest.partition(b" ")
+    path, mark, query = target.partition(b"?")
     if version not in (b"HTTP/1.1", b"HTTP/1.0"):
         raise _malformed("the request line")
     parts = path.split(b"/")[1:]
-    is_plain = PATH.fullmatch(path) and not {b"", b".", b".."} & set(parts)
+    has_good_query = not mark or (path.startswith(paths + TRACKING) and QUERY.fullmatch(query))
+    names_a_file = path.startswith((paths + ARTIFACTS, paths + TRACKING))
+    is_path = (NAMED_PATH if names_a_file else PATH).fullmatch(path)
+    is_plain = is_path and has_good_query and not {b"", b".", b".."} & set(parts)
     if method not in METHODS or not is_plain or not path.startswith(paths):
         raise RequestRefusedError(
             404,
             "Not Found",
             f"Pods reach {paths.decode()}... with GET, POST and PUT, nothing else of the platform.",
         )
-    return b"%s %s HTTP/1.1" % (method, path)
+    return b"%s %s%s%s HTTP/1.1" % (method, path, mark, query)
 
 
 def _header(line: bytes) -> tuple[bytes, bytes]:

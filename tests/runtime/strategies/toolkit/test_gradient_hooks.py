@@ -35,7 +35,7 @@ def on_all(n: int, gradients: torch.Tensor) -> tuple[list[torch.Tensor], list[fl
     def work(rank: int) -> None:
         def swap(mine: torch.Tensor, peer: int) -> torch.Tensor:
             ways[rank, peer].put(mine.clone())
-            return ways[peer, rank].get(timeout=120)
+            return ways[peer, rank].get(timeout=600)
 
         sent[rank] = adasum(results[rank], [3, 4], rank=rank, n_workers=n, exchange=swap)
 

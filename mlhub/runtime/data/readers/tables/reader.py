@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV and Parquet with a target column: numbers are standardised, words become one-hot columns."""
+"""CSV, Parquet and JSON lines: columns become inputs as description.py chose and encoding.py says."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from mlhub.runtime.data.readers import columns
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
-from mlhub.runtime.data.readers.table_description import describe
+from mlhub.runtime.data.readers.tables import json_lines
+from mlhub.runtime.data.readers.tables.description import describe
+from mlhub.runtime.data.readers.tables.encoding import encode
+from mlhub.runtime.data.readers.tables.rows import target_spec, used_rows
 from mlhub.runtime.errors import BadInputError
+from mlhub.wire.delimiters import delimiter_of
 
 BLOCK_BYTES, N_ROWS = 2 * 2**20, 4096  # read at a time; pyarrow holds several
+HEADER_BYTES = 2**20
 
 
 class TableReader:
@@ -54,8 +58,8 @@ class TableReader:
         n_yielded = 0
         try:
             for batch in self._stream(path):
-                if batch.num_rows:
-                    found = _arrays(pa.Table.from_batches([batch]), schema)
+                found = _arrays(pa.Table.from_batches([batch]), schema)
+                if len(found[0]):
                     yield found
                     n_yielded += len(found[0])
         except (pa.ArrowException, KeyError):
@@ -83,11 +87,39 @@ class TableReader:
         return table
 
 
+class JsonLinesReader:
+    """Looks through the file for its faults and the types of its columns, then reads it as a table of these."""
+
+    def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:
+        return self._of(path).inspect(path, options)
+
+    def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
+        return self._of(path).open(path, schema)
+
+    def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
+        yield from self._of(path).parts(path, schema)
+
+    def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
+        return 1.0
+
+    def _of(self, path: Path) -> TableReader:
+        types = json_lines.types_of(path)
+        return TableReader(
+            lambda path: json_lines.table(path, types), lambda path: json_lines.batches(path, types), "JSON lines"
+        )
+
+
 def _csv_batches(path: Path) -> Iterator[pa.RecordBatch]:
     # several threads would read many blocks ahead
     options = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
-    with pyarrow.csv.open_csv(path, read_options=options) as batches:
+    with pyarrow.csv.open_csv(path, read_options=options, parse_options=_parse_options(path)) as batches:
         yield from batches
+
+
+def _parse_options(path: Path) -> pyarrow.csv.ParseOptions:
+    with path.open("rb") as file:
+        header = file.readline(HEADER_BYTES).decode(errors="replace")
+    return pyarrow.csv.ParseOptions(delimiter=delimiter_of(header))
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
@@ -96,39 +128,26 @@ def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
         yield from file.iter_batches(batch_size=N_ROWS)
 
 
-CSV = TableReader(lambda path: pyarrow.csv.read_csv(path), _csv_batches, "CSV")
+CSV = TableReader(lambda path: pyarrow.csv.read_csv(path, parse_options=_parse_options(path)), _csv_batches, "CSV")
+JSON_LINES = JsonLinesReader()
 PARQUET = TableReader(lambda path: pyarrow.parquet.read_table(path), _parquet_batches, "Parquet")
 
 
 def _arrays(table: pa.Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
     is_learnt = schema.get("is_learnt", False)
-    blocks = [_encode(column, table[column["name"]], is_learnt=is_learnt) for column in schema["columns"]]
+    specs, target = schema["columns"], target_spec(schema)
+    rows = used_rows(table, specs, target, drops=schema.get("drops_rows", True))
+    blocks = [encode(spec, values, is_learnt=is_learnt) for spec, values in zip(specs, rows.features, strict=True)]
     inputs = np.concatenate(blocks, axis=1).astype(np.float32)
-    if not schema.get("has_targets", True):
+    if rows.target is None:
         return inputs, no_targets(len(inputs))
-    return inputs, _targets(schema, table[schema["target"]])
+    return inputs, _targets(schema, rows.target)
 
 
-def _encode(spec: Mapping[str, Any], column: pa.ChunkedArray, *, is_learnt: bool) -> Array:
-    """Encodes a column, shape (rows, width). is_learnt: words that training did not see become zeros."""
-    if spec["kind"] == "number":
-        values = columns.numbers(column)
-        values = np.where(np.isfinite(values), values, spec["mean"])
-        standard: Array = ((values - spec["mean"]) / spec["std"])[:, None]
-        return standard
-    number = {word: i for i, word in enumerate(spec["categories"])}
-    words = np.array(
-        [number.get(word, -1) if is_learnt else number[word] for word in columns.words(column)], dtype=np.int64
-    )
-    block = np.zeros((len(column), len(number)))
-    block[np.flatnonzero(words >= 0), words[words >= 0]] = 1.0
-    return block
-
-
-def _targets(schema: Mapping[str, Any], column: pa.ChunkedArray) -> Array:
+def _targets(schema: Mapping[str, Any], values: Array) -> Array:
     if schema["task"] == "regression":
-        return columns.numbers(column).astype(np.float32)
-    if columns.is_number(column.type):
-        return np.searchsorted(np.asarray(schema["classes"]), columns.numbers(column)).astype(np.int64)
+        return values.astype(np.float32)
+    if values.dtype != object:
+        return np.searchsorted(np.asarray(schema["classes"]), values).astype(np.int64)
     number = {word: i for i, word in enumerate(schema["classes"])}
-    return np.array([number[word] for word in columns.words(column)], dtype=np.int64)
+    return np.array([number[word] for word in values], dtype=np.int64)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which columns of a table are learned from, and how: sound defaults, and what a person has chosen instead.
+
+Options of an upload: target (a name), ignore (names), types (name -> number, category or date) and missing (name ->
+indicator, fill or drop). A column with a type is used, even where it would be left out by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlhub.runtime.data.readers.tables.profiles import MAX_CATEGORIES, ColumnProfile
+from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
+
+USUAL_TARGETS = ("target", "label", "class", "y")
+LEFT_OUT = {
+    "identifier": "Left out: nearly every value is different, as in an identifier.",
+    "text": "Left out: it is free text.",
+    "constant": "Left out: it has the same value in every row.",
+    "empty": "Left out: it has no values.",
+    "other": "Left out: lists, bytes and the like cannot be learned from in a table.",
+}
+
+
+@dataclass
+class ColumnChoice:
+    """features: specifications (encoding.py) without what is measured. treatments: a sentence for each column.
+
+    problems: {column, message, remedy}, all of them; each is repaired by another choice, not by another file.
+    """
+
+    target: str | None = None
+    target_type: str | None = None  # number, category; None: what its values suggest
+    features: list[dict[str, Any]] = field(default_factory=list)
+    treatments: dict[str, str] = field(default_factory=dict)
+    problems: list[dict[str, str]] = field(default_factory=list)
+
+    def add_problem(self, column: str, message: str, remedy: str) -> None:
+        self.problems.append({"column": column, "message": message, "remedy": remedy})
+
+    def role(self, name: str) -> str:
+        """target, feature or ignored."""
+        if name == self.target:
+            return "target"
+        return "feature" if any(spec["name"] == name for spec in self.features) else "ignored"
+
+
+def choose_columns(profiles: Sequence[ColumnProfile], options: Mapping[str, Any]) -> ColumnChoice:
+    """Applies the options to what the columns hold; what is not chosen follows from their types."""
+    choice = ColumnChoice()
+    known = {profile.name: profile for profile in profiles}
+    ignored, types = set(options.get("ignore") or ()), dict(options.get("types") or {})
+    _check_names(choice, known, {"ignore": ignored, "types": types, "missing": options.get("missing") or {}})
+    _choose_target(choice, known, options.get("target"), types)
+    if choice.target in ignored:
+        choice.add_problem(str(choice.target), "The target is among the ignored columns.", "Choose one of the two.")
+    for profile in profiles:
+        if profile.name == choice.target:
+            continue
+        if profile.name in ignored:
+            choice.treatments[profile.name] = "Left out, as chosen."
+        else:
+            treatment = (options.get("missing") or {}).get(profile.name, MISSING_TREATMENTS[0])
+            _choose_feature(choice, profile, types.get(profile.name), treatment)
+    if not choice.features:
+        choice.add_problem("", "No column is left to learn from.", "Use at least one column besides the target.")
+    return choice
+
+
+def _check_names(choice: ColumnChoice, known: Mapping[str, ColumnProfile], asked: Mapping[str, Any]) -> None:
+    listed = ", ".join(list(known)[:30])
+    for option, names in asked.items():
+        for name in sorted(set(names) - known.keys()):
+            choice.add_problem(name, f"There is no column {name!r} to apply {option} to.", f"There are: {listed}.")
+
+
+def _choose_target(
+    choice: ColumnChoice, known: Mapping[str, ColumnProfile], asked: str | None, types: Mapping[str, str]
+) -> None:
+    name = asked or next((name for name in known if name.lower() in USUAL_TARGETS), None)
+    listed = ", ".join(list(known)[:30])
+    if name is None:
+        remedy = f"Name the target: one of {listed}. To predict on it only, say targets=none."
+        choice.add_problem("", "It is not clear which column is to be predicted.", remedy)
+        return
+    if name not in known:
+        choice.add_problem(name, f"There is no column {name!r}.", f"Name one of: {listed}.")
+        return
+    choice.target, choice.target_type = name, types.get(name)
+    profile = known[name]
+    if profile.raw in ("date", "other", "empty") or choice.target_type == "date" or not profile.n_values:
+        what = {"other": "no plain value", "empty": "no value"}.get(profile.raw, "a date")
+        choice.add_problem(name, f"The target {name} holds {what}.", "Choose a column of numbers or of categories.")
+    if choice.target_type == "number" and not profile.n_numeric:
+        choice.add_problem(name, f"The target {name} holds words.", "Take it as a category.")
+    if profile.n_missing:
+        rows = f"{profile.n_missing:,} {'row' if profile.n_missing == 1 else 'rows'}"
+        choice.treatments[name] = f"Left out: {rows} without it."
+
+
+def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | None, treatment: str) -> None:
+    found = asked or profile.type
+    if found in LEFT_OUT:
+        choice.treatments[profile.name] = LEFT_OUT[found]
+        return
+    fault = _misfit(profile, found)
+    if fault:
+        choice.add_problem(profile.name, fault, f"Choose another of {', '.join(COLUMN_TYPES)}, or ignore it.")
+        return
+    n_missing = profile.n_missing
+    if found == "number" and profile.raw == "word":
+        n_missing = profile.n_rows - profile.n_numeric  # what is no number stands for a missing value
+    spec: dict[str, Any] = {"name": profile.name, "kind": found, "from": profile.raw}
+    if found == "date" and profile.raw == "word":
+        spec["format"] = profile.date_formats[0]
+    if n_missing and treatment == "drop":
+        spec["drops_rows"] = True
+    spec["indicator"] = bool(n_missing) and treatment == "indicator"
+    choice.features.append(spec)
+    choice.treatments[profile.name] = " ".join(_sentences(profile, spec, n_missing, treatment))
+
+
+def _misfit(profile: ColumnProfile, asked: str) -> str | None:
+    """Why the column cannot be taken as this type; None if it can."""
+    if profile.raw in ("other", "empty") or not profile.n_values:
+        return f"The column {profile.name} has no values that a model can take."
+    if asked == "number" and not profile.n_numeric:
+        return f"The column {profile.name} holds no numbers."
+    if asked == "date" and profile.raw == "word" and not profile.date_formats:
+        return f"The column {profile.name} holds words that are not all dates of one known format."
+    if asked == "date" and profile.raw == "number":
+        return f"The column {profile.name} holds numbers, not dates."
+    return None
+
+
+def _sentences(profile: ColumnProfile, spec: Mapping[str, Any], n_missing: int, treatment: str) -> list[str]:
+    found = []
+    if spec["kind"] == "number":
+        found.append("In standard units of the training rows.")
+    elif spec["kind"] == "date":
+        read = f", read as {spec['format']}" if "format" in spec else ""
+        found.append(f"As days, with the time of the year and of the week{read}.")
+        if len(profile.date_formats) > 1 and {"%m/%d/%Y", "%d/%m/%Y"} <= {name[:8] for name in profile.date_formats}:
+            found.append("Day and month could be the other way round.")
+    elif (profile.n_distinct or MAX_CATEGORIES + 1) > MAX_CATEGORIES:
+        found.append(f"One input for each of the {MAX_CATEGORIES} most frequent categories, and one for all others.")
+    else:
+        found.append("One input for each category.")
+    if n_missing:
+        value = {"number": "the mean", "date": "the mean"}.get(str(spec["kind"]), "the most frequent category")
+        rows = f"{n_missing:,} {'row' if n_missing == 1 else 'rows'}"
+        found.append({
+            "drop": f"Left out: the {rows} in which it is missing.",
+            "fill": f"Missing in {rows}: filled with {value} of the training rows.",
+            "indicator": f"Missing in {rows}: marked by an input of its own"
+            + (f", and filled with {value} of the training rows." if spec["kind"] != "category" else "."),
+        }[treatment])  # fmt: skip
+    return found

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What inspection finds in a table: every column, which of them are learned from, and the scale of training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mlhub.runtime.data.moments import training_mask
+from mlhub.runtime.data.readers.examples import InspectionResult
+from mlhub.runtime.data.readers.tables import encoding
+from mlhub.runtime.data.readers.tables.choice import ColumnChoice, choose_columns
+from mlhub.runtime.data.readers.tables.measures import FeatureMeasure, TargetMeasure
+from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
+from mlhub.runtime.data.readers.tables.rows import used_rows
+from mlhub.runtime.data.readers.tables.statistics import TableStatistics
+
+N_PREVIEW, N_PREVIEW_COLUMNS = 12, 13
+TableBatches = Callable[[], Iterator[pa.RecordBatch]]
+
+
+def describe(batches: TableBatches, options: Mapping[str, Any], *, has_targets: bool) -> InspectionResult | None:
+    """Describes a table in passes over its batches: columns first, then the rows that are kept, then their measures.
+
+    Which rows are held out is known once the rows are counted; they must not influence how training rows are scaled.
+    The result's problems are faults that another choice of columns repairs. Returns None where there are too few rows,
+    or two columns of one name. Raises pyarrow's errors.
+    """
+    profiles, rows = _profiles(batches())
+    if not profiles or profiles[0].n_rows < (2 if has_targets else 1):
+        return None
+    statistics = TableStatistics(profiles)
+    if not has_targets:
+        statistics.count(batches())
+        return InspectionResult(_schema_to_predict_on(profiles), _preview(profiles, rows, None), statistics.described())
+    choice = choose_columns(profiles, options)
+    schema: dict[str, Any] = {}
+    if not choice.problems:
+        schema = _schema(batches, profiles, choice)
+    statistics.count(batches())
+    return InspectionResult(
+        {} if choice.problems else schema,
+        _preview(profiles, rows, choice.target),
+        statistics.described(choice),
+        choice.problems,
+    )
+
+
+def _profiles(batches: Iterator[pa.RecordBatch]) -> tuple[list[ColumnProfile], list[dict[str, Any]]]:
+    profiles, rows = list[ColumnProfile](), list[dict[str, Any]]()
+    for batch in batches:
+        if not profiles:
+            if len(set(batch.schema.names)) != len(batch.schema.names):
+                return [], []
+            profiles = [ColumnProfile(column.name, column.type) for column in batch.schema]
+        for profile in profiles:
+            profile.add(batch[profile.name])
+        rows += batch.slice(0, N_PREVIEW - len(rows)).to_pylist()
+    return profiles, rows
+
+
+def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: ColumnChoice) -> dict[str, Any]:
+    """The schema of the chosen columns. Adds to the choice's problems what only the kept rows show."""
+    known = {profile.name: profile for profile in profiles}
+    of_target = known[str(choice.target)]
+    kind = choice.target_type if of_target.raw == "word" else "number"
+    kind = kind or ("number" if of_target.type == "number" else "category")
+    target = {"name": choice.target, "kind": kind}
+    n_kept, n_with_target = _count_kept(batches(), choice, target)
+    if n_kept < 2:
+        choice.add_problem("", f"{n_kept} rows are left to learn from.", "Leave fewer rows out, or more columns.")
+        return {}
+    measured = TargetMeasure(kind, choice.target_type)
+    _measure(batches(), choice, target, measured, n_kept)
+    try:
+        described = measured.described()
+    except ValueError as error:
+        remedy = "Choose another target, or take it as numbers or as a category."
+        choice.add_problem(str(choice.target), f"The target {choice.target} {error}.", remedy)
+        return {}
+    return {
+        "n_examples": n_kept,
+        "n_rows": of_target.n_rows,
+        "n_with_target": n_with_target,
+        "input_shape": [sum(encoding.width(spec) for spec in choice.features)],
+        "columns": choice.features,
+        "file_columns": {profile.name: profile.raw for profile in profiles},
+        "target": choice.target,
+        **described,
+    }
+
+
+def _count_kept(batches: Iterator[pa.RecordBatch], choice: ColumnChoice, target: dict[str, Any]) -> tuple[int, int]:
+    dropping = [spec for spec in choice.features if spec.get("drops_rows")]
+    n_kept = n_with_target = 0
+    for batch in batches:
+        rows = used_rows(batch, dropping, target)
+        n_kept += int(rows.is_kept.sum())
+        n_with_target += rows.n_with_target
+    return n_kept, n_with_target
+
+
+def _measure(
+    batches: Iterator[pa.RecordBatch],
+    choice: ColumnChoice,
+    target: dict[str, Any],
+    measured: TargetMeasure,
+    n_kept: int,
+) -> None:
+    features = [FeatureMeasure(spec) for spec in choice.features]
+    is_trained, start = training_mask(n_kept, n_held_out=0), 0
+    for batch in batches:
+        rows = used_rows(batch, choice.features, target)
+        own = is_trained[start : start + int(rows.is_kept.sum())]
+        start += len(own)
+        for feature, values in zip(features, rows.features, strict=True):
+            feature.add(values, own)
+        assert rows.target is not None
+        measured.add(np.asarray(rows.target), own)
+    for feature in features:
+        feature.complete()
+
+
+def _schema_to_predict_on(profiles: Sequence[ColumnProfile]) -> dict[str, Any]:
+    """Of a table without targets: scale and categories come from the dataset that the model was trained on."""
+    kinds = {"number": "number", "date": "date", "empty": "empty"}
+    return {
+        "n_examples": profiles[0].n_rows,
+        "n_rows": profiles[0].n_rows,
+        "input_shape": [len(profiles)],
+        "columns": [{"name": profile.name, "kind": kinds.get(profile.raw, "category")} for profile in profiles],
+        "file_columns": {profile.name: profile.raw for profile in profiles},
+        "target": None,
+        "task": "none",
+    }
+
+
+def _preview(
+    profiles: Sequence[ColumnProfile], rows: Sequence[Mapping[str, Any]], target: str | None
+) -> dict[str, Any]:
+    shown = [profile.name for profile in profiles if profile.name != target][: N_PREVIEW_COLUMNS - 1]
+    shown += [] if target is None else [target]
+    return {"kind": "table", "columns": shown, "rows": [[_cell(row[name]) for name in shown] for row in rows]}
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)[:80]

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the first look at a table finds in each column, batch by batch, so that no table has to fit into memory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mlhub.runtime.data.readers.tables import values as column_values
+from mlhub.runtime.data.readers.tables.values import Values
+
+MAX_CATEGORIES = 100
+MAX_TRACKED = 20_000  # different values that are counted; a column of more is no category
+N_EXAMPLES = 5
+IDENTIFIER_NAME = re.compile(r"(^$|^unnamed: ?0$|(^|[_\s.-])(id|uuid|guid|idx|index|rowid|key)$)", re.IGNORECASE)
+CAMEL_IDENTIFIER = re.compile(r"[a-z](Id|ID)$")
+LEAST_ROWS_OF_IDENTIFIERS = 20  # all different words in fewer rows may be categories
+LEAST_NUMERIC_SHARE = 0.9  # of words that are numbers; the rest is taken for signs of a missing value
+DATE_FORMATS = tuple(
+    f"{day}{time}"
+    for day in ("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
+    for time in ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
+)
+DATE_LIKE = re.compile(
+    r"^\s*(\d{4}[-/]\d{1,2}[-/]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([ T]\d{1,2}:\d{2}(:\d{2})?)?\s*$"
+)
+
+
+class ColumnProfile:
+    """raw: what the file stores (values.raw_type). minimum, maximum: bounds of numbers, or of dates in seconds.
+
+    date_formats: those that every word so far is of. n_numeric: values that are numbers, or words that look like one.
+    """
+
+    def __init__(self, name: str, kind: pa.DataType) -> None:
+        self.name, self.raw = name, column_values.raw_type(kind)
+        self.n_rows = self.n_missing = self.n_numeric = self._n_characters = 0
+        self.minimum, self.maximum = np.inf, -np.inf
+        self.is_whole = True
+        self.date_formats = DATE_FORMATS if self.raw == "word" else ()
+        self.examples: list[str] = []
+        self._counts: Counter[Any] | None = Counter()  # None: more than MAX_TRACKED
+
+    def add(self, values: Values) -> None:
+        """Adds the values of the next rows. Raises pyarrow's errors."""
+        self.n_rows += len(values)
+        if self.raw == "word":
+            self._add_words(values)
+        elif self.raw in ("number", "date"):
+            found = column_values.numbers(values) if self.raw == "number" else column_values.seconds(values, None)
+            self._add_numbers(found)
+        else:
+            self.n_missing += values.null_count
+        if len(self.examples) < N_EXAMPLES:
+            shown = [str(value)[:80] for value in values.slice(0, 200).to_pylist() if value not in (None, "")]
+            self.examples = list(dict.fromkeys([*self.examples, *shown]))[:N_EXAMPLES]
+
+    @property
+    def n_values(self) -> int:
+        return self.n_rows - self.n_missing
+
+    @property
+    def n_distinct(self) -> int | None:
+        """None: more than MAX_TRACKED."""
+        return None if self._counts is None else len(self._counts)
+
+    @property
+    def type(self) -> str:
+        """number, category, date; or, for what is better left out: identifier, text, constant, empty, other."""
+        if self.raw == "other":
+            return "other"
+        if not self.n_values:
+            return "empty"
+        # of numbers, even constant ones are kept: they may be pixels, whose places a model counts on
+        if self.n_distinct == 1 and not self.n_missing and self.raw == "word" and not self.n_numeric:
+            return "constant"
+        if self.raw == "word":
+            return self._type_of_words()
+        is_identifier = self.raw == "number" and self.is_whole and _is_identifier_name(self.name)
+        return "identifier" if is_identifier and self.n_distinct in (None, self.n_values) else self.raw
+
+    def top(self, n: int) -> list[tuple[str, int]]:
+        """The most frequent words with their counts; of equally frequent ones the alphabet decides."""
+        if self.raw != "word" or self._counts is None:
+            return []
+        return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+    def _type_of_words(self) -> str:
+        if self.date_formats:
+            return "date"
+        if self.n_numeric >= LEAST_NUMERIC_SHARE * self.n_values:
+            return "number"
+        n_distinct = self.n_distinct
+        if n_distinct is not None and n_distinct <= MAX_CATEGORIES:
+            is_each_its_own = n_distinct == self.n_values and self.n_values >= LEAST_ROWS_OF_IDENTIFIERS
+            return "identifier" if is_each_its_own else "category"
+        if n_distinct is not None and n_distinct <= self.n_values / 2:
+            return "category"
+        return "identifier" if self._n_characters <= 40 * self.n_values else "text"
+
+    def _add_numbers(self, found: Any) -> None:
+        finite = found[np.isfinite(found)]
+        self.n_missing += len(found) - len(finite)
+        self.n_numeric += len(finite)
+        if not len(finite):
+            return
+        self.minimum, self.maximum = min(self.minimum, float(finite.min())), max(self.maximum, float(finite.max()))
+        self.is_whole = self.is_whole and bool((np.mod(finite, 1) == 0).all())
+        if self._counts is not None:
+            self._count(Counter(dict.fromkeys(np.unique(finite).tolist(), 1)))
+
+    def _add_words(self, values: Values) -> None:
+        counted, counts = pc.value_counts(values), Counter[str]()
+        for word, n in zip(
+            column_values.words(counted.field("values")), counted.field("counts").to_pylist(), strict=True
+        ):
+            counts[word] += n
+        self.n_missing += counts.pop("", 0)
+        self._n_characters += sum(len(word) * n for word, n in counts.items())
+        unique = pa.array(list(counts), pa.string())
+        as_numbers = column_values.numbers(unique)
+        is_number = np.isfinite(as_numbers)
+        self.n_numeric += sum(n for n, is_it in zip(counts.values(), is_number, strict=True) if is_it)
+        if is_number.any():
+            self.minimum = min(self.minimum, float(as_numbers[is_number].min()))
+            self.maximum = max(self.maximum, float(as_numbers[is_number].max()))
+        self._narrow_date_formats(unique)
+        if self._counts is not None:
+            self._count(counts)
+
+    def _narrow_date_formats(self, unique: pa.Array) -> None:
+        if not self.date_formats or not len(unique):
+            return
+        if not all(DATE_LIKE.match(word) for word in unique.slice(0, 100).to_pylist()):
+            self.date_formats = ()
+            return
+        parsed = {name: column_values.seconds(unique, name) for name in self.date_formats}
+        self.date_formats = tuple(name for name, found in parsed.items() if np.isfinite(found).all())
+        if self.date_formats:
+            found = np.concatenate([parsed[name] for name in self.date_formats])
+            self.minimum = min(self.minimum, float(found.min()))
+            self.maximum = max(self.maximum, float(found.max()))
+
+    def _count(self, counts: Counter[Any]) -> None:
+        assert self._counts is not None
+        self._counts.update(counts)
+        if len(self._counts) > MAX_TRACKED:
+            self._counts = None
+
+
+def _is_identifier_name(name: str) -> bool:
+    return bool(IDENTIFIER_NAME.search(name.strip()) or CAMEL_IDENTIFIER.search(name.strip()))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a table that are used: those with a target, and with a value in each column that drops rows without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from mlhub.runtime.data.readers.examples import Array
+from mlhub.runtime.data.readers.tables.values import missing, values_of
+
+Specs = Sequence[Mapping[str, Any]]
+Table: TypeAlias = pa.Table | pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class UsedRows:
+    """features: one array a column, of the rows that are kept. is_kept: of all rows. n_with_target: of all rows."""
+
+    features: list[Array]
+    target: Array | None
+    is_kept: Array
+    n_with_target: int
+
+
+def used_rows(table: Table, features: Specs, target: Mapping[str, Any] | None, *, drops: bool = True) -> UsedRows:
+    """Reads the columns by their specifications. drops: whether features drop rows. Raises pyarrow's errors."""
+    values = [values_of(spec, table[spec["name"]]) for spec in features]
+    is_kept: Array = np.ones(table.num_rows, dtype=bool)
+    targets = None
+    if target is not None:
+        targets = values_of(target, table[target["name"]])
+        is_kept = ~missing(targets)
+    n_with_target = int(is_kept.sum())
+    if drops:
+        for spec, found in zip(features, values, strict=True):
+            if spec.get("drops_rows"):
+                is_kept = is_kept & ~missing(found)
+    if not is_kept.all():
+        values = [found[is_kept] for found in values]
+        targets = None if targets is None else targets[is_kept]
+    return UsedRows(values, targets, is_kept, n_with_target)
+
+
+def target_spec(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How the target's column is read; None where a schema has no targets, or they are not wanted."""
+    if schema.get("target") is None or not schema.get("has_targets", True):
+        return None
+    is_word = schema["task"] == "classification" and isinstance(schema["classes"][0], str)
+    return {"name": schema["target"], "kind": "category" if is_word else "number"}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of a table's column in the three forms in which they are used: numbers, words, and seconds of a date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mlhub.runtime.data.readers.examples import Array
+from mlhub.runtime.data.readers.tables.encoding import NUMERIC_WORD
+
+Values: TypeAlias = pa.Array | pa.ChunkedArray
+
+
+def raw_type(kind: pa.DataType) -> str:
+    """What a file stores in a column: number, date, word, empty, or other for what no model can take (lists, bytes)."""
+    types = pa.types
+    if types.is_null(kind):
+        return "empty"
+    if types.is_dictionary(kind):
+        return raw_type(kind.value_type)
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "date"
+    return "word" if types.is_string(kind) or types.is_large_string(kind) or types.is_time(kind) else "other"
+
+
+def numbers(column: Values) -> Array:
+    """The values as float64. NaN: missing, or a word that is no number."""
+    if raw_type(column.type) == "word":
+        stripped = pc.utf8_trim_whitespace(_strings(column))
+        is_number = pc.fill_null(pc.match_substring_regex(stripped, NUMERIC_WORD), False)
+        column = pc.if_else(is_number, stripped, pa.scalar(None, stripped.type))
+    found = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def words(column: Values) -> list[str]:
+    """The values as text; missing ones, and blanks, are empty. Whole numbers have no decimals."""
+    return [_word(value) for value in column.to_pylist()]
+
+
+def seconds(column: Values, format: str | None) -> Array:
+    """The dates as seconds since 1970 in UTC, float64. NaN: missing, or a word that is not of this format."""
+    if raw_type(column.type) == "word":
+        stripped = pc.utf8_trim_whitespace(_strings(column))
+        column = pc.strptime(stripped, format=format or "", unit="s", error_is_null=True)
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("s", tz=column.type.tz), safe=False)
+    elif pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("s"), safe=False)
+    found = column.cast(pa.int64()).cast(pa.float64(), safe=False)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def values_of(spec: Mapping[str, Any], column: Values) -> Array:
+    """The column in the form that its specification needs: float64, of categories an array of str."""
+    if spec["kind"] == "number":
+        return numbers(column)
+    if spec["kind"] == "date":
+        return seconds(column, spec.get("format"))
+    return np.array(words(column), dtype=object)
+
+
+def missing(values: Array) -> Array:
+    """Whether each value is missing, bool, shape (rows,)."""
+    found: Array = values == "" if values.dtype == object else np.isnan(values)
+    return np.asarray(found, dtype=bool)
+
+
+def _strings(column: Values) -> Values:
+    return column.cast(pa.string())
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            return ""
+        return str(int(value)) if value.is_integer() else str(value)
+    found = str(value)
+    return found if found.strip() else ""

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python serve.py: predictions over HTTP, by default for this machine only.
+
+GET / describes the model; POST /predict takes {"rows": [...]} and gives {"predictions": [...]}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import traceback
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from .errors import UnusableRowError
+from .model import ExportedModel
+
+HOST, PORT = "127.0.0.1", 8600
+MAX_BODY_BYTES = 32 * 2**20
+
+
+class PredictionServer(ThreadingHTTPServer):
+    """Answers with one model, which stays in memory."""
+
+    daemon_threads = True
+
+    def __init__(self, model: ExportedModel, host: str, port: int) -> None:
+        self.model = model
+        super().__init__((host, port), PredictionHandler)
+
+
+class PredictionHandler(BaseHTTPRequestHandler):
+    """One request. Errors are problem+json (RFC 9457) with the field and the remedy."""
+
+    server: PredictionServer
+    server_version = "exported-model"
+
+    def do_GET(self) -> None:
+        if self.path != "/":
+            self._refuse(HTTPStatus.NOT_FOUND, "There are GET / and POST /predict.")
+            return
+        self._answer(HTTPStatus.OK, {"model": self.server.model.about, "inputs": self.server.model.reader.described()})
+
+    def do_POST(self) -> None:
+        if self.path != "/predict":
+            self._refuse(HTTPStatus.NOT_FOUND, "There are GET / and POST /predict.")
+            return
+        length = self.headers.get("Content-Length") or "0"
+        n_bytes = int(length) if length.isdecimal() and len(length) < 20 else MAX_BODY_BYTES + 1
+        if n_bytes > MAX_BODY_BYTES:
+            self.close_connection = True
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request has at most {MAX_BODY_BYTES:,} bytes.")
+            return
+        try:
+            rows = json.loads(self.rfile.read(n_bytes))["rows"]
+            self._answer(HTTPStatus.OK, {"predictions": self.server.model.predict(rows)})
+        except UnusableRowError as error:
+            self._refuse(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, field=error.field, remedy=error.remedy)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            self._refuse(HTTPStatus.BAD_REQUEST, 'The body is no JSON object {"rows": [...]}.', field="rows")
+        except Exception as error:  # of the model's own code
+            traceback.print_exc()
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"The model failed: {type(error).__name__}: {error}"[:500])
+
+    def _refuse(self, status: HTTPStatus, detail: str, **more: str) -> None:
+        self._answer(status, {"status": status, "title": status.phrase, "detail": detail, **more}, "problem+json")
+
+    def _answer(self, status: HTTPStatus, content: Any, kind: str = "json") -> None:
+        body = json.dumps(content, ensure_ascii=False).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", f"application/{kind}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def serve(folder: Path, argv: Sequence[str] | None = None) -> int:
+    """Serves until it is interrupted."""
+    parser = argparse.ArgumentParser(prog="serve.py", description="Serve an exported model over HTTP.")
+    parser.add_argument("--host", default=HOST, help=f"the address to listen at (default {HOST}: this machine only)")
+    parser.add_argument("--port", type=int, default=PORT, help=f"0 takes a free one (default {PORT})")
+    asked = parser.parse_args(argv)
+    with PredictionServer(ExportedModel(folder), asked.host, asked.port) as server:
+        print(f"Serving at http://{asked.host}:{server.server_address[1]} (POST /predict)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return 0
+    return 0

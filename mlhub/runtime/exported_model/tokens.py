@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tokenizers of datasets; an export carries their module in the place of this one."""
+
+from __future__ import annotations
+
+from mlhub.runtime.data.readers.tokens import from_json
+
+__all__ = ["from_json"]
