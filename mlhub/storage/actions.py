@@ -19,7 +19,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, QuotaExceededError
 from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
-from mlhub.storage.models import Blob, Holding
+from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
 from mlhub.tenants.models import Organisation, Quota
 
@@ -30,8 +30,8 @@ BATCH = 1000
 
 
 def used_bytes(organisation: Organisation) -> int:
-    """Storage that counts against the organisation's quota."""
-    return Holding.objects.used_bytes(organisation)
+    """Storage that counts against the organisation's quota: what it holds, and what uploads under way reserve."""
+    return Holding.objects.used_bytes(organisation) + ResumableUpload.objects.reserved_bytes(organisation)
 
 
 def bytes_left(organisation: Organisation) -> int | None:
@@ -48,6 +48,11 @@ def require_room(organisation: Organisation, *, size_bytes: int) -> None:
     For bytes whose size is known before they are staged: the platform's disk is not filled with what keep() refuses.
     """
     _require_room(Quota.objects.all(), organisation, sha256=None, size_bytes=size_bytes)
+
+
+def reserve(organisation: Organisation, *, size_bytes: int) -> None:
+    """As require_room, until the transaction that stores the reservation ends. Raises QuotaExceededError."""
+    _require_room(Quota.objects.select_for_update(), organisation, sha256=None, size_bytes=size_bytes)
 
 
 def keep(
@@ -134,8 +139,8 @@ def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256
     used = used_bytes(organisation)
     if used + size_bytes > quota.max_storage_bytes:
         raise QuotaExceededError(
-            f"{organisation.name} may store {quota.max_storage_bytes:,} bytes and uses {used:,}; "
-            f"this needs {size_bytes:,} more.",
+            f"{organisation.name} may store {quota.max_storage_bytes:,} bytes and uses {used:,}"
+            f"{_of_which(organisation)}; this needs {size_bytes:,} more.",
             field="file",
             remedy="Delete datasets or models that are no longer needed, or ask an administrator for a larger quota.",
             limit="max_storage_bytes",
@@ -143,6 +148,11 @@ def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256
             used_bytes=used,
             asked_bytes=size_bytes,
         )
+
+
+def _of_which(organisation: Organisation) -> str:
+    reserved = ResumableUpload.objects.reserved_bytes(organisation)
+    return f", of which {reserved:,} are reserved by uploads under way" if reserved else ""
 
 
 def _hold(organisation: Organisation, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID) -> Blob:

@@ -24,6 +24,8 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from mlhub.core.errors import UnavailableError
+from mlhub.storage.bucket_spool import BucketSpool
+from mlhub.storage.spools import UPLOADS, Spool
 from mlhub.storage.staging import SHA256, Staging, Stored, copy_into, sweep
 
 READ_AHEAD_BYTES = 4 * 2**20
@@ -118,6 +120,10 @@ class BucketStore:
                     name = str(found["path"]).rpartition("/")[2]
                     if SHA256.fullmatch(name) and found["last_modified"].timestamp() < before:
                         yield name
+
+    def spool(self) -> Spool:
+        prefix = f"{self.prefix}/{UPLOADS}" if self.prefix else UPLOADS
+        return BucketSpool(self._store, prefix=prefix, reaching=_reaching)
 
     def sweep_staging(self, *, older_than_s: float) -> int:
         """Of this machine's disk. Uploads that broke off in the bucket are for its own lifecycle rule."""

@@ -64,6 +64,19 @@ def file_response(
     return _response(request, file, etag=etag, size_bytes=size_bytes, filename=filename, content_type=content_type)
 
 
+def stream_response(
+    request: HttpRequest, pieces: Iterator[bytes], *, filename: str, content_type: str
+) -> StreamingHttpResponse:
+    """The same for content of unknown length that is made while it is sent: neither ranges nor entity tags."""
+    access = DownloadAccess(request)
+    sent = _each_async(pieces, access) if isinstance(request, ASGIRequest) else _each(pieces, access)
+    response = StreamingHttpResponse(sent, content_type=content_type)
+    response.headers["Content-Disposition"] = content_disposition_header(True, filename) or "attachment"
+    response.headers["Cache-Control"] = "private, no-store"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
 def _without_body(request: HttpRequest, *, etag: str, size_bytes: int) -> HttpResponseBase | None:
     seen = request.headers.get("If-None-Match", "")
     if seen == "*" or f'"{etag}"' in (tag.strip().removeprefix("W/") for tag in seen.split(",")):
@@ -128,6 +141,24 @@ async def _read_async(file: BinaryIO, n_bytes: int, access: DownloadAccess) -> A
     read = sync_to_async(file.read, thread_sensitive=False)
     while n_bytes > 0 and (piece := await read(min(CHUNK_BYTES, n_bytes))):
         n_bytes -= len(piece)
+        if access.is_due:
+            await hub().read(access.check)
+        yield piece
+
+
+def _each(pieces: Iterator[bytes], access: DownloadAccess) -> Iterator[bytes]:
+    for piece in pieces:
+        if access.is_due:
+            access.check()
+        yield piece
+
+
+async def _each_async(pieces: Iterator[bytes], access: DownloadAccess) -> AsyncIterator[bytes]:
+    def following() -> bytes | None:
+        return next(pieces, None)
+
+    read = sync_to_async(following, thread_sensitive=False)
+    while (piece := await read()) is not None:
         if access.is_due:
             await hub().read(access.check)
         yield piece

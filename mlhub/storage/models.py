@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blobs, named by their content; holdings: who keeps which blob for what; the sandbox's queue and its runs."""
+"""Blobs, named by their content; holdings: who keeps which blob for what; uploads under way; the sandbox's queue."""
 
 from __future__ import annotations
 
 from django.db import models
 
 from mlhub.core.ids import new_id
-from mlhub.storage.querysets import BlobQuerySet, HoldingQuerySet, SandboxRunQuerySet, WorkItemQuerySet
+from mlhub.storage.querysets import (
+    BlobQuerySet,
+    HoldingQuerySet,
+    ResumableUploadQuerySet,
+    SandboxRunQuerySet,
+    WorkItemQuerySet,
+)
 from mlhub.tenants.models import Organisation, Project, User
 
 
@@ -42,6 +48,41 @@ class Holding(models.Model):
         indexes = [models.Index(fields=["organisation", "blob"])]
 
 
+class ResumableUpload(models.Model):
+    """A file that arrives in several requests: see resumable.py. Its length counts as used storage from the beginning.
+
+    offset_bytes: how much of it is safely stored. metadata: the header Upload-Metadata as it was sent. part_ids: of an
+    upload that is the concatenation of others, theirs; their lengths count, not its own.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    filename = models.CharField(max_length=255)
+    metadata = models.TextField(blank=True)
+    length_bytes = models.PositiveBigIntegerField()
+    offset_bytes = models.PositiveBigIntegerField(default=0)
+    is_partial = models.BooleanField(default=False)
+    part_ids = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    written_at = models.DateTimeField(auto_now_add=True)  # when bytes arrived last; it expires by this
+
+    objects = ResumableUploadQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "upload"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(offset_bytes__lte=models.F("length_bytes")), name="upload_within_its_length"
+            )
+        ]
+        indexes = [models.Index(fields=["written_at"], name="uploads_by_age")]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.offset_bytes == self.length_bytes
+
+
 class WorkItem(models.Model):
     """Work in the sandbox that waits, is under way or has ended: see work_queue.py. Ended items stay for an hour."""
 
@@ -51,6 +92,7 @@ class WorkItem(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
     is_bulk = models.BooleanField(default=False)
+    is_outgoing = models.BooleanField(default=False, db_default=False)  # calls other sites, maybe with secrets
     request_id = models.CharField(max_length=64, blank=True)  # of the request that asked for it, for the logs
     queued_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True)  # after a failure of the platform

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads of blobs, holdings, and the sandbox's queue and runs."""
+"""Reads of blobs, holdings, uploads under way, and the sandbox's queue and runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from mlhub.tenants.querysets import TenantOwnedQuerySet
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from mlhub.tenants.models import Organisation
+    from django.contrib.auth.models import AnonymousUser
+
+    from mlhub.tenants.models import Organisation, User
 
 
 class BlobQuerySet(models.QuerySet[Any]):
@@ -28,6 +30,20 @@ class HoldingQuerySet(TenantOwnedQuerySet):
         held = self.filter(organisation=organisation).values("blob").distinct()
         total = held.aggregate(total=models.Sum("blob__size_bytes"))["total"]
         return int(total or 0)
+
+
+class ResumableUploadQuerySet(TenantOwnedQuerySet):
+    organisation_path = "project__organisation"
+
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """Those that the user began, in organisations that the user still belongs to."""
+        found = super().visible_to(user)
+        return found.filter(user=user) if user.is_authenticated else found
+
+    def reserved_bytes(self, organisation: Organisation) -> int:
+        """Storage that uploads under way will use: their whole lengths. Concatenations count by their parts."""
+        of_files = self.filter(project__organisation=organisation, part_ids=[])
+        return int(of_files.aggregate(total=models.Sum("length_bytes"))["total"] or 0)
 
 
 class WorkItemQuerySet(TenantOwnedQuerySet):

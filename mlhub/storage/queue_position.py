@@ -29,7 +29,11 @@ def position_of(subject_id: UUID) -> QueuePosition | None:
         return None
     if item.started_at is not None:
         return QueuePosition(is_running=True, n_before=0, problem=item.problem)
-    rows = WorkItem.objects.waiting().filter(organisation=item.organisation_id).order_by("is_bulk", "id")
+    rows = (
+        WorkItem.objects.waiting()
+        .filter(organisation=item.organisation_id, is_outgoing=item.is_outgoing)
+        .order_by("is_bulk", "id")
+    )
     by_user: dict[UUID | None, list[int]] = {}
     for user_id, item_id in rows.values_list("user_id", "id"):
         by_user.setdefault(user_id, []).append(item_id)

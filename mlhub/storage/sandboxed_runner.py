@@ -18,6 +18,7 @@ from mlhub.runtime.sandbox.capabilities import capabilities
 from mlhub.runtime.sandbox.execution import execute
 from mlhub.runtime.sandbox.verdicts import Ended, SandboxLimits
 from mlhub.storage import sandbox_runs
+from mlhub.storage.spare_sandboxes import prepare_spare, spare_for
 from mlhub.storage.stores import blob_store
 from mlhub.tenants.models import Organisation, Project
 from mlhub.wire.sandbox import BlobArgument, SandboxTask, TextArgument
@@ -45,12 +46,16 @@ class LocalSandbox:
     def run(self, task: SandboxTask, *, project: Project) -> Ended:  # noqa: ARG002 (the protocol's)
         with ExitStack() as stack:
             paths = [_path(argument, stack) for argument in task.arguments]
-            return execute(
-                [*INSPECT, *map(str, paths)],
-                folder=settings.SANDBOX_ROOT,
-                limits=SandboxLimits(task.timeout_s, task.memory_bytes, task.scratch_bytes),
-                readable=[path for path in paths if isinstance(path, Path)],
-            )
+            try:
+                return execute(
+                    [*INSPECT, *map(str, paths)],
+                    folder=settings.SANDBOX_ROOT,
+                    limits=SandboxLimits(task.timeout_s, task.memory_bytes, task.scratch_bytes),
+                    readable=[path for path in paths if isinstance(path, Path)],
+                    spare=spare_for(task),
+                )
+            finally:
+                prepare_spare()
 
 
 class ClusterSandbox:

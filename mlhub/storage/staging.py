@@ -8,6 +8,7 @@ import errno
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from mlhub.core.errors import TooLargeError, UnavailableError
 logger = structlog.stdlib.get_logger(__name__)
 CHUNK_BYTES = 2**20
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS)
 RETRY_AFTER_S = 60
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -61,6 +63,27 @@ class Staging:
         self._hash.update(chunk)
         with room_on_disk():
             self._file.write(chunk)
+
+    def adopt(self, source: Path) -> None:
+        """Takes the bytes of a file on the same file system in place of its own, by another name for the same file.
+
+        Where the file system has no such names, the bytes are copied. The source must not change any more.
+        """
+        self._file.close()
+        with source.open("rb") as file, room_on_disk():
+            self._hash = hashlib.file_digest(file, "sha256")
+        self.size_bytes = source.stat().st_size
+        os.utime(source)  # sweep() judges by it
+        self.path.unlink()
+        with room_on_disk():
+            try:
+                os.link(source, self.path)
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                shutil.copyfile(source, self.path)
+                with self.path.open("rb") as copied:
+                    os.fsync(copied.fileno())  # the source is removed once this is registered
 
     def finish(self) -> Stored:
         """The name and the size, once the bytes are safe on the disk. May be called again."""
@@ -106,6 +129,15 @@ def copy_into(staging: Staging, stream: BinaryIO) -> None:
     """Raises TooLargeError."""
     while chunk := stream.read(CHUNK_BYTES):
         staging.write(chunk)
+
+
+def sync_folder(folder: Path) -> None:
+    """So that a new name in it survives a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sweep(folder: Path, *, older_than_s: float) -> int:

@@ -18,7 +18,18 @@ from typing import BinaryIO, Protocol
 
 from django.conf import settings
 
-from mlhub.storage.staging import CHUNK_BYTES, SHA256, Staging, Stored, age_of_file_s, copy_into, room_on_disk, sweep
+from mlhub.storage.spools import UPLOADS, DiskSpool, Spool
+from mlhub.storage.staging import (
+    CHUNK_BYTES,
+    SHA256,
+    Staging,
+    Stored,
+    age_of_file_s,
+    copy_into,
+    room_on_disk,
+    sweep,
+    sync_folder,
+)
 
 __all__ = ["CHUNK_BYTES", "BlobStore", "DiskStore", "Staging", "Stored", "blob_store"]
 
@@ -60,6 +71,9 @@ class BlobStore(Protocol):
     def older_than(self, seconds: float) -> Iterator[str]:
         """The names of blobs that were stored longer ago than that."""
 
+    def spool(self) -> Spool:
+        """Where uploads that take several requests gather."""
+
     def sweep_staging(self, *, older_than_s: float) -> int:
         """Removes what processes that died left half written; returns how many."""
 
@@ -83,7 +97,7 @@ class DiskStore:
             os.utime(staging.path)
             # replaced even when it exists: the fresh time keeps the collector away until it is held
             os.replace(staging.path, target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         return stored
 
     def write(self, stream: BinaryIO, *, limit_bytes: int) -> Stored:
@@ -133,6 +147,9 @@ class DiskStore:
             if SHA256.fullmatch(path.name) and age_of_file_s(path) > seconds:
                 yield path.name
 
+    def spool(self) -> Spool:
+        return DiskSpool(self.root / UPLOADS)
+
     def sweep_staging(self, *, older_than_s: float) -> int:
         return sweep(self.staging, older_than_s=older_than_s)
 
@@ -149,12 +166,3 @@ def _bucket(address: str, endpoint: str, pod_endpoint: str, staging: Path) -> Bl
     from mlhub.storage.buckets import BucketStore  # its client is large: only who uses it pays for the import
 
     return BucketStore(address, staging=staging, endpoint=endpoint, pod_endpoint=pod_endpoint)
-
-
-def _sync_folder(folder: Path) -> None:
-    """So that the new name survives a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
@@ -10,12 +12,15 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
 from rest_framework.parsers import MultiPartParser
 
+from mlhub.storage.resumable import consumed
 from mlhub.storage.stores import Staging, blob_store
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
     from rest_framework.request import Request
     from rest_framework.views import APIView
+
+    from mlhub.tenants.models import Project, User
 
     _View = APIView
 else:
@@ -68,6 +73,15 @@ class UploadMixin(_View):
         return super().initialize_request(request, *args, **kwargs)
 
 
-def staging_of(file: Any) -> Staging:
-    """The staged bytes of a validated file field."""
-    return cast("StagedFile", file).staging
+@contextmanager
+def uploaded(body: dict[str, Any], *, project: Project, actor: User) -> Iterator[tuple[Staging, str]]:
+    """Takes `file` or `upload` out of a validated body: its staged bytes, and its filename.
+
+    A resumable upload is used up if the block succeeds. Raises what resumable.consumed raises.
+    """
+    file, upload_id = body.pop("file", None), body.pop("upload", None)
+    if upload_id is None:
+        yield cast("StagedFile", file).staging, file.name
+        return
+    with consumed(upload_id, project=project, actor=actor) as found:
+        yield found

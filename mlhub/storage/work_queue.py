@@ -28,12 +28,15 @@ from django.utils import timezone
 from mlhub.core.dispatch import send_on_commit
 from mlhub.core.locks import lock_until_commit, work_lock
 from mlhub.core.logs import current_request_id
+from mlhub.events.changes import ChangeKind, report_change
 from mlhub.storage.models import WorkItem
 
 if TYPE_CHECKING:
     from mlhub.tenants.models import Organisation, User
 
 WORK = "mlhub.storage.tasks.work_on_next"
+OUTGOING_WORK = "mlhub.storage.tasks.work_on_next_outgoing"
+POSTPONED_FOR = timedelta(seconds=5)
 INTERACTIVE_ITEMS = 10  # of a user at a time; what comes on top of them is bulk
 INTERACTIVE_STREAK = 20  # interactive items begun since the last bulk one: then it is bulk's turn
 LARGE_BYTES = 64 * 2**20  # files from this size on are bulk
@@ -45,25 +48,31 @@ KEPT_FOR = timedelta(hours=1)  # ended items, which say who was served when
 CHOICE = """
 WITH served AS (
     SELECT organisation_id, user_id, count(*) FILTER (WHERE ended_at IS NULL) AS n_running, max(started_at) AS last_at
-    FROM storage_workitem WHERE started_at IS NOT NULL GROUP BY organisation_id, user_id
+    FROM storage_workitem WHERE is_outgoing = %(outgoing)s AND started_at IS NOT NULL GROUP BY organisation_id, user_id
 ), of_organisation AS (
     SELECT organisation_id, sum(n_running) AS n_running, max(last_at) AS last_at FROM served GROUP BY organisation_id
 ), of_class AS (
     SELECT is_bulk, count(*) FILTER (WHERE ended_at IS NULL) AS n_running, max(started_at) AS last_at
-    FROM storage_workitem WHERE started_at IS NOT NULL GROUP BY is_bulk
+    FROM storage_workitem WHERE is_outgoing = %(outgoing)s AND started_at IS NOT NULL GROUP BY is_bulk
 ), streak AS (
-    SELECT count(*) >= %s AS is_over FROM storage_workitem
-    WHERE NOT is_bulk AND started_at > coalesce((SELECT last_at FROM of_class WHERE is_bulk), '-infinity')
+    SELECT count(*) >= %(streak)s AS is_over FROM storage_workitem
+    WHERE is_outgoing = %(outgoing)s AND NOT is_bulk
+        AND started_at > coalesce((SELECT last_at FROM of_class WHERE is_bulk), '-infinity')
 )
 SELECT item.id FROM storage_workitem item
 LEFT JOIN of_class c ON c.is_bulk = item.is_bulk
 LEFT JOIN of_organisation o ON o.organisation_id = item.organisation_id
 LEFT JOIN served u ON u.organisation_id = item.organisation_id AND u.user_id IS NOT DISTINCT FROM item.user_id
-WHERE item.started_at IS NULL AND item.ended_at IS NULL AND (item.not_before IS NULL OR item.not_before <= %s)
+WHERE item.is_outgoing = %(outgoing)s AND item.started_at IS NULL AND item.ended_at IS NULL
+    AND (item.not_before IS NULL OR item.not_before <= %(now)s)
 ORDER BY coalesce(c.n_running, 0), item.is_bulk <> (SELECT is_over FROM streak),
          coalesce(o.n_running, 0), o.last_at NULLS FIRST, coalesce(u.n_running, 0), u.last_at NULLS FIRST, item.id
 LIMIT 1 FOR UPDATE OF item SKIP LOCKED
 """
+
+
+class PostponedError(Exception):
+    """Raised by a task whose work cannot begin yet through no fault: it waits in the queue for POSTPONED_FOR."""
 
 
 def enqueue(
@@ -74,11 +83,13 @@ def enqueue(
     user: User | None,
     size_bytes: int = 0,
     is_bulk: bool = False,
+    is_outgoing: bool = False,
 ) -> WorkItem:
     """Adds work in the present transaction; what waits or is under way already is not added again.
 
     task: the full name of the Celery task that does it when called with the subject's id. is_bulk: it comes after the
-    user's interactive work, as large files do, and what is beyond INTERACTIVE_ITEMS.
+    user's interactive work, as large files do, and what is beyond INTERACTIVE_ITEMS. is_outgoing: it calls other sites,
+    and is done by the process that may, and that has the key of secrets; no code of users runs there.
     """
     interactive = WorkItem.objects.open().filter(organisation=organisation, user=user, is_bulk=False)
     item, is_new = WorkItem.objects.open().get_or_create(
@@ -87,12 +98,13 @@ def enqueue(
         defaults={
             "organisation": organisation,
             "user": user,
+            "is_outgoing": is_outgoing,
             "is_bulk": is_bulk or size_bytes >= LARGE_BYTES or interactive.count() >= INTERACTIVE_ITEMS,
             "request_id": current_request_id()[:64],
         },
     )
     if is_new:
-        send_on_commit(WORK)
+        send_on_commit(OUTGOING_WORK if is_outgoing else WORK)
     found: WorkItem = item
     return found
 
@@ -103,28 +115,41 @@ def withdraw(subject_ids: Sequence[UUID]) -> int:
 
 
 @contextmanager
-def next_item() -> Iterator[WorkItem | None]:
-    """The item whose turn it is, under way until the block ends; None when nothing waits.
+def next_item(*, is_outgoing: bool = False) -> Iterator[WorkItem | None]:
+    """The item whose turn it is, of those that call other sites or of all others, under way until the block ends; None
+    when nothing waits.
 
     An exception in the block puts the item back for RETRY_AFTER, twice as long each further time up to MAX_RETRY_AFTER,
-    and goes on.
+    and goes on; PostponedError ends here, and puts it back for a little while.
     """
     with ExitStack() as held:
         with transaction.atomic():
             lock_until_commit("work-queue")  # of two workers, the second one sees whom the first one serves
-            item = _chosen()
+            item = _chosen(is_outgoing)
             if item is not None:
                 # before the commit: an item that is under way is never seen without its lock
                 held.enter_context(work_lock(_lock_name(item)))
                 WorkItem.objects.filter(pk=item.pk).update(started_at=timezone.now())
+                _report_turn()
         try:
             yield item
+        except PostponedError:
+            if item is not None:
+                later = timezone.now() + POSTPONED_FOR
+                WorkItem.objects.filter(pk=item.pk).update(started_at=None, not_before=later)
+            return
         except Exception as error:
             if item is not None:
                 _put_back(item, error)
             raise
         if item is not None:
             WorkItem.objects.filter(pk=item.pk).update(ended_at=timezone.now())
+            _report_turn()
+
+
+def _report_turn() -> None:
+    """All that wait may have come nearer, those of other organisations too."""
+    report_change(ChangeKind.QUEUED_WORK, organisation_id=None)
 
 
 def _put_back(item: WorkItem, error: Exception) -> None:
@@ -136,6 +161,7 @@ def _put_back(item: WorkItem, error: Exception) -> None:
         problem=str(error)[:MAX_PROBLEM],
         n_failures=min(item.n_failures + 1, MAX_COUNTED_FAILURES),
     )
+    _report_turn()
 
 
 def requeue_abandoned() -> int:
@@ -153,9 +179,9 @@ def forget_ended() -> int:
     return WorkItem.objects.filter(ended_at__lt=timezone.now() - KEPT_FOR).delete()[0]
 
 
-def _chosen() -> WorkItem | None:
+def _chosen(is_outgoing: bool) -> WorkItem | None:
     with connection.cursor() as cursor:
-        cursor.execute(CHOICE, [INTERACTIVE_STREAK, timezone.now()])
+        cursor.execute(CHOICE, {"streak": INTERACTIVE_STREAK, "outgoing": is_outgoing, "now": timezone.now()})
         row = cursor.fetchone()
     return None if row is None else WorkItem.objects.get(pk=row[0])
 

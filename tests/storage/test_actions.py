@@ -63,7 +63,7 @@ def test_two_uploads_at_once_do_not_pass_the_quota_together():
     organisation = Organisation.objects.create(name="A")
     Quota.objects.create(organisation=organisation, max_storage_bytes=10)
     outcomes = []
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=600)
 
     def upload(content):
         both.wait()

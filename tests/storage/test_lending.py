@@ -57,7 +57,7 @@ def test_a_pod_is_pointed_to_the_bucket(running, client: Client) -> None:
     answer = client.get(address, headers={"Authorization": f"Bearer {token_of(attempt.id)}"})
     assert answer.status_code == 307
     assert answer["Cache-Control"] == "no-store"
-    with urllib.request.urlopen(answer["Location"], timeout=60) as blob:
+    with urllib.request.urlopen(answer["Location"], timeout=600) as blob:
         assert blob.read() == CONTENT
 
 

@@ -183,7 +183,7 @@ def test_who_has_the_address_reads_the_blob_without_credentials(bucket: BucketSt
     assert "X-Amz-Signature=" in address
     assert "X-Amz-Expires=3600" in address
     assert "a-secret" not in address
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=600) as answer:
         assert answer.read() == CONTENT
 
 

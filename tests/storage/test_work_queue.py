@@ -18,7 +18,7 @@ from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up
 from mlhub.storage.models import WorkItem
 from mlhub.storage.queue_position import QueuePosition, position_of
-from mlhub.storage.tasks import sweep_work_queue, work_on_next
+from mlhub.storage.tasks import sweep_work_queue, work_on_next, work_on_next_outgoing
 from tests.cast import make_cast
 from tests.datasets import files
 from tests.datasets.test_uploads import upload
@@ -198,6 +198,23 @@ def test_messages_that_were_lost_are_replaced_until_all_is_done(transactional_db
     assert len(done[0]) == 3
     assert client.llen(QUEUE) == 1
     client.delete(QUEUE)
+    client.close()
+
+
+def test_what_calls_other_sites_is_done_by_the_process_for_it_alone(transactional_db, settings, done):
+    cast = make_cast()
+    client = redis.Redis.from_url(settings.CELERY_BROKER_URL)
+    client.delete(QUEUE, "outgoing")
+    [inside], [outside] = add(cast.a, cast.bob), add(cast.a, cast.bob, is_outgoing=True)
+    assert (client.llen(QUEUE), client.llen("outgoing")) == (1, 1)
+    work_off(2)
+    assert done[0] == [inside]
+    client.delete(QUEUE, "outgoing")
+    assert sweep_work_queue() == 1  # of the one that waits, whose message was lost
+    assert (client.llen(QUEUE), client.llen("outgoing")) == (0, 1)
+    work_on_next_outgoing()
+    assert done[0] == [inside, outside]
+    client.delete("outgoing")
     client.close()
 
 
