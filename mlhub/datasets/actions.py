@@ -45,26 +45,34 @@ def upload_dataset(
 ) -> Dataset:
     """A dataset with its first version, which Celery inspects; all of it or nothing.
 
-    options: how its reader shall take the file: target; tokenizer, vocabulary_size, context_length, documents.
+    options: how its reader shall take the file: target, ignore; tokenizer, vocabulary_size, context_length, documents.
     Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a format that cannot be
     guessed, or does not take an option.
     """
     require_role(actor, project.organisation, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
-        try:
-            with transaction.atomic():
-                dataset = Dataset.objects.create(project=project, name=name, description=description, created_by=actor)
-        except IntegrityError as error:
-            raise ConflictError(
-                f"There is already a dataset called {name} in {project.name}.",
-                code="name_taken",
-                field="name",
-                remedy="Choose another name, or upload a new version of that dataset.",
-            ) from error
+        dataset = create_dataset(project, name=name, description=description, actor=actor)
         _add_version(dataset, staging=staging, filename=filename, format=format, options=options, actor=actor)
-        _record("dataset.created", dataset, actor, name=name, project_id=str(project.id))
+        record("dataset.created", dataset, actor, name=name, project_id=str(project.id))
     return dataset
+
+
+def create_dataset(project: Project, *, name: str, description: str, actor: User) -> Dataset:
+    """A dataset without versions, in the caller's transaction. Raises ConflictError when the name is taken."""
+    try:
+        with transaction.atomic():
+            created: Dataset = Dataset.objects.create(
+                project=project, name=name, description=description, created_by=actor
+            )
+    except IntegrityError as error:
+        raise ConflictError(
+            f"There is already a dataset called {name} in {project.name}.",
+            code="name_taken",
+            field="name",
+            remedy="Choose another name, or upload a new version of that dataset.",
+        ) from error
+    return created
 
 
 def upload_version(
@@ -82,7 +90,7 @@ def upload_version(
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)  # versions are numbered one after the other
         version = _add_version(dataset, staging=staging, filename=filename, format=format, options=options, actor=actor)
-        _record("dataset.version_created", dataset, actor, version_id=str(version.id), number=version.number)
+        record("dataset.version_created", dataset, actor, version_id=str(version.id), number=version.number)
     return version
 
 
@@ -97,7 +105,7 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
         work_queue.withdraw(version_ids)
         with _refuses_while_used(dataset.name):
             Dataset.objects.filter(pk=dataset.pk).delete()
-        _record("dataset.deleted", dataset, actor, name=dataset.name)
+        record("dataset.deleted", dataset, actor, name=dataset.name)
 
 
 def delete_version(version: DatasetVersion, *, actor: User) -> None:
@@ -114,7 +122,7 @@ def delete_version(version: DatasetVersion, *, actor: User) -> None:
         work_queue.withdraw([version.pk])
         with _refuses_while_used(f"version {version.number} of {dataset.name}"):
             DatasetVersion.objects.filter(pk=version.pk).delete()
-        _record("dataset.version_deleted", dataset, actor, name=dataset.name, number=version.number)
+        record("dataset.version_deleted", dataset, actor, name=dataset.name, number=version.number)
 
 
 def _refuses_while_used(what: str) -> AbstractContextManager[None]:
@@ -128,13 +136,28 @@ def begin_inspection(version: DatasetVersion) -> bool:
     return bool(left.update(n_inspections=models.F("n_inspections") + 1))
 
 
-def accept_version(version_id: UUID, *, schema: dict[str, Any], preview: dict[str, Any]) -> bool:
-    """INSPECTING becomes READY. False when another inspection was first."""
-    return _conclude(version_id, state=VersionState.READY, kind="dataset.ready", schema=schema, preview=preview)
+def accept_version(version_id: UUID, *, schema: dict[str, Any], **found: dict[str, Any]) -> bool:
+    """INSPECTING becomes READY. found: preview, statistics. False when another inspection was first."""
+    return _conclude(version_id, state=VersionState.READY, kind="dataset.ready", schema=schema, **found)
+
+
+def await_columns(version_id: UUID, *, problems: list[dict[str, str]], **found: dict[str, Any]) -> bool:
+    """INSPECTING becomes NEEDS_COLUMNS: the file is sound, and kept. problems: {column, message, remedy}.
+
+    found: preview, statistics. False when another inspection was first.
+    """
+    error = {
+        "code": "needs_columns",
+        "field": problems[0]["column"] or "target",
+        "message": "\n".join(problem["message"] for problem in problems)[:2000],
+        "remedy": "\n".join(dict.fromkeys(problem["remedy"] for problem in problems))[:2000],
+    }
+    kind = "dataset.needs_columns"
+    return _conclude(version_id, state=VersionState.NEEDS_COLUMNS, kind=kind, error=error, **found)
 
 
 def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
-    """INSPECTING becomes REFUSED with {field, message, remedy}, and its bytes are released."""
+    """FETCHING or INSPECTING becomes REFUSED with {field, message, remedy}, and its bytes are released."""
     return _conclude(version_id, state=VersionState.REFUSED, kind="dataset.refused", error=error)
 
 
@@ -143,42 +166,76 @@ def _add_version(
 ) -> DatasetVersion:
     sha256, size_bytes = staging.finish()
     kind = format or guess(filename, staging.path)
-    options = {name: value for name, value in options.items() if value not in (None, "")}
-    for name in sorted(options):
+    options = checked_options(kind, options)
+    files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
+    version = create_version(dataset, format=kind, options=options, files=files, actor=actor)
+    storage.keep(staging, organisation=dataset.project.organisation, owner_kind=OWNER_KIND, owner_id=version.id)
+    enqueue_inspection(version, actor)
+    return version
+
+
+def checked_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Those that were given. Raises InvalidInputError for one that the format does not take."""
+    given = {name: value for name, value in options.items() if value not in (None, "", [])}
+    for name in sorted(given):
         if kind not in taking(name):
             raise InvalidInputError(
                 f"A file of the format {kind} has no {name}.",
                 field=name,
                 remedy=f"Leave {name} out; it is for {' and '.join(taking(name))}.",
             )
-    files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
+    return given
+
+
+def create_version(
+    dataset: Dataset,
+    *,
+    format: str,
+    options: dict[str, Any],
+    files: list[dict[str, Any]],
+    actor: User,
+    source: dict[str, Any] | None = None,
+    state: VersionState = VersionState.INSPECTING,
+) -> DatasetVersion:
+    """The next version of a dataset that the caller has locked; the caller holds its files and enqueues it."""
     newest = dataset.versions.aggregate(newest=models.Max("number"))["newest"] or 0
-    version: DatasetVersion = DatasetVersion.objects.create(
+    created: DatasetVersion = DatasetVersion.objects.create(
         dataset=dataset,
         number=newest + 1,
-        format=kind,
+        format=format,
         options=options,
         files=files,
-        manifest_sha256=manifest_sha256(files),
-        size_bytes=size_bytes,
+        source=source,
+        state=state,
+        manifest_sha256=manifest_sha256(files, options) if files else "",
+        size_bytes=sum(file["size_bytes"] for file in files),
         created_by=actor,
     )
-    storage.keep(staging, organisation=dataset.project.organisation, owner_kind=OWNER_KIND, owner_id=version.id)
-    work_queue.enqueue(
-        INSPECT, version.id, organisation=dataset.project.organisation, user=actor, size_bytes=size_bytes
-    )
-    return version
+    return created
 
 
-def manifest_sha256(files: list[dict[str, Any]]) -> str:
-    """Names a version by its files: SHA-256 of their names, hashes and sizes as canonical JSON, in order of name."""
-    listed = sorted(files, key=lambda file: str(file["name"]))
+def enqueue_inspection(version: DatasetVersion, actor: User) -> None:
+    """Adds the version's inspection to the queue, in the present transaction."""
+    organisation = version.dataset.project.organisation
+    work_queue.enqueue(INSPECT, version.id, organisation=organisation, user=actor, size_bytes=version.size_bytes)
+
+
+def manifest_sha256(files: list[dict[str, Any]], options: dict[str, Any] | None = None) -> str:
+    """Names a version by its content: SHA-256 of the names, hashes and sizes of its files, in order of name, and of the
+    options by which they are read, as canonical JSON. Without options it is the hash of the list of files alone.
+    """
+    listed: Any = sorted(files, key=lambda file: str(file["name"]))
+    if options:
+        listed = {"files": listed, "options": options}
     return hashlib.sha256(json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any) -> bool:
     with transaction.atomic():
-        moved = DatasetVersion.objects.filter(pk=version_id, state=VersionState.INSPECTING).update(
+        open_states = [VersionState.INSPECTING]
+        if state == VersionState.REFUSED:
+            open_states.append(VersionState.FETCHING)
+        moved = DatasetVersion.objects.filter(pk=version_id, state__in=open_states).update(
             state=state, inspected_at=timezone.now(), **found
         )
         if not moved:
@@ -187,7 +244,7 @@ def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any)
         if state == VersionState.REFUSED:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
         facts = {"error": {k: v for k, v in found["error"].items() if k != "traceback"}} if "error" in found else {}
-        _record(
+        record(
             kind,
             version.dataset,
             None,
@@ -199,7 +256,8 @@ def _conclude(version_id: UUID, *, state: VersionState, kind: str, **found: Any)
     return True
 
 
-def _record(kind: str, dataset: Dataset, actor: User | None, **facts: Any) -> None:
+def record(kind: str, dataset: Dataset, actor: User | None, **facts: Any) -> None:
+    """Appends an event about the dataset."""
     append(
         kind,
         organisation=dataset.project.organisation,

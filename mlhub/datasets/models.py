@@ -12,9 +12,15 @@ from mlhub.wire.formats import FORMATS
 
 
 class VersionState(models.TextChoices):
-    """Of an uploaded version: being inspected, usable, or refused with the reason in `error`."""
+    """Of a version: being fetched from its source, being inspected, usable, or refused with the reason in `error`.
 
+    NEEDS_COLUMNS: a sound table of which nothing can be learned by the present choice of columns; `error` says why, and
+    another choice sends the same file to inspection again.
+    """
+
+    FETCHING = "fetching"
     INSPECTING = "inspecting"
+    NEEDS_COLUMNS = "needs_columns"
     READY = "ready"
     REFUSED = "refused"
 
@@ -42,19 +48,24 @@ class Dataset(models.Model):
 
 
 class DatasetVersion(models.Model):
-    """What a job trains on. Never changes once READY; files: [{name, sha256, size_bytes}]."""
+    """What a job trains on. Never changes once READY; files: [{name, sha256, size_bytes}], none while FETCHING.
+
+    source: of a version by reference, what was asked for and what was found (references.py); null for an upload.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    state = models.CharField(max_length=12, choices=VersionState, default=VersionState.INSPECTING)
+    state = models.CharField(max_length=16, choices=VersionState, default=VersionState.INSPECTING)
     format = models.CharField(max_length=16, choices=format_choices)
-    options = models.JSONField(default=dict)  # e.g. {"target": "species"}
+    options = models.JSONField(default=dict)  # e.g. {"target": "species", "ignore": ["id"]}
     files = models.JSONField(default=list)
-    manifest_sha256 = models.CharField(max_length=64)
+    source = models.JSONField(null=True, blank=True)
+    manifest_sha256 = models.CharField(max_length=64)  # "" while FETCHING
     size_bytes = models.PositiveBigIntegerField()
     schema = models.JSONField(default=dict)  # counts, classes, shapes: what the readers found
     preview = models.JSONField(default=dict)
+    statistics = models.JSONField(default=dict)  # distributions, for people
     error = models.JSONField(null=True, blank=True)  # {field, message, remedy}
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun

@@ -21,7 +21,7 @@ class DatasetQuerySet(ProjectOwnedQuerySet):
         versions = self.model._meta.get_field("versions").related_model.objects
         newest = versions.select_related("dataset").order_by("dataset_id", "-number").distinct("dataset_id")
         if not preview:
-            newest = newest.defer("preview")
+            newest = newest.defer("preview", "statistics")
         return self.prefetch_related(Prefetch("versions", queryset=newest, to_attr="latest_versions"))
 
 
@@ -29,5 +29,6 @@ class DatasetVersionQuerySet(TenantOwnedQuerySet):
     organisation_path = "dataset__project__organisation"
 
     def stuck_in_inspection(self, *, for_s: float) -> Self:
-        """Uploaded longer ago than that and still not inspected: their task was lost, or waits behind others."""
-        return self.filter(state="inspecting", created_at__lt=timezone.now() - timedelta(seconds=for_s))
+        """Created longer ago than that and still not fetched or inspected: their task was lost, or waits."""
+        unfinished = self.filter(state__in=["fetching", "inspecting"])
+        return unfinished.filter(created_at__lt=timezone.now() - timedelta(seconds=for_s))

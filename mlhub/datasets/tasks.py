@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery's part of datasets: inspecting what was uploaded, and queueing again what was lost."""
+"""Celery's part of datasets: fetching and inspecting versions, and queueing again what was lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from uuid import UUID
 from celery import shared_task
 
 from mlhub.core.locks import work_lock
-from mlhub.datasets import actions
+from mlhub.datasets import actions, references
+from mlhub.datasets.fetching import fetch, fetch_slot
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
@@ -21,7 +22,7 @@ STUCK_AFTER_S = 60.0
 
 @shared_task
 def inspect_version(version_id: str) -> None:
-    """READY with schema and preview, or REFUSED with the reason. Sent twice, it works once.
+    """READY with schema and preview, NEEDS_COLUMNS, or REFUSED with the reason. Sent twice, it works once.
 
     What it raises is the platform's fault: the version stays, and it is queued again, MAX_TRIES times in all.
     """
@@ -36,14 +37,33 @@ def inspect_version(version_id: str) -> None:
 
 
 @shared_task
+def fetch_version(version_id: str) -> None:
+    """INSPECTING with the file that its source has, or REFUSED with the reason. Sent twice, it works once.
+
+    Raises PostponedError while as many fetches are under way as there may be, and what is the platform's fault.
+    """
+    with work_lock(f"fetch:{version_id}") as is_mine:
+        fetching = DatasetVersion.objects.filter(pk=version_id, state=VersionState.FETCHING)
+        version = fetching.select_related("dataset__project__organisation", "created_by").first()
+        if not is_mine or version is None:
+            return
+        with fetch_slot() as is_free:
+            if not is_free:
+                raise work_queue.PostponedError
+            fetch(version)
+
+
+@shared_task
 def sweep_uninspected() -> int:
     """Queues what has waited too long and is in no queue, as uploads of an earlier release are; returns how many."""
     queued = WorkItem.objects.open().values("subject_id")
     stuck = DatasetVersion.objects.stuck_in_inspection(for_s=STUCK_AFTER_S).exclude(pk__in=queued)
     found = list(stuck.select_related("dataset__project__organisation", "created_by")[:500])
     for version in found:
-        organisation = version.dataset.project.organisation
-        work_queue.enqueue(actions.INSPECT, version.id, organisation=organisation, user=version.created_by)
+        if version.state == VersionState.FETCHING:
+            references.enqueue_fetch(version, version.created_by)
+        else:
+            actions.enqueue_inspection(version, version.created_by)
     return len(found)
 
 
@@ -58,9 +78,11 @@ def _inspect(version: DatasetVersion) -> None:
         project=version.dataset.project,
     )
     version_id = UUID(str(version.id))
-    if verdict.error is None:
-        actions.accept_version(
-            version_id, schema=verdict.found.get("schema", {}), preview=verdict.found.get("preview", {})
-        )
-    else:
+    if verdict.error is not None:
         actions.refuse_version(version_id, error=verdict.error)
+        return
+    found = {name: verdict.found.get(name, {}) for name in ("preview", "statistics")}
+    if problems := verdict.found.get("problems"):
+        actions.await_columns(version_id, problems=problems, **found)
+    else:
+        actions.accept_version(version_id, schema=verdict.found.get("schema", {}), **found)

@@ -24,6 +24,21 @@ def csv(n: int = 12) -> bytes:
     return b"width,height,species\n" + b"".join(b"%d,%d,s%d\n" % (i, i * i, i % 2) for i in range(n))
 
 
+def json_lines(n: int = 12) -> bytes:
+    return b"".join(b'{"width": %d, "height": %d, "species": "s%d"}\n' % (i, i * i, i % 2) for i in range(n))
+
+
+def customers(n: int = 60) -> bytes:
+    """An ordinary table: an identifier, dates, categories, numbers with gaps and a question mark, a constant."""
+    lines = ["customer_id,signup,city,age,income,source,churned"]
+    for i in range(n):
+        age = "?" if i % 15 == 1 else str(20 + i % 50)
+        income = "" if i % 3 == 0 else str(1000.5 + 10 * i)
+        day = f"{1 + i % 12:02}/{1 + i % 28:02}/{2020 + i % 4}"
+        lines.append(f"{1000 + i},{day},{'Rome' if i % 2 else 'Oslo'},{age},{income},web,{'yes' if i % 2 else 'no'}")
+    return "\n".join(lines).encode() + b"\n"
+
+
 def parquet(n: int = 12) -> bytes:
     out = io.BytesIO()
     pyarrow.parquet.write_table(pa.table({"a": np.arange(float(n)), "y": np.linspace(0, 1, n)}), out)

@@ -36,6 +36,7 @@ def inspected(cast, **given):
         ({"filename": "x.npz", "content": files.npz()}, "classification", "table"),
         ({"filename": "x.csv", "content": files.csv(), "target": "species"}, "classification", "table"),
         ({"filename": "x.parquet", "content": files.parquet(), "target": "y"}, "regression", "table"),
+        ({"filename": "x.jsonl", "content": files.json_lines(), "target": "species"}, "classification", "table"),
         ({"filename": "x.zip", "content": files.images()}, "classification", "images"),
         ({"filename": "x.txt", "content": files.text()}, "language_modelling", "text"),
     ],
@@ -63,7 +64,7 @@ def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):
     ("given", "code", "field"),
     [
         ({"filename": "x.npz", "content": b"PK\x03\x04 broken"}, "invalid_file", "file"),
-        ({"filename": "x.csv", "content": files.csv(), "target": "spices"}, "invalid_file", "target"),
+        ({"filename": "x.csv", "content": b"a,b\n1\n2,3,4\n", "target": "a"}, "invalid_file", "file"),
         ({"filename": "x.zip", "content": files.zipped({"a/1.png": bytes(60 * 2**20)})}, "archive_bomb", "file"),
         ({"filename": "x.zip", "content": files.zipped({"../../a/1.png": b"x"})}, "path_traversal", "file"),
     ],

@@ -45,7 +45,7 @@ def test_an_upload_is_kept_by_its_content_and_waits_for_inspection(cast, setting
     assert (version["number"], version["state"], version["format"]) == (1, "inspecting", "csv")
     assert version["options"] == {"target": "species"}
     assert version["files"] == [{"name": "d.csv", "sha256": sha256, "size_bytes": len(content)}]
-    assert version["manifest_sha256"] == manifest_sha256(version["files"])
+    assert version["manifest_sha256"] == manifest_sha256(version["files"], version["options"])
     assert (version["error"], version["inspected_at"], version["schema"]) == (None, None, {})
     assert stored(settings) == [sha256]
     assert blob_store().verify(sha256)

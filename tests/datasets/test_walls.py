@@ -12,12 +12,17 @@ from mlhub.storage.models import Blob, Holding
 from tests.datasets import files
 from tests.datasets.test_uploads import upload
 
-UPLOAD = object()
+UPLOAD, REFERENCE = object(), object()
 CALLS = {
     "datasets": [("post", UPLOAD)],
     "datasets/<uuid:id>": [("get", None), ("delete", None)],
+    "datasets/references": [("post", REFERENCE)],
     "datasets/<uuid:id>/versions": [("get", None), ("post", UPLOAD)],
+    "datasets/<uuid:id>/references": [("post", REFERENCE)],
     "dataset-versions/<uuid:id>": [("get", None), ("delete", None)],
+    "dataset-versions/<uuid:id>/columns": [("post", None)],
+    "dataset-versions/<uuid:id>/refresh": [("post", None)],
+    "dataset-versions/<uuid:id>/download": [("get", None)],
 }
 ALL_CALLS = [(route, verb, body) for route, calls in CALLS.items() for verb, body in calls]
 
@@ -35,6 +40,9 @@ def call(client, cast, dataset, route, verb, body):
         new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}
         form = files.form("x.csv", files.csv(7), **new)
         return client.post(address, form, format="multipart")
+    if body is REFERENCE:
+        new = {"name": "x", "project": str(cast.project_a.id)} if route == "datasets/references" else {}
+        return client.post(address, {"source": {"uri": "https://example.org/x.csv"}, **new}, format="json")
     return getattr(client, verb)(address)
 
 
@@ -71,4 +79,4 @@ def test_a_viewer_writes_nothing(cast, dataset, settings, route, verb, body):
 
 def test_a_viewer_reads(cast, dataset):
     victor = cast.client(cast.victor)
-    assert [call(victor, cast, dataset, *c).status_code for c in ALL_CALLS if c[1] == "get"] == [200, 200, 200]
+    assert [call(victor, cast, dataset, *c).status_code for c in ALL_CALLS if c[1] == "get"] == [200] * 4

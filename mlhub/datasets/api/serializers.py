@@ -10,9 +10,13 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import NameOrIdField, StrictSerializer
+from mlhub.datasets.api.sources import SourceRequestSerializer, SourceSerializer
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState, format_choices
-from mlhub.storage.api.serializers import QueuedMixin
+from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
+from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
+
+MAX_COLUMNS = 10_000
 
 
 class VersionFileSerializer(serializers.Serializer[Any]):
@@ -46,14 +50,26 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
     state = serializers.ChoiceField(
         choices=VersionState.choices,
         read_only=True,
-        help_text="Whether the version is being inspected, ready or refused.",
+        help_text="Whether the version is being fetched or inspected, ready, refused, or waits for a choice of its "
+        "columns.",
     )
     format = serializers.ChoiceField(choices=format_choices(), read_only=True, help_text="The format of its files.")
     options = serializers.DictField(read_only=True, help_text="How the files are to be read, as given with the upload.")
     files = VersionFileSerializer(many=True, read_only=True, help_text="The files.")
+    source = SourceSerializer(  # type: ignore[assignment]  # the class takes declared fields out of its attributes
+        read_only=True, allow_null=True, help_text="Where the file comes from; null for an uploaded one."
+    )
     schema = serializers.DictField(read_only=True, help_text="What the readers found: counts, classes, shapes.")
     preview = serializers.SerializerMethodField(help_text="A small sample; null in lists, which would be too large.")
-    error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why inspection refused it; null otherwise.")
+    statistics = serializers.SerializerMethodField(
+        help_text="Distributions for people: of a table each column's type, role, missing values, histogram or most "
+        "frequent values, and what is done with it; null in lists, which would be too large."
+    )
+    error = RefusalSerializer(
+        read_only=True,
+        allow_null=True,
+        help_text="Why inspection refused it, or which columns it waits for; null otherwise.",
+    )
 
     class Meta:
         model = DatasetVersion
@@ -65,10 +81,12 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
             "format",
             "options",
             "files",
+            "source",
             "manifest_sha256",
             "size_bytes",
             "schema",
             "preview",
+            "statistics",
             "error",
             "queue",
             "created_at",
@@ -77,7 +95,7 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
         extra_kwargs = described(
             id="The version's id.",
             number="The version's number, from 1 on.",
-            manifest_sha256="The SHA-256 of names and hashes of all files.",
+            manifest_sha256="The SHA-256 of names and hashes of all files, and of the options; empty while fetching.",
             size_bytes="The size in bytes.",
             created_at="When it was created.",
             inspected_at="When inspection ended; null before.",
@@ -87,6 +105,11 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
     def get_preview(self, version: DatasetVersion) -> dict[str, Any] | None:
         is_left_out = "preview" in version.get_deferred_fields()
         return None if is_left_out else version.preview
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_statistics(self, version: DatasetVersion) -> dict[str, Any] | None:
+        is_left_out = "statistics" in version.get_deferred_fields()
+        return None if is_left_out else version.statistics
 
 
 class DatasetSerializer(serializers.ModelSerializer[Dataset]):
@@ -110,18 +133,30 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
         return DatasetVersionSerializer(newest[0], context=self.context).data if newest else None
 
 
-class VersionUploadSerializer(StrictSerializer):
-    file = serializers.FileField(max_length=255, help_text="The file, or a zip of several.")
+class VersionOptionsSerializer(StrictSerializer):
+    """How the file of a new version is to be read, wherever it comes from."""
+
     format = serializers.ChoiceField(
         choices=format_choices(), required=False, help_text="Guessed from the file when absent."
     )
-    target = serializers.CharField(
-        max_length=200, required=False, help_text="The column to predict, of CSV and Parquet."
+    target = serializers.CharField(max_length=200, required=False, help_text="The column to predict, of tables.")
+    ignore = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        max_length=MAX_COLUMNS,
+        required=False,
+        help_text="Columns that are not learned from, of tables; the field may be given several times.",
     )
     targets = serializers.ChoiceField(
         choices=["none"],
         required=False,
         help_text="none: there are none in the file; it is only to be predicted on. Not of text.",
+    )
+    image_size = serializers.IntegerField(
+        min_value=8,
+        max_value=1024,
+        required=False,
+        help_text="Of images: pixels of a side, to which they are scaled whenever they are read; by default at most "
+        "128, scaled once.",
     )
     tokenizer = serializers.ChoiceField(
         choices=["byte", "word", "bpe"],
@@ -144,9 +179,54 @@ class VersionUploadSerializer(StrictSerializer):
     )
 
 
-class DatasetUploadSerializer(VersionUploadSerializer):
+class VersionUploadSerializer(UploadedFileSerializer, VersionOptionsSerializer):
+    file = serializers.FileField(max_length=255, required=False, help_text="The file, or a zip of several.")
+
+
+class ColumnChoiceSerializer(StrictSerializer):
+    """A choice of columns; what it leaves out is automatic."""
+
+    target = serializers.CharField(
+        max_length=200, required=False, help_text="The column to predict; by default target, label, class or y."
+    )
+    ignore = serializers.ListField(
+        child=serializers.CharField(max_length=200, allow_blank=True, trim_whitespace=False),
+        max_length=MAX_COLUMNS,
+        required=False,
+        help_text="Columns that are not learned from, besides those that are left out by default.",
+    )
+    types = serializers.DictField(
+        child=serializers.ChoiceField(choices=COLUMN_TYPES),
+        required=False,
+        help_text="As what a column is used, by its name: number, category or date. A column with a type is used even "
+        "where it would be left out by default.",
+    )
+    missing = serializers.DictField(
+        child=serializers.ChoiceField(choices=MISSING_TREATMENTS),
+        required=False,
+        help_text="What becomes of missing values of a column, by its name. indicator: filled with the mean or most "
+        "frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out.",
+    )
+
+
+class NewDatasetSerializer(StrictSerializer):
     name = serializers.CharField(max_length=100, help_text="The dataset's name, unique within its project.")
     project = NameOrIdField(help_text="The name or id of the project.")
     description = serializers.CharField(
         max_length=10_000, required=False, allow_blank=True, help_text="What it is, for people."
     )
+
+
+class DatasetUploadSerializer(NewDatasetSerializer, VersionUploadSerializer):
+    pass
+
+
+class VersionReferenceSerializer(VersionOptionsSerializer):
+    format = serializers.ChoiceField(
+        choices=format_choices(), required=False, help_text="Guessed from the name in the address when absent."
+    )
+    source = SourceRequestSerializer(help_text="Where the file is.")  # type: ignore[assignment]  # likewise
+
+
+class DatasetReferenceSerializer(NewDatasetSerializer, VersionReferenceSerializer):
+    pass

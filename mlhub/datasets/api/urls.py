@@ -7,7 +7,12 @@ from mlhub.datasets.api import views
 
 urlpatterns = [
     path("datasets", views.DatasetsView.as_view()),
+    path("datasets/references", views.DatasetReferencesView.as_view()),
     path("datasets/<uuid:id>", views.DatasetView.as_view()),
     path("datasets/<uuid:id>/versions", views.DatasetVersionsView.as_view()),
+    path("datasets/<uuid:id>/references", views.VersionReferencesView.as_view()),
     path("dataset-versions/<uuid:id>", views.DatasetVersionView.as_view()),
+    path("dataset-versions/<uuid:id>/columns", views.ColumnChoiceView.as_view()),
+    path("dataset-versions/<uuid:id>/refresh", views.RefreshView.as_view()),
+    path("dataset-versions/<uuid:id>/download", views.DatasetDownloadView.as_view()),
 ]

@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import django_filters
 from django.db.models import QuerySet
+from django.http import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import VisibleMixin, read_body
-from mlhub.datasets import actions
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
+from mlhub.core.errors import NotFoundError
+from mlhub.datasets import actions, references
 from mlhub.datasets.api import serializers as s
-from mlhub.datasets.models import Dataset, DatasetVersion
+from mlhub.datasets.column_choice import choose_columns
+from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.storage.api.serializers import WITH_QUEUE
-from mlhub.storage.uploads import UploadMixin, staging_of
+from mlhub.storage.downloads import blob_response
+from mlhub.storage.models import Blob
+from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project
 
@@ -43,13 +49,9 @@ class DatasetsView(UploadMixin, VisibleMixin, generics.ListAPIView[Dataset]):
     def post(self, request: Request) -> Response:
         """Uploads a dataset; its first version is then inspected. 422 when over quota or unreadable as a request."""
         body = read_body(s.DatasetUploadSerializer, request)
-        project = Project.objects.select_related("organisation").get_named(
-            request.user, body.pop("project"), field="project", project=None
-        )
-        file = body.pop("file")
-        created = actions.upload_dataset(
-            project, staging=staging_of(file), filename=file.name, actor=caller(request), **body
-        )
+        project, actor = _project_of(request, body), caller(request)
+        with uploaded(body, project=project, actor=actor) as (staging, filename):
+            created = actions.upload_dataset(project, staging=staging, filename=filename, actor=actor, **body)
         return Response(_shown(created), status=status.HTTP_201_CREATED)
 
 
@@ -68,7 +70,7 @@ class DatasetView(VisibleMixin, generics.RetrieveAPIView[Dataset]):
 
 
 class DatasetVersionsView(UploadMixin, generics.ListAPIView[DatasetVersion]):
-    queryset = DatasetVersion.objects.select_related("dataset").defer("preview")
+    queryset = DatasetVersion.objects.select_related("dataset").defer("preview", "statistics")
     serializer_class = s.DatasetVersionSerializer
 
     def get_queryset(self) -> QuerySet[DatasetVersion]:
@@ -87,10 +89,9 @@ class DatasetVersionsView(UploadMixin, generics.ListAPIView[DatasetVersion]):
         """Uploads another version, which is then inspected."""
         dataset = self.dataset
         body = read_body(s.VersionUploadSerializer, request)
-        file = body.pop("file")
-        created = actions.upload_version(
-            dataset, staging=staging_of(file), filename=file.name, actor=caller(request), **body
-        )
+        actor = caller(request)
+        with uploaded(body, project=dataset.project, actor=actor) as (staging, filename):
+            created = actions.upload_version(dataset, staging=staging, filename=filename, actor=actor, **body)
         return Response(s.DatasetVersionSerializer(created).data, status=status.HTTP_201_CREATED)
 
 
@@ -106,6 +107,92 @@ class DatasetVersionView(VisibleMixin, generics.RetrieveAPIView[DatasetVersion])
         """With its files; 409 while jobs use it, or when the dataset has no other version."""
         actions.delete_version(self.get_object(), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class DatasetDownloadView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
+    content_negotiation_class = AnyAccept
+    queryset = DatasetVersion.objects.defer("preview", "statistics")
+    serializer_class = s.DatasetVersionSerializer
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    def get(self, request: Request, **_: Any) -> HttpResponseBase:
+        """The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
+        since the file is not kept then."""
+        version = self.get_object()
+        if not version.files:
+            raise NotFoundError("The version's file was not fetched.")
+        file = version.files[0]
+        blob = Blob.objects.filter(pk=file["sha256"]).first()
+        if version.state == VersionState.REFUSED or blob is None:
+            raise NotFoundError("The version was refused, and its file is not kept.")
+        return blob_response(request._request, blob, filename=file["name"])
+
+
+class DatasetReferencesView(generics.GenericAPIView[Dataset]):
+    queryset = Dataset.objects.none()
+    serializer_class = s.DatasetSerializer
+    rate_limit_budgets = {"POST": "uploads"}
+
+    @extend_schema(
+        operation_id="datasets_create_by_reference",
+        request=s.DatasetReferenceSerializer,
+        responses={201: s.DatasetSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Creates a dataset by reference: its first version is fetched from its source, then inspected."""
+        body = read_body(s.DatasetReferenceSerializer, request)
+        project = _project_of(request, body)
+        referred = references.refer_to_dataset(project, actor=caller(request), **body)
+        return Response(_shown(referred), status=status.HTTP_201_CREATED)
+
+
+class VersionReferencesView(VisibleMixin, generics.GenericAPIView[Dataset]):
+    queryset = Dataset.objects.select_related("project__organisation", "created_by")
+    serializer_class = s.DatasetVersionSerializer
+    rate_limit_budgets = {"POST": "uploads"}
+
+    @extend_schema(request=s.VersionReferenceSerializer, responses={201: s.DatasetVersionSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Creates another version by reference: it is fetched from its source, then inspected."""
+        dataset = self.get_object()
+        body = read_body(s.VersionReferenceSerializer, request)
+        referred = references.refer_to_version(dataset, actor=caller(request), **body)
+        return Response(s.DatasetVersionSerializer(referred).data, status=status.HTTP_201_CREATED)
+
+
+class RefreshView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
+    rate_limit_budgets = {"POST": "uploads"}
+    queryset = DatasetVersion.objects.select_related("dataset__project__organisation")
+    serializer_class = s.DatasetVersionSerializer
+
+    @extend_schema(request=None, responses={201: s.DatasetVersionSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Looks at the version's address again: a new version of what is there now, whose source says whether it is
+        another file. 409 for an uploaded version, and while the dataset is being fetched."""
+        added = references.refresh_version(self.get_object(), actor=caller(request))
+        return Response(s.DatasetVersionSerializer(added).data, status=status.HTTP_201_CREATED)
+
+
+class ColumnChoiceView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
+    queryset = DatasetVersion.objects.select_related("dataset__project__organisation")
+    serializer_class = s.DatasetVersionSerializer
+
+    @extend_schema(request=s.ColumnChoiceSerializer, responses={200: s.DatasetVersionSerializer})
+    def post(self, request: Request, **_: Any) -> Response:
+        """Reads the same file by another choice of columns, without another upload. A version that waits for its
+        columns takes the choice and is inspected again; of a ready one a new version over the same files is made.
+        409 while it is inspected, 422 for a column that is not there."""
+        choice = read_body(s.ColumnChoiceSerializer, request)
+        chosen = choose_columns(self.get_object(), actor=caller(request), **choice)
+        return Response(s.DatasetVersionSerializer(chosen, context=WITH_QUEUE).data)
+
+
+def _project_of(request: Request, body: dict[str, Any]) -> Project:
+    """Takes the project out of the body. Raises InvalidInputError for one that the caller does not see."""
+    found: Project = Project.objects.select_related("organisation").get_named(
+        request.user, body.pop("project"), field="project", project=None
+    )
+    return found
 
 
 def _shown(dataset: Dataset) -> dict[str, Any]:

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON of a version's source: what a request names, and what was found there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mlhub.core.api.strict import StrictSerializer
+
+
+class SourceSecretsSerializer(StrictSerializer):
+    """Names of secrets of the project, by what they are for."""
+
+    token = serializers.CharField(
+        max_length=100, required=False, help_text="Of https:// and hf://: sent as a bearer token to that host alone."
+    )
+    access_key_id = serializers.CharField(max_length=100, required=False, help_text="Of s3://: the id of the key.")
+    secret_access_key = serializers.CharField(max_length=100, required=False, help_text="Of s3://: the key itself.")
+    session_token = serializers.CharField(
+        max_length=100, required=False, help_text="Of s3://: the token of keys that expire."
+    )
+
+
+class SourceRequestSerializer(StrictSerializer):
+    """Where the file of a new version is fetched from."""
+
+    uri = serializers.CharField(
+        max_length=2000,
+        help_text="https://host/path, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:///path in a "
+        "folder that the site offers.",
+    )
+    sha256 = serializers.RegexField(
+        r"^[0-9a-f]{64}$",
+        max_length=64,
+        required=False,
+        help_text="The SHA-256 that the file must have; anything else is refused.",
+    )
+    etag = serializers.CharField(
+        max_length=300, required=False, help_text="The entity tag that the address must have; another is refused."
+    )
+    endpoint = serializers.CharField(
+        max_length=500, required=False, help_text="Of s3://: the address of a store that is not Amazon's."
+    )
+    region = serializers.RegexField(
+        r"^[a-z0-9-]{1,40}$",
+        max_length=40,
+        required=False,
+        help_text="Of s3://: the bucket's region; by default us-east-1.",
+    )
+    secrets = SourceSecretsSerializer(required=False, help_text="Names of secrets of the project that let it in.")
+
+
+class FetchProgressSerializer(serializers.Serializer[Any]):
+    fetched_bytes = serializers.IntegerField(help_text="How many bytes have come.")
+    total_bytes = serializers.IntegerField(allow_null=True, help_text="How many there are; null when it is not known.")
+
+
+class FoundSerializer(serializers.Serializer[Any]):
+    """What the address had when the file was fetched."""
+
+    etag = serializers.CharField(required=False, help_text="The entity tag; empty when the server gives none.")
+    last_modified = serializers.CharField(required=False, help_text="When it was changed, in the server's words.")
+    revision = serializers.CharField(required=False, help_text="Of hf://: the commit that the revision named.")
+    fetched_at = serializers.DateTimeField(required=False, help_text="When the address was read.")
+    is_changed = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        help_text="Of a refreshed version: whether it is another file than the earlier version's; null otherwise.",
+    )
+
+
+class SourceSerializer(serializers.Serializer[Any]):
+    """Of a version by reference: what was asked for, and what was found."""
+
+    uri = serializers.SerializerMethodField(help_text="The address, without a query, which may hold a signature.")
+    sha256 = serializers.CharField(help_text="The SHA-256 that was required; empty for none.")
+    etag = serializers.CharField(help_text="The entity tag that was required; empty for none.")
+    endpoint = serializers.CharField(help_text="Of s3://: the store's address; empty for Amazon's.")
+    region = serializers.CharField(help_text="Of s3://: the region; empty for the default.")
+    secrets = serializers.DictField(
+        child=serializers.CharField(), help_text="Names of the project's secrets, by what they are for."
+    )
+    refresh_of = serializers.UUIDField(allow_null=True, help_text="The version that it was refreshed from.")
+    found = FoundSerializer(help_text="What was found there; empty before the server answered.")
+    progress = FetchProgressSerializer(allow_null=True, help_text="While it is fetched: how far; null otherwise.")
+
+    def get_uri(self, source: dict[str, Any]) -> str:
+        return str(source["uri"]).partition("?")[0]

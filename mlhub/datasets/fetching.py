@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fetch of one version, from its source to inspection or to a refusal in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from django.conf import settings
+
+from mlhub.core.errors import ConflictError, QuotaExceededError
+from mlhub.core.locks import work_lock
+from mlhub.datasets import actions, references
+from mlhub.datasets.models import DatasetVersion
+from mlhub.datasets.sources.downloads import Download, FoundFile, Limits
+from mlhub.datasets.sources.failure import FetchError
+from mlhub.datasets.sources.locations import allowed_inside, scheme_of, web_address
+from mlhub.environments.secrets import secret_values
+from mlhub.events.changes import ChangeKind, report_change
+from mlhub.storage import actions as storage
+from mlhub.storage.stores import blob_store
+
+FIRST_WAIT_S = 1.0
+MAX_FETCHES = 3  # of a version, each of which broke off with the worker
+
+
+@contextmanager
+def fetch_slot() -> Iterator[bool]:
+    """Whether one of the FETCHES_AT_ONCE places is free; it is taken until the context ends, or the worker dies."""
+    for number in range(settings.FETCHES_AT_ONCE):
+        with work_lock(f"fetch-slot:{number}") as is_mine:
+            if is_mine:
+                yield True
+                return
+    yield False
+
+
+def fetch(version: DatasetVersion) -> None:
+    """FETCHING becomes INSPECTING or REFUSED. What it raises is the platform's fault, and it may be called again."""
+    if not references.begin_fetch(version, at_most=MAX_FETCHES):
+        actions.refuse_version(version.pk, error=_given_up().shown)
+        return
+    try:
+        _fetch(version)
+    except FetchError as error:
+        references.keep_source(version, progress=None)
+        actions.refuse_version(version.pk, error=error.shown)
+    except (QuotaExceededError, ConflictError) as error:
+        references.keep_source(version, progress=None)
+        actions.refuse_version(version.pk, error=FetchError(error.code, error.message, error.remedy).shown)
+
+
+class _DeletedError(Exception):
+    """The version was deleted while its file was being fetched."""
+
+
+def _fetch(version: DatasetVersion) -> None:
+    source = references.source_of(version)
+    # what the first try found holds for later ones: a version is of one file
+    required = source["etag"] or source["found"].get("etag", "")
+    known = references.earlier_etag(version) if references.earlier_files(version) else ""
+    download = Download(
+        partial(blob_store().stage, limit_bytes=settings.MAX_UPLOAD_BYTES),
+        limits=Limits(_room(version), settings.FETCH_TIMEOUT_S, FIRST_WAIT_S),
+        report=partial(_report, version),
+        required_etag=required,
+        known_etag=known,
+    )
+    try:
+        _read(version, download)
+        staging = None if download.found.is_unchanged else download.staging
+        if staging is not None:
+            _check_digest(source["sha256"], staging.finish().sha256)
+        references.finish_fetch(version, download.found, staging)
+    except _DeletedError:
+        return
+    finally:
+        download.staging.discard()
+
+
+def _read(version: DatasetVersion, download: Download) -> None:
+    source = references.source_of(version)
+    if scheme_of(source["uri"]) == "file":
+        download.from_folder(source["uri"])
+        return
+    names = source["secrets"]
+    values = secret_values(version.dataset.project_id, list(names.values()))
+    missing = [name for name in names.values() if name not in values]
+    if missing:
+        raise FetchError(
+            "no_secret",
+            f"The project has no secret {missing[0]} any more.",
+            "Set it again, then refresh the version.",
+            field="source.secrets",
+        )
+    secrets = {purpose: values[name] for purpose, name in names.items()}
+    download.from_web(web_address(source, secrets), allowed_inside())
+
+
+def _report(version: DatasetVersion, found: FoundFile, fetched_bytes: int) -> None:
+    progress = {"fetched_bytes": fetched_bytes, "total_bytes": found.total_bytes}
+    if not references.keep_source(version, progress=progress, found=references.facts_of(found)):
+        raise _DeletedError
+    report_change(ChangeKind.QUEUED_WORK, organisation_id=version.dataset.project.organisation_id)
+
+
+def _room(version: DatasetVersion) -> int:
+    left = storage.bytes_left(version.dataset.project.organisation)
+    most: int = settings.MAX_UPLOAD_BYTES
+    return most if left is None else max(0, min(left, most))
+
+
+def _check_digest(asked: str, got: str) -> None:
+    if asked and asked != got:
+        raise FetchError(
+            "changed",
+            f"The file has the SHA-256 {got}, not {asked}: it is another file.",
+            "Fetch it without a digest to get what is there now, or give the address of the file that is meant.",
+            field="source.sha256",
+        )
+
+
+def _given_up() -> FetchError:
+    return FetchError(
+        "fetch_failed",
+        f"MLHub could not fetch this file: {MAX_FETCHES} tries broke off.",
+        "Refresh the version; if that does not help, ask an administrator to read the worker's log.",
+    )

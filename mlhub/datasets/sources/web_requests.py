@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One GET request to an address of a user's choice: each host on the way is checked before it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from mlhub._version import __version__
+from mlhub.core.destinations import AllowedInside, Destination, DestinationError, UnknownHostError, resolve_blocking
+from mlhub.datasets.sources.failure import FetchError
+from mlhub.datasets.sources.locations import WebAddress
+
+MAX_REDIRECTS = 5
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+REVISION = "X-Repo-Commit"  # of the hub: the commit that a branch or tag names
+
+
+class AwayError(Exception):
+    """The connection failed or the server is busy: the same request may succeed later."""
+
+
+@dataclass(frozen=True)
+class WebAnswer:
+    """revision: of the hub, on any hop; "" elsewhere."""
+
+    response: httpx.Response
+    revision: str
+
+    @property
+    def etag(self) -> str:
+        return self.response.headers.get("ETag", "")
+
+
+@contextmanager
+def opened(address: WebAddress, headers: Mapping[str, str], inside: AllowedInside) -> Iterator[WebAnswer]:
+    """The answer after redirects, its body unread. Raises FetchError, AwayError, httpx.TransportError.
+
+    Secrets go to the first address's own origin alone.
+    """
+    trusted = httpx.create_ssl_context(trust_env=False)
+    url, secret, revision = httpx.URL(address.url), dict(address.headers), ""
+    for _ in range(MAX_REDIRECTS + 1):
+        to = _resolved(str(url), inside)
+        # a client of its own: connections and cookies are kept by address, which several names may share
+        with httpx.Client(timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=trusted) as client:
+            response = client.send(_request(client, url, to, {**headers, **secret}), stream=True)
+            try:
+                revision = revision or response.headers.get(REVISION, "")[:100]
+                if not response.has_redirect_location:
+                    yield WebAnswer(response, revision)
+                    return
+                following = url.join(response.headers["Location"])
+            finally:
+                response.close()
+        if (following.scheme, following.host, following.port) != (url.scheme, url.host, url.port):
+            secret = {}
+        url = following
+    raise FetchError(
+        "too_many_redirects", f"The address leads on more than {MAX_REDIRECTS} times.", "Give the final address."
+    )
+
+
+def _request(client: httpx.Client, url: httpx.URL, to: Destination, headers: Mapping[str, str]) -> httpx.Request:
+    """To the address that was checked; certificate and header are those of the name."""
+    sent = {
+        "Host": url.netloc.decode(),
+        "User-Agent": f"MLHub/{__version__}",
+        "Accept-Encoding": "identity",  # ranges and digests are of the file's own bytes
+        **headers,
+    }
+    return client.build_request(
+        "GET", url.copy_with(host=to.address), headers=sent, extensions={"sni_hostname": to.host}
+    )
+
+
+def _resolved(url: str, inside: AllowedInside) -> Destination:
+    try:
+        return resolve_blocking(url, inside)
+    except UnknownHostError as error:
+        raise AwayError(str(error)) from error
+    except DestinationError as error:
+        raise FetchError(
+            "forbidden_address",
+            f"This address is not called: {error}",
+            f"Give a public address by https, or ask an administrator to allow the host in {inside.setting}.",
+        ) from error

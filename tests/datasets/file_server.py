@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of one file for tests: entity tags, ranges, conditional requests, redirects, and connections that break."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+
+@dataclass
+class FileServer:
+    """requests: path and headers of each. breaks: how many more answers end after half of their bytes.
+    on_break: called with each of these. redirect: where all requests are sent on to; "" = nowhere."""
+
+    url: str
+    content: bytes = b""
+    status: int = 200
+    has_ranges: bool = True
+    has_etag: bool = True
+    breaks: int = 0
+    redirect: str = ""
+    answer_headers: dict[str, str] = field(default_factory=dict)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    on_break: Any = None
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
+
+    def ranges(self) -> list[str]:
+        return [headers.get("range", "") for _, headers in self.requests]
+
+
+@contextmanager
+def file_server(content: bytes) -> Iterator[FileServer]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked = {name.lower(): value for name, value in self.headers.items()}
+            found.requests.append((self.path, asked))
+            if found.redirect:
+                self._head(302, {"Location": found.redirect, "Content-Length": "0"})
+            elif found.status != 200:
+                self._head(found.status, {"Content-Length": "0"})
+            elif asked.get("if-none-match") == found.etag:
+                self._head(304, {"ETag": found.etag})
+            else:
+                self._send(asked)
+
+        def _send(self, asked: dict[str, str]) -> None:
+            body, status = found.content, 200
+            headers = {"ETag": found.etag} if found.has_etag else {}
+            if found.has_ranges and "range" in asked:
+                begin = int(asked["range"].removeprefix("bytes=").removesuffix("-"))
+                headers["Content-Range"] = f"bytes {begin}-{len(body) - 1}/{len(body)}"
+                body, status = body[begin:], 206
+            self._head(status, {**headers, "Content-Length": str(len(body))})
+            if found.breaks:
+                found.breaks -= 1
+                self.wfile.write(body[: len(body) // 2])
+                if found.on_break is not None:
+                    found.on_break()
+                self.close_connection = True
+            else:
+                self.wfile.write(body)
+
+        def _head(self, status: int, headers: dict[str, str]) -> None:
+            self.send_response(status)
+            for name, value in {**headers, **found.answer_headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    found = FileServer(f"http://127.0.0.1:{server.server_port}", content)
+    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield found
+    server.shutdown()
+    server.server_close()

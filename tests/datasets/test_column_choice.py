@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ordinary CSV is uploaded once: its columns are described and chosen afterwards, without another upload."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlhub.datasets import tasks
+from mlhub.datasets.models import DatasetVersion
+from mlhub.events.models import Event
+from mlhub.storage.actions import used_bytes
+from tests.datasets import files
+from tests.datasets.test_inspection import inspected
+from tests.jobs.builders import builtin
+
+
+def chosen(person, version, **choice):
+    """The version that a choice of columns gives, after its inspection."""
+    answer = person.post(f"/api/v1/dataset-versions/{version['id']}/columns", choice, format="json")
+    assert answer.status_code == 200, answer.json()
+    tasks.inspect_version(answer.json()["id"])
+    return person.get(f"/api/v1/dataset-versions/{answer.json()['id']}").json()
+
+
+def column(version, name):
+    return next(column for column in version["statistics"]["columns"] if column["name"] == name)
+
+
+def test_a_table_without_a_clear_target_is_kept_and_takes_the_choice_itself(cast):
+    bob, content = cast.client(cast.bob), files.customers()
+    version = inspected(cast, filename="customers.csv", content=content)
+    assert (version["state"], version["error"]["code"], version["schema"]) == ("needs_columns", "needs_columns", {})
+    assert "customer_id, signup, city" in version["error"]["remedy"]
+    assert used_bytes(cast.a) == len(content)
+    job = {"project": str(cast.project_a.id), "dataset_version": version["id"], "model_version": str(builtin().id)}
+    refused = bob.post("/api/v1/jobs", job, format="json")
+    assert refused.status_code == 422
+    assert "choice of its columns" in str(refused.json())
+
+    ready = chosen(bob, version, target="churned")
+    assert (ready["id"], ready["state"], ready["error"]) == (version["id"], "ready", None)
+    roles = {each["name"]: each["role"] for each in ready["statistics"]["columns"]}
+    assert [name for name, role in roles.items() if role == "ignored"] == ["customer_id", "source"]
+    assert roles["churned"] == "target"
+    assert Event.objects.filter(kind="dataset.columns_chosen").count() == 1
+
+
+def test_every_column_is_described_and_all_faults_are_reported_at_once(cast):
+    version = inspected(cast, filename="customers.csv", content=files.customers(), target="churn", ignore="cty")
+    assert version["state"] == "needs_columns"
+    assert {problem["column"] for problem in version["statistics"]["problems"]} == {"churn", "cty"}
+    described = {each["name"]: each["type"] for each in version["statistics"]["columns"]}
+    assert described == {
+        "customer_id": "identifier", "signup": "date", "city": "category", "age": "number", "income": "number",
+        "source": "constant", "churned": "category",
+    }  # fmt: skip
+    assert column(version, "income")["n_missing"] == 20
+    assert sum(column(version, "income")["histogram"]["counts"]) == 40
+    assert column(version, "signup")["first"] == "2020-01-01T00:00:00"
+    assert [top["value"] for top in column(version, "city")["top"]] == ["Oslo", "Rome"]
+
+
+def test_another_choice_of_a_ready_version_is_a_new_version_over_the_same_file(cast, settings):
+    bob = cast.client(cast.bob)
+    version = inspected(cast, filename="customers.csv", content=files.customers(), target="churned")
+    assert version["state"] == "ready"
+    added = chosen(
+        bob, version, target="income", ignore=["signup"], types={"city": "category"}, missing={"age": "drop"}
+    )
+    assert (added["state"], added["number"], added["files"]) == ("ready", 2, version["files"])
+    assert added["manifest_sha256"] != version["manifest_sha256"]
+    assert added["schema"]["task"] == "regression"
+    assert [each["name"] for each in added["schema"]["columns"]] == ["city", "age", "churned"]
+    assert added["schema"]["n_examples"] == 40 - 4  # 20 have no income; of the others 4 have no age
+    assert bob.get(f"/api/v1/dataset-versions/{version['id']}").json() == version
+    assert used_bytes(cast.a) == version["size_bytes"]
+    same = bob.post(f"/api/v1/dataset-versions/{added['id']}/columns", added["options"], format="json")
+    assert same.json()["id"] == added["id"]
+    assert bob.delete(f"/api/v1/dataset-versions/{version['id']}").status_code == 204
+    assert len([path for path in settings.BLOB_ROOT.rglob("*") if path.is_file()]) == 1
+
+
+@pytest.mark.parametrize(
+    ("choice", "field"),
+    [
+        ({"target": "churn"}, "target"),
+        ({"ignore": ["churned", "nothing"]}, "ignore"),
+        ({"types": {"nothing": "number"}}, "types"),
+        ({"missing": {"age": "guess"}}, "missing.age"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_choice_of_what_is_not_there_is_refused_by_name(cast, choice, field):
+    version = inspected(cast, filename="customers.csv", content=files.customers(), target="churned")
+    answer = cast.client(cast.bob).post(f"/api/v1/dataset-versions/{version['id']}/columns", choice, format="json")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+    assert DatasetVersion.objects.count() == 1
+
+
+def test_columns_are_chosen_by_members_of_the_organisation_alone(cast):
+    version = inspected(cast, filename="customers.csv", content=files.customers())
+    address = f"/api/v1/dataset-versions/{version['id']}/columns"
+    answer = cast.client(cast.charlie).post(address, {"target": "churned"}, format="json")
+    assert answer.status_code == 404
+    assert DatasetVersion.objects.get().state == "needs_columns"
+
+
+def test_what_has_no_columns_offers_no_choice(cast):
+    version = inspected(cast, filename="x.txt", content=files.text())
+    answer = cast.client(cast.bob).post(f"/api/v1/dataset-versions/{version['id']}/columns", {}, format="json")
+    assert answer.status_code == 422
+    assert "csv and parquet" in str(answer.json())
+
+
+def test_constant_numbers_are_kept_since_a_model_may_count_on_their_places(cast):
+    content = "corner,pixel,word,y\n" + "".join(f"0,{i}.5,same,{i % 2}\n" for i in range(60))
+    version = inspected(cast, filename="pixels.csv", content=content.encode(), target="y")
+    assert version["state"] == "ready"
+    roles = {each["name"]: each["role"] for each in version["statistics"]["columns"]}
+    assert roles == {"corner": "feature", "pixel": "feature", "word": "ignored", "y": "target"}
