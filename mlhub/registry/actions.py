@@ -77,7 +77,7 @@ def upload_version(
     actor: User,
 ) -> ModelVersion:
     """Another version of the code. Raises what upload_model raises, and NotAllowedError for a built-in model."""
-    project = _own_project(model)
+    project = own_project(model)
     require_role(actor, project.organisation, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
@@ -89,7 +89,7 @@ def upload_version(
 
 def delete_model(model: Model, *, actor: User) -> None:
     """For who made it, and admins. Raises ConflictError while jobs use a version of it."""
-    organisation = _own_project(model).organisation
+    organisation = own_project(model).organisation
     require_role(actor, organisation, Role.MEMBER if model.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         version_ids = list(model.versions.values_list("id", flat=True))
@@ -103,10 +103,10 @@ def delete_model(model: Model, *, actor: User) -> None:
 
 
 def delete_version(version: ModelVersion, *, actor: User) -> None:
-    """For who made it, and admins. Raises ConflictError while jobs or trained models use it, or when it is the only
-    version, and NotAllowedError for built-in models."""
+    """For who made it, and admins. Raises ConflictError while jobs, trained models or aliases use it, or when it
+    is the only version, and NotAllowedError for built-in models."""
     model = version.model
-    organisation = _own_project(model).organisation
+    organisation = own_project(model).organisation
     require_role(actor, organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         Model.objects.select_for_update().get(pk=model.pk)
@@ -114,11 +114,24 @@ def delete_version(version: ModelVersion, *, actor: User) -> None:
             raise ConflictError(
                 f"{model.name} has no other version.", code="only_version", remedy="Delete the model as a whole."
             )
+        _refuse_named(version)
         storage.release(owner_kind=OWNER_KIND, owner_id=version.pk)
         work_queue.withdraw([version.pk])
         with _refuses_while_used(f"version {version.number} of {model.name}"):
             ModelVersion.objects.filter(pk=version.pk).delete()
         _record("model.version_deleted", model, actor, name=model.name, number=version.number)
+
+
+def _refuse_named(version: ModelVersion) -> None:
+    """Raises ConflictError for a version that has an alias, by which people and programs name it."""
+    names = [f"@{name}" for name in version.aliases.order_by("name").values_list("name", flat=True)]
+    if names:
+        raise ConflictError(
+            f"Version {version.number} of {version.model.name} is called {', '.join(names)}.",
+            code="has_alias",
+            remedy="Move or delete the alias first.",
+            aliases=names,
+        )
 
 
 def _refuses_while_used(what: str) -> AbstractContextManager[None]:
@@ -139,7 +152,7 @@ def require_environment(version: ModelVersion, *, requirements: Sequence[str], o
 
     In one transaction: a build that ends meanwhile finds the version. Raises InvalidInputError.
     """
-    project = _own_project(version.model)
+    project = own_project(version.model)
     with transaction.atomic():
         version.environment = request_environment(
             project.organisation, requirements=requirements, origin=origin, actor=version.created_by
@@ -190,7 +203,7 @@ def register_trained(
     job_id: UUID,
     *,
     code_version: ModelVersion,
-    dataset_version: DatasetVersion,
+    dataset_version: DatasetVersion | None,
     weights_blob: Blob,
     metadata: dict[str, Any],
     metrics: dict[str, Any],
@@ -199,11 +212,15 @@ def register_trained(
 ) -> ModelVersion:
     """The result of a job as a model version with its lineage. Registering the same job again returns the same.
 
+    dataset_version: None for what a script trained without one; then the project is given.
     It joins the line of its code's model when that is in `project`'s organisation (by default: the dataset's project).
     Otherwise, and for built-in models, which all users see, it begins a line of its own there. Never refused for
     storage: the bytes are there, and a finished training must not be lost.
     """
-    project = project or dataset_version.dataset.project
+    if project is None:
+        if dataset_version is None:
+            raise ValueError("what was trained without a dataset needs a project")
+        project = dataset_version.dataset.project
     with transaction.atomic():
         model = _line_of(code_version, project, created_by)
         Model.objects.select_for_update().get(pk=model.pk)
@@ -241,7 +258,7 @@ def register_trained(
 def register_checkpoint(
     *,
     code_version: ModelVersion,
-    dataset_version: DatasetVersion,
+    dataset_version: DatasetVersion | None,
     staging: Staging,
     metadata: dict[str, Any],
     metrics: dict[str, Any],
@@ -332,7 +349,8 @@ def _next_number(model: Model) -> int:
     return (model.versions.aggregate(newest=models.Max("number"))["newest"] or 0) + 1
 
 
-def _own_project(model: Model) -> Project:
+def own_project(model: Model) -> Project:
+    """The project that the model belongs to. Raises NotAllowedError for a built-in model."""
     if model.project is None:
         raise NotAllowedError(
             f"{model.name} is one of MLHub's own models.",

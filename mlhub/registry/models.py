@@ -8,7 +8,7 @@ from django.db import models
 from mlhub.core.ids import new_id
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.models import PythonEnvironment
-from mlhub.registry.querysets import ModelQuerySet, ModelVersionQuerySet
+from mlhub.registry.querysets import ModelAliasQuerySet, ModelQuerySet, ModelVersionQuerySet
 from mlhub.storage.models import Blob
 from mlhub.tenants.models import Project, User
 
@@ -54,7 +54,7 @@ class ModelVersion(models.Model):
     source = models.CharField(max_length=10, choices=[("upload", "upload"), ("training", "training")])
     kind = models.CharField(max_length=10, choices=Kind)
     entry = models.CharField(max_length=200)  # module of a package, path of a script, name of a built-in
-    state = models.CharField(max_length=12, choices=VersionState, default=VersionState.INSPECTING)
+    state = models.CharField(max_length=16, choices=VersionState, default=VersionState.INSPECTING)
     package = models.ForeignKey(Blob, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     weights = models.ForeignKey(Blob, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     environment = models.ForeignKey(
@@ -66,6 +66,8 @@ class ModelVersion(models.Model):
     metrics = models.JSONField(default=dict)  # of trained versions: final metrics on held-out examples
     n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun
     error = models.JSONField(null=True, blank=True)
+    tags = models.JSONField(default=list)  # what people write on it; annotations.py
+    notes = models.TextField(blank=True, default="")  # Markdown
     code_version = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="trained")
     dataset_version = models.ForeignKey(
         DatasetVersion, on_delete=models.SET_NULL, null=True, blank=True, related_name="trained"
@@ -78,3 +80,19 @@ class ModelVersion(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["model", "number"], name="model_version_number")]
+
+
+class ModelAlias(models.Model):
+    """A name of one version of a model, such as best or production; it can be moved to another version."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="aliases")
+    name = models.CharField(max_length=50)
+    version = models.ForeignKey(ModelVersion, on_delete=models.CASCADE, related_name="aliases")
+    set_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    set_at = models.DateTimeField(auto_now=True)
+
+    objects = ModelAliasQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["model", "name"], name="alias_name_in_model")]

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING, Self
 from django.db.models import Count, Prefetch, Q
 from django.utils import timezone
 
+from mlhub.core.errors import NotFoundError
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from django.contrib.auth.models import AnonymousUser
 
+    from mlhub.registry.models import ModelVersion
     from mlhub.tenants.models import User
+
+MAX_DIGITS = 9  # of a version's number
 
 
 class ModelQuerySet(ProjectOwnedQuerySet):
@@ -24,13 +30,17 @@ class ModelQuerySet(ProjectOwnedQuerySet):
         return super().visible_to(user) | self.filter(project=None)
 
     def with_versions(self) -> Self:
-        """Each with `latest_versions` (its newest code, in a list of one) and `n_trained`; three queries for a page."""
+        """Each with `latest_versions` (its newest code, in a list of one) and `n_trained`; four queries for a page."""
         versions = self.model._meta.get_field("versions").related_model.objects
         newest = versions.filter(source="upload").select_related("model", "environment")
-        newest = newest.order_by("model_id", "-number").distinct("model_id")
+        newest = newest.order_by("model_id", "-number").distinct("model_id").prefetch_related("aliases")
         return self.annotate(n_trained=Count("versions", filter=Q(versions__source="training"))).prefetch_related(
             Prefetch("versions", queryset=newest, to_attr="latest_versions")
         )
+
+
+class ModelAliasQuerySet(TenantOwnedQuerySet):
+    organisation_path = "model__project__organisation"
 
 
 class ModelVersionQuerySet(TenantOwnedQuerySet):
@@ -44,3 +54,15 @@ class ModelVersionQuerySet(TenantOwnedQuerySet):
     def stuck_in_validation(self, *, for_s: float) -> Self:
         """Uploaded longer ago than that and still not validated: their task was lost, or waits behind others."""
         return self.filter(state="inspecting", created_at__lt=timezone.now() - timedelta(seconds=for_s))
+
+    def get_of_model(self, user: User | AnonymousUser, model_id: UUID, version: str) -> ModelVersion:
+        """The version of a model that the user may see, by its number or its alias (@best). Raises NotFoundError."""
+        found = self.visible_to(user).filter(model_id=model_id)
+        if version.startswith("@"):
+            found = found.filter(aliases__name=version[1:])
+        else:
+            found = found.filter(number=int(version) if version.isdecimal() and len(version) < MAX_DIGITS else -1)
+        one: ModelVersion | None = found.first()
+        if one is None:
+            raise NotFoundError(f"The model has no version {version[:100]}.")
+        return one

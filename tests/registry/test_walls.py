@@ -17,7 +17,12 @@ CALLS = {
     "models": [("post", UPLOAD)],
     "models/<uuid:id>": [("get", None), ("delete", None)],
     "models/<uuid:id>/versions": [("get", None), ("post", UPLOAD)],
-    "model-versions/<uuid:id>": [("get", None), ("delete", None)],
+    "models/<uuid:id>/aliases": [("get", None)],
+    "models/<uuid:id>/aliases/<str:name>": [("put", {"version": 2}), ("delete", None)],
+    "models/<uuid:id>/versions/<str:version>/export": [("get", None)],
+    "models/<uuid:id>/versions/<str:version>/predict": [("post", {"rows": [{}]})],
+    "dataset-versions/<uuid:id>/trained": [("get", None)],
+    "model-versions/<uuid:id>": [("get", None), ("patch", {"notes": "mine"}), ("delete", None)],
     "model-versions/<uuid:id>/download": [("get", {"what": "weights"}), ("get", {"what": "metadata"})],
 }
 ALL_CALLS = [(route, verb, body) for route, calls in CALLS.items() for verb, body in calls]
@@ -30,8 +35,10 @@ def version(cast) -> ModelVersion:
 
 
 def call(client, cast, version, route, verb, body):
-    row = version if route.startswith("model-versions") else version.model
-    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id))
+    rows = {"models": version.model, "model-versions": version, "dataset-versions": version.dataset_version}
+    row = rows[route.split("/")[0]]
+    address = "/api/v1/" + route.replace("<uuid:id>", str(row.id)).replace("<str:version>", str(version.number))
+    address = address.replace("<str:name>", "best")
     if body is UPLOAD:
         new = {} if route.endswith("/versions") else {"name": "x", "project": cast.project_a.id}
         return client.post(address, form("x.py", CODE, **new), format="multipart")

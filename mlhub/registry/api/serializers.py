@@ -10,11 +10,14 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import NameOrIdField, StrictSerializer
+from mlhub.core.api.tags import TagField
+from mlhub.core.tags import MAX_TAGS
 from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerializer
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
+from mlhub.registry.annotations import MAX_NOTES_LENGTH
 from mlhub.registry.models import Kind, Model, ModelVersion
-from mlhub.storage.api.serializers import QueuedMixin
+from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
 SOURCES = [("upload", "upload"), ("training", "training")]
@@ -36,6 +39,10 @@ class DownloadsSerializer(serializers.Serializer[Any]):
     weights = serializers.CharField(allow_null=True, help_text="The address of the weights; null: there are none.")
     package = serializers.CharField(allow_null=True, help_text="The address of the package; null: there is none.")
     metadata = serializers.CharField(allow_null=True, help_text="The address of the metadata; null: there is none.")
+    export = serializers.CharField(
+        allow_null=True,
+        help_text="The address of the folder that predicts elsewhere; null: there is none.",
+    )
 
 
 class CodeVersionSerializer(serializers.ModelSerializer[ModelVersion]):
@@ -92,6 +99,8 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
     environment = EnvironmentBriefSerializer(
         read_only=True, allow_null=True, help_text="The packages that the code requires; null when it requires none."
     )
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True, help_text="Its tags, by name.")
+    aliases = serializers.SerializerMethodField(help_text="The names of the version, such as best.")
     downloads = serializers.SerializerMethodField(help_text="What can be downloaded.")
 
     class Meta:
@@ -115,6 +124,8 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
             "dataset_version",
             "job_id",
             "created_at",
+            "tags",
+            "aliases",
             "downloads",
         ]
         read_only_fields = fields
@@ -127,14 +138,51 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
             created_at="When it was created.",
         )
 
+    @extend_schema_field(serializers.ListField(child=serializers.CharField(help_text="A name.")))
+    def get_aliases(self, version: ModelVersion) -> list[str]:
+        return sorted(alias.name for alias in version.aliases.all())
+
     @extend_schema_field(DownloadsSerializer)
     def get_downloads(self, version: ModelVersion) -> dict[str, str | None]:
         address = f"/api/v1/model-versions/{version.id}/download?what="
+        can_export = version.weights_id is not None and version.kind != Kind.SCRIPT
         return {
             "weights": f"{address}weights" if version.weights_id else None,
             "package": f"{address}package" if version.package_id else None,
             "metadata": f"{address}metadata" if version.source == "training" else None,
+            "export": f"/api/v1/models/{version.model_id}/versions/{version.number}/export" if can_export else None,
         }
+
+
+class ModelVersionDetailSerializer(ModelVersionSerializer):
+    """One version, with what people wrote about it."""
+
+    notes = serializers.CharField(read_only=True, help_text="What people wrote about it, in Markdown.")
+
+    class Meta(ModelVersionSerializer.Meta):
+        fields = [*ModelVersionSerializer.Meta.fields, "notes"]
+        read_only_fields = fields
+
+
+class ModelVersionChangeSerializer(StrictSerializer):
+    tags = serializers.ListField(
+        child=TagField(),
+        max_length=MAX_TAGS,
+        required=False,
+        help_text="The version's tags, in place of those it has.",
+    )
+    notes = serializers.CharField(
+        max_length=MAX_NOTES_LENGTH,
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="What is to be known about the version, in Markdown.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"notes": "Give at least one field to change."})
+        return attrs
 
 
 class ModelSerializer(serializers.ModelSerializer[Model]):
@@ -161,9 +209,11 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
         return ModelVersionSerializer(newest[0], context=self.context).data if newest else None
 
 
-class ModelVersionUploadSerializer(StrictSerializer):
+class ModelVersionUploadSerializer(UploadedFileSerializer):
     file = serializers.FileField(
-        max_length=255, help_text="A zip of a package, a single Python file, or a model made elsewhere."
+        max_length=255,
+        required=False,
+        help_text="A zip of a package, a single Python file, or a model made elsewhere.",
     )
     kind = serializers.ChoiceField(
         choices=Kind.choices, required=False, default=Kind.PACKAGE.value, help_text="package or script."

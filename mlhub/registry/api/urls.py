@@ -4,11 +4,19 @@
 from django.urls import path
 
 from mlhub.registry.api import views
+from mlhub.registry.api.aliases import AliasesView, AliasView
+from mlhub.registry.api.lineage import TrainedOnView
+from mlhub.registry.api.trained import ExportView, PredictView
 
 urlpatterns = [
     path("models", views.ModelsView.as_view()),
     path("models/<uuid:id>", views.ModelView.as_view()),
     path("models/<uuid:id>/versions", views.ModelVersionsView.as_view()),
+    path("models/<uuid:id>/aliases", AliasesView.as_view()),
+    path("models/<uuid:id>/aliases/<str:name>", AliasView.as_view()),
+    path("models/<uuid:id>/versions/<str:version>/export", ExportView.as_view()),
+    path("models/<uuid:id>/versions/<str:version>/predict", PredictView.as_view()),
+    path("dataset-versions/<uuid:id>/trained", TrainedOnView.as_view()),
     path("model-versions/<uuid:id>", views.ModelVersionView.as_view()),
     path("model-versions/<uuid:id>/download", views.DownloadView.as_view()),
 ]

@@ -18,11 +18,12 @@ from rest_framework.response import Response
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.registry import actions
+from mlhub.registry.annotations import annotate_version
 from mlhub.registry.api import serializers as s
 from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.downloads import blob_response, bytes_response
-from mlhub.storage.uploads import UploadMixin, staging_of
+from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Project
 
@@ -68,10 +69,9 @@ class ModelsView(UploadMixin, VisibleMixin, generics.ListAPIView[Model]):
         project = Project.objects.select_related("organisation").get_named(
             request.user, body.pop("project"), field="project", project=None
         )
-        file = body.pop("file")
-        created = actions.upload_model(
-            project, staging=staging_of(file), filename=file.name, actor=caller(request), **body
-        )
+        actor = caller(request)
+        with uploaded(body, project=project, actor=actor) as (staging, filename):
+            created = actions.upload_model(project, staging=staging, filename=filename, actor=actor, **body)
         shown = self.get_queryset().get(pk=created.pk)
         return Response(s.ModelSerializer(shown, context=WITH_QUEUE).data, status=status.HTTP_201_CREATED)
 
@@ -94,7 +94,7 @@ class ModelView(VisibleMixin, generics.RetrieveAPIView[Model]):
 
 
 class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
-    queryset = ModelVersion.objects.select_related("model", *LINEAGE)
+    queryset = ModelVersion.objects.select_related("model", *LINEAGE).prefetch_related("aliases")
     serializer_class = s.ModelVersionSerializer
     filterset_class = ModelVersionFilter
 
@@ -114,19 +114,25 @@ class ModelVersionsView(UploadMixin, generics.ListAPIView[ModelVersion]):
         """Uploads another version of the code, which is then validated."""
         model = self.model
         body = read_body(s.ModelVersionUploadSerializer, request)
-        file = body.pop("file")
-        created = actions.upload_version(
-            model, staging=staging_of(file), filename=file.name, actor=caller(request), **body
-        )
+        actor = caller(request)
+        with uploaded(body, project=actions.own_project(model), actor=actor) as (staging, filename):
+            created = actions.upload_version(model, staging=staging, filename=filename, actor=actor, **body)
         return Response(s.ModelVersionSerializer(created).data, status=status.HTTP_201_CREATED)
 
 
 class ModelVersionView(VisibleMixin, generics.RetrieveAPIView[ModelVersion]):
     queryset = ModelVersion.objects.select_related("model__project__organisation", *LINEAGE)
-    serializer_class = s.ModelVersionSerializer
+    serializer_class = s.ModelVersionDetailSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), **WITH_QUEUE}
+
+    @extend_schema(request=s.ModelVersionChangeSerializer, responses=s.ModelVersionDetailSerializer)
+    def patch(self, request: Request, **_: Any) -> Response:
+        """Writes its tags and notes, at any time; 403 for built-in models."""
+        written = read_body(s.ModelVersionChangeSerializer, request)
+        annotate_version(self.get_object(), actor=caller(request), **written)
+        return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:

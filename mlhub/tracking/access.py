@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who asks by the MLflow protocol, a person or the pods of an attempt, and which projects, jobs and runs they reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Q
+
+from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
+from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.querysets import JobQuerySet
+from mlhub.tenants.models import Project, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.querysets import ProjectQuerySet
+from mlhub.tenants.roles import Role
+from mlhub.tracking.models import Run
+from mlhub.tracking.querysets import RunQuerySet
+
+DEFAULT_EXPERIMENT = "0"  # MLflow's id of the experiment that a client means when it names none
+
+
+@dataclass(frozen=True)
+class Caller:
+    """attempt: whose pods ask, with the attempt's own credential: they reach their job and the runs that it started."""
+
+    user: User
+    attempt: Attempt | None = None
+
+    @property
+    def projects(self) -> ProjectQuerySet:
+        if self.attempt is not None:
+            return Project.objects.filter(pk=self.attempt.job.project_id)
+        return Project.objects.visible_to(self.user)
+
+    @property
+    def jobs(self) -> JobQuerySet:
+        if self.attempt is not None:
+            return Job.objects.filter(pk=self.attempt.job_id)
+        return Job.objects.visible_to(self.user)
+
+    @property
+    def runs(self) -> RunQuerySet:
+        """Runs that are no job's own."""
+        if self.attempt is not None:
+            return Run.objects.external().filter(parent_job=self.attempt.job_id)
+        return Run.objects.external().visible_to(self.user)
+
+    def project(self, text: str) -> Project:
+        """The project of an experiment's id. "0" is the only one that the caller sees. Raises NotFoundError."""
+        rows = self.projects.select_related("organisation")
+        if text == DEFAULT_EXPERIMENT:
+            found = list(rows[:2])
+            if len(found) == 1:
+                return found[0]
+            raise NotFoundError(
+                "You see several projects, or none, and no experiment was named.",
+                field="experiment_id",
+                remedy="Call mlflow.set_experiment with the name of a project, or set MLFLOW_EXPERIMENT_NAME.",
+            )
+        one: Project | None = rows.filter(pk=uuid_of(text, field="experiment_id")).first()
+        if one is None:
+            raise NotFoundError(f"There is no experiment {text[:100]} that you may see.", field="experiment_id")
+        return one
+
+    def project_named(self, name: str) -> Project | None:
+        """The project of that name, or of "organisation/project". In a pod every name means the job's project, so that
+        a script may call its experiment as it likes. Raises InvalidInputError for a name of several."""
+        rows = self.projects.select_related("organisation")
+        if self.attempt is not None:
+            return rows.first()
+        organisation, _, last = name.rpartition("/")
+        found = list(rows.filter(Q(name=name) | Q(name=last, organisation__name=organisation)).order_by("id")[:2])
+        if len(found) > 1:
+            raise InvalidInputError(
+                f"Several projects that you see are called {name}.",
+                field="experiment_name",
+                remedy=f"Write {found[0].organisation.name}/{name}, with the organisation's name before it.",
+            )
+        return found[0] if found else None
+
+    def run(self, text: str) -> Run | Job:
+        """The run of that id: one from elsewhere, or a job. Raises NotFoundError."""
+        pk = uuid_of(text, field="run_id")
+        run: Run | None = self.runs.filter(pk=pk).select_related("project__organisation", "created_by").first()
+        if run is not None:
+            return run
+        job: Job | None = self.jobs.filter(pk=pk).select_related("project__organisation", "created_by").first()
+        if job is None:
+            raise NotFoundError(f"There is no run {text[:100]} that you may see.", field="run_id")
+        return job
+
+    def require_writer(self, project: Project) -> None:
+        """Raises NotAllowedError for who may only read; GoneError for pods of an attempt that has ended."""
+        if self.attempt is None:
+            require_role(self.user, project.organisation, Role.MEMBER)
+        elif Attempt.objects.values_list("is_fenced", flat=True).get(pk=self.attempt.pk):
+            raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
+
+    def require_logger(self, target: Run | Job) -> None:
+        """Raises NotAllowedError for who may not log to it: any member logs to a run, but to a job only its creator,
+        admins and its own pods. Raises GoneError."""
+        if isinstance(target, Job):
+            self.require_owner(target)
+        else:
+            self.require_writer(target.project)
+
+    def require_owner(self, target: Run | Job) -> None:
+        """For what takes something away: only the creator, admins and pods. Raises NotAllowedError, GoneError."""
+        if self.attempt is None and target.created_by_id != self.user.pk:
+            require_role(self.user, target.project.organisation, Role.ADMIN)
+        self.require_writer(target.project)
+
+
+def uuid_of(text: str, *, field: str) -> UUID:
+    """Raises NotFoundError for what is no id of ours."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise NotFoundError(f"There is no {field.removesuffix('_id')} {text[:100]!r}.", field=field) from error

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses below /api/v1. Those of the MLflow protocol are in protocol_urls.py."""
+
+from django.urls import path
+
+from mlhub.tracking.api import views
+
+urlpatterns = [
+    path("runs", views.RunsView.as_view()),
+    path("runs/<uuid:id>", views.RunView.as_view()),
+    path("runs/<uuid:id>/metrics", views.RunCurveView.as_view()),
+    path("runs/<uuid:id>/artifacts/<path:path>", views.RunFileView.as_view()),
+]

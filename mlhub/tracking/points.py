@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves of runs from elsewhere. A point that comes twice is stored once: clients repeat requests after a failure.
+
+Each function that writes is called with the run's row locked, so that the counters follow the points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+
+from mlhub.core.errors import QuotaExceededError
+from mlhub.tracking.limits import LoggedPoint
+from mlhub.tracking.models import Run, RunPoint, RunSeries
+
+# The newest point of each series is the greatest by step, time and value; an array of rows compares like that.
+STORE = """
+WITH given AS (
+    SELECT DISTINCT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[], %s::float8[])
+        AS g(series_id, step, at_ms, value)),
+stored AS (
+    INSERT INTO tracking_runpoint (series_id, step, at_ms, value) SELECT * FROM given
+    ON CONFLICT DO NOTHING RETURNING series_id, step, at_ms, value),
+newest AS (
+    SELECT DISTINCT ON (series_id) series_id, step, at_ms, value, count(*) OVER (PARTITION BY series_id) AS n
+    FROM stored ORDER BY series_id, step DESC, at_ms DESC, value DESC)
+UPDATE tracking_runseries s SET
+    n_points = s.n_points + newest.n,
+    last_step = CASE WHEN is_newer THEN newest.step ELSE s.last_step END,
+    last_ms = CASE WHEN is_newer THEN newest.at_ms ELSE s.last_ms END,
+    last_value = CASE WHEN is_newer THEN newest.value ELSE s.last_value END
+FROM newest CROSS JOIN LATERAL (
+    SELECT o.n_points = 0
+        OR (newest.step, newest.at_ms, newest.value) > (o.last_step, o.last_ms, o.last_value) AS is_newer
+    FROM tracking_runseries o WHERE o.id = newest.series_id) AS compared
+WHERE s.id = newest.series_id
+"""
+REMOVE = """
+DELETE FROM tracking_runpoint WHERE ctid = ANY(ARRAY(
+    SELECT p.ctid FROM tracking_runseries s JOIN tracking_runpoint p ON p.series_id = s.id
+    WHERE s.run_id = %s LIMIT %s))
+"""
+# Of a long curve the ends, and the lowest and highest of each stretch of equal length.
+THINNED = """
+WITH p AS (
+    SELECT step, at_ms, value, ntile(%s) OVER (ORDER BY step, at_ms) AS stretch,
+        row_number() OVER (ORDER BY step, at_ms) AS place, count(*) OVER () AS n
+    FROM tracking_runpoint WHERE series_id = %s),
+ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY stretch ORDER BY value, place) AS low,
+        row_number() OVER (PARTITION BY stretch ORDER BY value DESC, place) AS high FROM p)
+SELECT step, at_ms, value FROM ranked WHERE low = 1 OR high = 1 OR place IN (1, n) ORDER BY step, at_ms
+"""
+
+
+@dataclass(frozen=True)
+class RunCurve:
+    """points: (step, milliseconds, value), by step and time."""
+
+    key: str
+    n_points: int
+    points: list[tuple[int, int, float]]
+    is_thinned: bool
+
+
+def store_points(run: Run, points: Sequence[LoggedPoint]) -> None:
+    """Stores what is new of these. Raises QuotaExceededError when the run has too many metrics or points."""
+    if not points:
+        return
+    keys = {point.key for point in points}
+    known = {series.key: series for series in RunSeries.objects.filter(run=run)}
+    _require_room(run, known, keys, n_points=len(points))
+    RunSeries.objects.bulk_create([RunSeries(run=run, key=key) for key in sorted(keys - known.keys())])
+    ids = dict(RunSeries.objects.filter(run=run, key__in=keys).values_list("key", "id"))
+    columns: list[Any] = [
+        [ids[point.key] for point in points],
+        [point.step for point in points],
+        [point.at_ms for point in points],
+        [point.value for point in points],
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, columns)
+
+
+def history(run_id: UUID, key: str, *, offset: int, limit: int) -> list[tuple[int, int, float]]:
+    """(step, milliseconds, value) of a metric's points, by time and step as MLflow orders them."""
+    rows = RunPoint.objects.filter(series__run_id=run_id, series__key=key).order_by("at_ms", "step", "value")
+    return list(rows.values_list("step", "at_ms", "value")[offset : offset + limit])
+
+
+def read_curve(series: RunSeries, *, max_points: int) -> RunCurve:
+    """At most max_points points of a metric."""
+    if series.n_points <= max_points:
+        rows = RunPoint.objects.filter(series=series).order_by("step", "at_ms", "value")
+        return RunCurve(series.key, series.n_points, list(rows.values_list("step", "at_ms", "value")), False)
+    with connection.cursor() as cursor:
+        cursor.execute(THINNED, [max(1, (max_points - 2) // 2), series.pk])
+        return RunCurve(series.key, series.n_points, cursor.fetchall(), is_thinned=True)
+
+
+def remove_points(run: Run, *, limit: int) -> int:
+    """Removes at most so many points of a run that is about to be removed; returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(REMOVE, [run.pk, limit])
+        return int(cursor.rowcount)
+
+
+def _require_room(run: Run, known: dict[str, RunSeries], keys: set[str], *, n_points: int) -> None:
+    """The limits of a job hold for a run, too. Raises QuotaExceededError."""
+    n_stored = sum(series.n_points for series in known.values())
+    longest = max((known[key].n_points for key in keys if key in known), default=0)
+    for what, n, most in (
+        ("metrics", len(known.keys() | keys), settings.MAX_METRICS_PER_JOB),
+        ("points", n_stored + n_points, settings.MAX_POINTS_PER_JOB),
+        ("points of one metric", longest + 1, settings.MAX_POINTS_PER_METRIC),
+    ):
+        if n > most:
+            raise QuotaExceededError(
+                f"The run {run.name} may have {most:,} {what}.",
+                field="metrics",
+                remedy="Log less often, or start another run.",
+                limit=what,
+            )

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exports: a folder that predicts where there is no mlhub, as the platform does, and why some models have none."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from mlhub.registry.export.description import ONNX
+from mlhub.registry.export.source_code import builtin_source
+from mlhub.registry.models import Model, ModelVersion
+from mlhub.runtime.model.builtin import BUILTINS
+from mlhub.runtime.prediction.inference import PREDICTION, PROBABILITIES
+from tests.registry import exported
+from tests.registry.packages import a_dataset, code_of, trained, upload
+
+# one process imports torch, then each command runs in a fork of it
+ELSEWHERE = """
+import json, os, runpy, sys
+sys.modules["mlhub"] = None
+import torch
+for folder, argv in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        sys.path[:] = [folder, *[path for path in sys.path if path]]
+        sys.argv = argv
+        runpy.run_path(argv[0], run_name="__main__")
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+TABLES = ("table_of_flowers", "table_of_customers")
+CASES = (
+    exported.table_of_flowers, exported.table_of_customers, exported.table_of_houses, exported.pictures, exported.story,
+)  # fmt: skip
+UNCONVERTIBLE = b"""
+import torch
+class Branching(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x) if x.sum() > 0 else super().forward(-x)
+def build_model(h):
+    return Branching(h["input_shape"][0], 2)
+"""
+
+
+def run_elsewhere(*commands: tuple[Path, list[str]], cwd: Path) -> tuple[list[int], str]:
+    """Runs each command in its folder, in a process that cannot import mlhub. Returns exit statuses and errors."""
+    asked = json.dumps([[str(folder), argv] for folder, argv in commands])
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", ELSEWHERE, asked],
+        cwd=cwd, env={"OMP_NUM_THREADS": "1", "HOME": str(cwd)}, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    return [int(line) for line in ended.stdout.splitlines() if line.isdecimal()], ended.stderr
+
+
+def unpacked(client, version: ModelVersion, folder: Path) -> Path:
+    answer = client.get(f"/api/v1/models/{version.model_id}/versions/{version.number}/export")
+    assert answer.status_code == 200, answer.content
+    with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
+        assert archive.testzip() is None
+        archive.extractall(folder)
+    (found,) = folder.iterdir()
+    return found
+
+
+def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_path):
+    victor = cast.client(cast.victor)
+    cases = {each.__name__: each(tmp_path) for each in CASES}
+    folders, expected = {}, {}
+    for name, case in cases.items():
+        version, inference = case.registered(cast)
+        folders[name] = unpacked(victor, version, tmp_path / name)
+        rows = np.arange(1 if name == "story" else 8)
+        expected[name] = inference.predictions(rows)
+    for name in TABLES:  # with the target, and with columns that the model does not use
+        head = cases[name].file.read_text().splitlines(keepends=True)[:9]
+        (folders[name] / "rows.csv").write_text("".join(head))
+    plain = cases["table_of_houses"].file.read_text().splitlines()[1:9]
+    houses = [{"rooms": int(line.split(",")[0]), "area": float(line.split(",")[1])} for line in plain]
+    (folders["table_of_houses"] / "rows.json").write_text(json.dumps(houses))
+    with zipfile.ZipFile(cases["pictures"].file) as archive:
+        for i, name in enumerate(sorted(archive.namelist())):
+            (folders["pictures"] / f"rows-{i}.png").write_bytes(archive.read(name))
+    (folders["story"] / "rows.txt").write_text(cases["story"].file.read_text()[:32])
+    commands = [
+        (folder, ["predict.py", *sorted(path.name for path in folder.glob("rows*")), "--output", "found"])
+        for folder in folders.values()
+    ]
+    statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
+    assert statuses == [0] * len(CASES), errors
+    found = {name: json.loads((folder / "found").read_text()) for name, folder in folders.items()}
+    for name in (*TABLES, "pictures"):
+        np.testing.assert_allclose(
+            exported.probabilities(found[name]), expected[name][PROBABILITIES], atol=1e-5, err_msg=name
+        )
+    classes = {"table_of_flowers": ["a", "b"], "table_of_customers": ["no", "yes"], "pictures": ["cats", "dogs"]}
+    for name, words in classes.items():
+        assert [row["prediction"] for row in found[name]] == [words[i] for i in expected[name][PREDICTION]]
+    prices = [row["prediction"] for row in found["table_of_houses"]]
+    np.testing.assert_allclose(prices, expected["table_of_houses"][PREDICTION], rtol=1e-5)
+    (continued,) = found["story"]
+    assert continued["prediction"] == expected["story"][PREDICTION][0].tolist()
+    assert continued["next"][0]["token"] == continued["prediction"][-1]
+
+
+def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
+    victor = cast.client(cast.victor)
+    cases = (exported.table_of_flowers, exported.story)
+    folders = [unpacked(victor, each(tmp_path).registered(cast)[0], tmp_path / each.__name__) for each in cases]
+    commands = [(folder, ["convert.py", "onnx", "model.onnx"]) for folder in folders]
+    statuses, errors = run_elsewhere(*commands, (folders[0], ["convert.py", "torch_export", "m.pt2"]), cwd=tmp_path)
+    assert statuses == [0] * 3, errors
+    assert all((folder / "model.onnx").stat().st_size > 1000 for folder in folders)
+    session = onnxruntime.InferenceSession(folders[0] / "model.onnx")
+    (width,) = json.loads((folders[0] / "preprocessing.json").read_text())["facts"]["input_shape"]
+    found = session.run(None, {"inputs": np.zeros((3, width), np.float32)})[0]
+    np.testing.assert_allclose(found.sum(1), 1, atol=1e-5)  # probabilities
+    read = torch.export.load(folders[0] / "m.pt2").module()
+    np.testing.assert_allclose(read(torch.zeros(3, width)).detach().numpy(), found, atol=1e-5)
+
+
+def test_a_model_that_cannot_be_converted_gives_the_reason_and_leaves_no_file(cast, tmp_path):
+    case = exported.table_of_flowers(tmp_path)
+    case.entry, case.code = "branching", UNCONVERTIBLE
+    folder = unpacked(cast.client(cast.victor), case.registered(cast)[0], tmp_path / "folder")
+    statuses, errors = run_elsewhere((folder, ["convert.py", "torch_export", "m.pt2"]), cwd=tmp_path)
+    assert statuses == [1]
+    assert "convert.py: The model cannot be converted to torch_export: " in errors
+    assert not (folder / "m.pt2").exists()
+
+
+def test_the_packages_for_onnx_are_those_that_are_tested():
+    pins = (Path(__file__).parents[2] / "requirements-dev.txt").read_text().splitlines()
+    assert set(ONNX) <= set(pins)
+
+
+def test_an_export_names_its_packages_and_where_it_comes_from(cast, tmp_path):
+    version, _ = exported.table_of_houses(tmp_path).registered(cast)
+    folder = unpacked(cast.client(cast.victor), version, tmp_path / "folder")
+    about = json.loads((folder / "model.json").read_text())
+    assert (about["lineage"]["job"], about["hyperparameters"]) == (str(version.job_id), {"width": 6})
+    pins = (folder / "requirements.txt").read_text().split()
+    assert [pin.partition("==")[0] for pin in pins] == ["torch", "numpy"]
+    assert "+" not in pins[0]
+    assert (folder / "code" / "houses.py").read_bytes() == exported.HOUSES
+    assert "predict.py rows.csv" in (folder / "README.md").read_text()
+
+
+@pytest.mark.parametrize("entry", BUILTINS)
+def test_built_in_models_import_nothing_of_mlhub_in_an_export(entry):
+    source = builtin_source(entry)
+    assert "mlhub" not in source
+    compile(source, entry, "exec")
+
+
+def test_what_cannot_be_exported_is_refused_with_the_reason(cast):
+    bob = cast.client(cast.bob)
+    code = b"import mlhub.runtime\ndef build_model(h): pass\n"
+    assert upload(bob, cast.project_a, filename="m.py", content=code).status_code == 201
+    version = trained(code_of(Model.objects.get()), a_dataset(cast.project_a, cast.bob), cast.bob)
+
+    def refusal(number: int) -> tuple[int, str, str]:
+        answer = bob.get(f"/api/v1/models/{version.model_id}/versions/{number}/export")
+        return answer.status_code, answer.json()["code"], answer.json()["detail"]
+
+    assert refusal(2) == (422, "not_exportable", "m.py imports mlhub, which is not there elsewhere.")
+    assert refusal(1) == (422, "not_exportable", "Version 1 of m has no weights: it is code.")
+    version.dataset_version.dataset.delete()
+    assert refusal(2)[:2] == (409, "not_exportable")
+    assert refusal(7)[0] == 404

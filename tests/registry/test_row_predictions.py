@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trying trained models out: rows in, predictions out, in the sandbox; few at a time, and what is wrong by its name."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from mlhub.core.errors import InvalidInputError, RateLimitedError
+from mlhub.registry.models import ModelVersion
+from mlhub.registry.predictors.pool import PredictorPool, predictor_pool
+from mlhub.runtime.exported_model.tables import read_csv
+from mlhub.runtime.prediction.inference import PROBABILITIES
+from tests.registry import exported
+
+ENDS = b"""
+import os
+import torch
+class Ends(torch.nn.Linear):
+    def forward(self, x):
+        os._exit(3)
+def build_model(h):
+    return Ends(h["input_shape"][0], 2)
+"""
+
+
+@pytest.fixture
+def pool():
+    """The pool of this process, whose predictors end with the test."""
+    yield predictor_pool()
+    predictor_pool().close()
+    predictor_pool.cache_clear()
+
+
+def predict(client, version: ModelVersion, *rows: Any):
+    address = f"/api/v1/models/{version.model_id}/versions/{version.number}/predict"
+    return client.post(address, {"rows": list(rows)}, format="json")
+
+
+def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(cast, tmp_path, pool):
+    case = exported.table_of_customers(tmp_path)
+    version, inference = case.registered(cast)
+    bob = cast.client(cast.bob)
+    rows = read_csv(case.file)[:8]  # with the target, and with columns that the model does not use
+    for name in ("churned", "source"):
+        del rows[0][name]
+    answer = predict(bob, version, *rows)
+    assert answer.status_code == 200, answer.content
+    found = exported.probabilities(answer.json()["predictions"])
+    np.testing.assert_allclose(found, inference.predictions(np.arange(8))[PROBABILITIES], atol=1e-5)
+    for field, cell in (("income", "high"), ("signup", "tomorrow")):
+        wrong = predict(bob, version, {**rows[0], field: cell})
+        assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (422, field)
+    missing = predict(bob, version, {"signup": "02/03/2021"})
+    assert (missing.status_code, missing.json()["detail"]) == (422, "Row 0 has no column city.")
+    assert predict(bob, version, rows[0]).status_code == 200
+    assert predict(cast.client(cast.victor), version, rows[0]).status_code == 403
+    assert predict(cast.client(cast.charlie), version, rows[0]).status_code == 404
+    assert predict(bob, version).status_code == 422
+
+
+def test_a_model_whose_process_ends_is_refused_and_no_process_is_left(cast, tmp_path, pool):
+    case = exported.table_of_flowers(tmp_path)
+    case.entry, case.code = "ends", ENDS
+    version, _ = case.registered(cast)
+    row = {"length": 1, "width": 2, "colour": "red", "wild": True}
+    answer = predict(cast.client(cast.bob), version, row)
+    assert (answer.status_code, answer.json()["code"]) == (422, "predictor_ended")
+
+
+def test_models_cannot_be_tried_out_where_no_sandbox_of_this_machine_is_used(cast, tmp_path, settings):
+    version, _ = exported.table_of_flowers(tmp_path).registered(cast)
+    settings.PREDICTORS = 0
+    answer = predict(cast.client(cast.bob), version, {})
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_predictors")
+
+
+class LoadedStub:
+    """A loaded model that records what was done with it."""
+
+    def __init__(self, version: Any, *, start: Any) -> None:
+        self.version, self.is_running, self.is_closed = version, True, False
+
+    def predict(self, rows: Any) -> list[Any]:
+        return [self.version.during(row) for row in rows]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def version_of(during: Any = lambda row: row) -> Any:
+    return SimpleNamespace(pk=uuid4(), during=during)
+
+
+def test_the_pool_keeps_few_models_replaces_the_one_used_longest_ago_and_closes_idle_ones():
+    made: list[LoadedStub] = []
+    now = [0.0]
+
+    def load(version: Any, *, start: Any) -> LoadedStub:
+        made.append(LoadedStub(version, start=start))
+        return made[-1]
+
+    pool = PredictorPool(2, idle_s=100, load=load, clock=lambda: now[0])
+    first, second, third = version_of(), version_of(), version_of()
+    for version in (first, second, first, third):
+        now[0] += 1
+        assert pool.predict(version, ["row"]) == ["row"]
+    assert [(one.version, one.is_closed) for one in made] == [(first, False), (second, True), (third, False)]
+    now[0] = 103.5
+    assert pool.close_idle() == 1
+    assert [one.is_closed for one in made] == [True, True, False]
+    made[2].is_running = False  # it was ended: the next request loads it again
+    pool.predict(third, ["row"])
+    assert [one.is_closed for one in made] == [True, True, True, False]
+    pool.close()
+    assert made[3].is_closed
+
+
+def test_when_all_are_in_use_a_further_model_is_refused_with_a_time_to_wait():
+    pool = PredictorPool(1, idle_s=100, load=LoadedStub)
+
+    def while_busy(row: Any) -> Any:
+        with pytest.raises(RateLimitedError) as refused:
+            pool.predict(version_of(), [row])
+        return refused.value.facts["retry_after_s"]
+
+    assert pool.predict(version_of(while_busy), ["row"]) == [5]
+    pool.close()
+
+
+def test_a_model_that_cannot_be_loaded_is_not_tried_again_at_once() -> None:
+    now, n_loads = [0.0], [0]
+
+    def load(version: Any, *, start: Any) -> LoadedStub:
+        n_loads[0] += 1
+        raise InvalidInputError("Its code sleeps.", code="predictor_too_slow")
+
+    pool, version = PredictorPool(1, idle_s=100, load=load, clock=lambda: now[0]), version_of()
+    for at, expected in ((0.0, 1), (10.0, 1), (40.0, 2)):
+        now[0] = at
+        with pytest.raises(InvalidInputError, match="sleeps"):
+            pool.predict(version, ["row"])
+        assert n_loads == [expected]
+    pool.close()
+
+
+def test_a_model_that_loads_slowly_does_not_keep_others_from_starting() -> None:
+    is_slow, may_end = threading.Event(), threading.Event()
+
+    def load(version: Any, *, start: Any) -> LoadedStub:
+        start(lambda: None)
+        if version.is_slow:
+            is_slow.set()
+            assert may_end.wait(600)
+        return LoadedStub(version, start=start)
+
+    pool, slow, quick = PredictorPool(2, idle_s=100, load=load), version_of(), version_of()
+    slow.is_slow, quick.is_slow = True, False
+    waiting = threading.Thread(target=pool.predict, args=(slow, ["row"]))
+    waiting.start()
+    assert is_slow.wait(600)
+    assert pool.predict(quick, ["row"]) == ["row"]
+    may_end.set()
+    waiting.join()
+    pool.close()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs from elsewhere below /api/v1: listed, shown, thinned, downloaded and deleted; nothing for strangers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlhub.core.errors import ConflictError, QuotaExceededError
+from mlhub.events.models import Event
+from mlhub.storage.models import Holding
+from mlhub.storage.stores import blob_store
+from mlhub.tenants.actions import delete
+from mlhub.tracking import actions, artifacts
+from mlhub.tracking.access import Caller
+from mlhub.tracking.limits import Entry, LogBatch, LoggedPoint
+from mlhub.tracking.models import Run
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+@pytest.fixture
+def run(cast: Cast) -> Run:
+    caller = Caller(cast.bob)
+    run = actions.create_run(caller, cast.project_a, name="first", started_ms=1_700_000_000_000)
+    points = [LoggedPoint("loss", 1 / (1 + step), 1_700_000_000_000 + step, step) for step in range(1000)]
+    actions.log_batch(caller, run, LogBatch(points=points))
+    nan = [LoggedPoint("broken", float("nan"), 1, 0)]
+    actions.log_batch(caller, run, LogBatch(nan, [Entry("lr", "0.1")], [Entry("note", "x")]))
+    put(cast, run, "a/b.txt", b"hello")
+    return run
+
+
+def put(cast: Cast, run: Run, path: str, content: bytes) -> None:
+    with blob_store().stage(limit_bytes=1000) as staging:
+        staging.write(content)
+        artifacts.store(Caller(cast.bob), run, path=path, staging=staging)
+
+
+def test_a_run_is_listed_and_shown(cast: Cast, run: Run) -> None:
+    own = job(cast.project_a, cast.bob)
+    actions.log_batch(Caller(cast.bob), own, LogBatch(tags=[Entry("a", "b")]))  # a job's own run is the job
+    client = cast.client(cast.victor)
+    [listed] = client.get("/api/v1/runs", {"project": str(cast.project_a.pk)}).json()["results"]
+    assert (listed["name"], listed["status"], listed["started_at"]) == ("first", "RUNNING", "2023-11-14T22:13:20Z")
+    shown = client.get(f"/api/v1/runs/{run.pk}").json()
+    assert (shown["params"], shown["tags"]) == ({"lr": "0.1"}, {"note": "x"})
+    assert shown["metrics"] == [
+        {"key": "broken", "n_points": 1, "last_step": 0, "last_value": None},
+        {"key": "loss", "n_points": 1000, "last_step": 999, "last_value": 0.001},
+    ]
+    assert shown["artifacts"] == [{"path": "a/b.txt", "size_bytes": 5}]
+    assert client.get("/api/v1/runs", {"status": "FAILED"}).json()["results"] == []
+
+
+def test_a_long_curve_is_thinned_to_its_ends_and_extremes(cast: Cast, run: Run) -> None:
+    actions.log_batch(Caller(cast.bob), run, LogBatch(points=[LoggedPoint("loss", 50.0, 1_800_000_000_000, 500)]))
+    client = cast.client(cast.bob)
+    curve = client.get(f"/api/v1/runs/{run.pk}/metrics", {"key": "loss", "max_points": 20}).json()
+    values = {(point["step"], point["value"]) for point in curve["points"]}
+    assert curve["is_thinned"]
+    assert len(curve["points"]) <= 20
+    assert {(0, 1.0), (500, 50.0), (999, 0.001)} <= values
+    whole = client.get(f"/api/v1/runs/{run.pk}/metrics", {"key": "loss"}).json()
+    assert (len(whole["points"]), whole["is_thinned"]) == (1001, False)
+
+
+def test_a_file_comes_back(cast: Cast, run: Run) -> None:
+    answer = cast.client(cast.victor).get(f"/api/v1/runs/{run.pk}/artifacts/a/b.txt")
+    assert b"".join(answer.streaming_content) == b"hello"
+
+
+def test_strangers_see_nothing_of_it(cast: Cast, run: Run) -> None:
+    client = cast.client(cast.charlie)
+    assert client.get("/api/v1/runs").json()["results"] == []
+    for address in ("", "/metrics?key=loss", "/artifacts/a/b.txt"):
+        assert client.get(f"/api/v1/runs/{run.pk}{address}").status_code == 404
+    assert client.delete(f"/api/v1/runs/{run.pk}").status_code == 404
+
+
+def test_deleting_a_run_takes_its_rows_and_releases_its_files(cast: Cast, run: Run) -> None:
+    put(cast, run, "a/b.txt", b"hello again")
+    assert Holding.objects.filter(owner_kind="run").count() == 1  # what was replaced is released
+    with pytest.raises(ConflictError, match="1 run"):
+        delete(cast.project_a, actor=cast.alice)
+    assert cast.client(cast.victor).delete(f"/api/v1/runs/{run.pk}").status_code == 403
+    assert cast.client(cast.bob).delete(f"/api/v1/runs/{run.pk}").status_code == 204
+    assert not Run.objects.exists()
+    assert not Holding.objects.filter(owner_kind="run").exists()
+    assert Event.objects.filter(kind="run.deleted", subject_id=run.pk).exists()
+
+
+def test_a_run_with_too_many_points_is_refused(cast: Cast, run: Run, settings: Any) -> None:
+    settings.MAX_POINTS_PER_METRIC = 1000
+    with pytest.raises(QuotaExceededError, match="1,000 points of one metric"):
+        actions.log_batch(Caller(cast.bob), run, LogBatch(points=[LoggedPoint("loss", 1.0, 1, 5000)]))
