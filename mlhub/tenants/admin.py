@@ -30,7 +30,18 @@ def _actor(request: HttpRequest) -> User:
 
 @admin.register(User)
 class AccountAdmin(UserAdmin):
-    """Django's page of accounts, whose changes are audited: rights, password, active or not."""
+    """Django's page of accounts, whose changes are audited.
+
+    Who is active and who is an administrator is changed on the page Users, which keeps the last administrator and ends
+    sessions.
+    """
+
+    readonly_fields = ("is_active", "is_staff", "is_superuser")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        """People only: a service account has no password that could be set here."""
+        found: QuerySet[User] = super().get_queryset(request)
+        return found.filter(service_of=None)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """Accounts are deleted on the page Users, where what they made passes to another one."""

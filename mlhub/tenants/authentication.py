@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
+from django.conf import settings
 from django.utils import timezone
 from rest_framework import authentication, exceptions
 
-from mlhub.tenants.models import ApiToken, User
+from mlhub.core.errors import NotAllowedError
+from mlhub.tenants.models import ApiToken, SecondFactor, SignInMethod, User
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
     from rest_framework.request import Request
 
 TOKEN_PREFIX = "mlh_"
+METHOD = "sign_in_method"  # of a session, and of the request that starts it; absent: by password
 
 
 def hash_token(token: str, *, is_limited: bool = False) -> str:
@@ -33,12 +37,37 @@ def caller(request: Request) -> User:
     return request.user
 
 
+def caller_of_session(request: HttpRequest, user_id: str) -> User:
+    """The user whose browser this is, outside of the API. Raises NotAllowedError when it is not the one of the id."""
+    user = request.user
+    if not isinstance(user, User) or str(user.pk) != user_id or not user.is_active:
+        raise NotAllowedError(
+            "You are not signed in any more with the account that this was begun with.",
+            code="session_needed",
+            remedy="Sign in and begin again.",
+        )
+    return user
+
+
 def acting(user: User, token: ApiToken) -> User:
     """The user as the token lets act: within its organisation or project, and there not as a platform administrator."""
     if token.organisation_id is not None:
         user.acting_token = token  # type: ignore[misc]  # of this object, not of the class
         user.is_staff = user.is_superuser = False
     return user
+
+
+def lacks_second_factor(user: Any, session: Any) -> bool:
+    """Whether it is an administrator who must set a second factor up first (MLHUB_REQUIRE_SECOND_FACTOR).
+
+    Not in a session by single sign-on, where the provider's sign-in counts for it.
+    """
+    if not settings.REQUIRE_SECOND_FACTOR or not user.is_staff:
+        return False
+    provider = settings.SINGLE_SIGN_ON
+    if provider and provider.replaces_second_factor and session.get(METHOD) == SignInMethod.SINGLE_SIGN_ON:
+        return False
+    return not SecondFactor.objects.filter(user_id=user.pk).exclude(confirmed_at=None).exists()
 
 
 class ApiTokenAuthentication(authentication.BaseAuthentication):
@@ -68,7 +97,11 @@ class SessionAuthentication(authentication.SessionAuthentication):
     def authenticate(self, request: Request) -> tuple[User, None] | None:
         found: tuple[User, None] | None = super().authenticate(request)
         if found is not None:
-            structlog.contextvars.bind_contextvars(user=str(found[0].pk))
+            user = found[0]
+            structlog.contextvars.bind_contextvars(user=str(user.pk))
+            if lacks_second_factor(user, request._request.session):
+                user.is_staff = user.is_superuser = False  # of this request; the account keeps its rights
+                user.needs_second_factor = True  # type: ignore[misc]  # of this object, not of the class
         return found
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002 (DRF's signature)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
 from mlhub.tenants.querysets import (
+    IdentityQuerySet,
     InvitationQuerySet,
     OrganisationQuerySet,
     ProjectOwnedQuerySet,
@@ -24,14 +26,74 @@ from mlhub.tenants.roles import Role
 
 
 class User(AbstractUser):
-    """A person or a service account. is_staff = platform administrator."""
+    """A person or a service account. is_staff = platform administrator.
+
+    service_of: the organisation of a service account, which has no password and so no session; None for a person.
+    """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    service_of = models.ForeignKey(
+        "Organisation", on_delete=models.CASCADE, null=True, blank=True, related_name="service_accounts"
+    )
 
     objects: ClassVar[AccountManager] = AccountManager()
 
     # of a request: the token that it came with, whose limits narrow what visible_to and role_of find
     acting_token: ClassVar[ApiToken | None] = None
+
+    # of a request: an administrator whose rights wait for a second factor, and who acts as an ordinary user until then
+    needs_second_factor: ClassVar[bool] = False
+
+    class Meta(AbstractUser.Meta):
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(service_of=None)
+                | models.Q(password__startswith=UNUSABLE_PASSWORD_PREFIX, is_staff=False, is_superuser=False),
+                name="service_accounts_cannot_sign_in",
+            )
+        ]
+
+
+class SecondFactor(models.Model):
+    """A secret that the user's authenticator app shares; it counts from confirmed_at on.
+
+    last_step: the 30-second step of the last accepted code; recovery_hashes: SHA-256 of the codes that are unused.
+    """
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="second_factor")
+    encrypted_secret = models.TextField()
+    last_step = models.BigIntegerField(default=0)
+    recovery_hashes = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+
+
+class SignInMethod(models.TextChoices):
+    PASSWORD = "password"  # also by a link that sets one
+    SINGLE_SIGN_ON = "single_sign_on"
+
+
+class ExternalIdentity(models.Model):
+    """Who an account is at a provider of single sign-on: (issuer, subject), never a name or an address.
+
+    label: what the provider called the person when they signed in last, to be shown only.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    label = models.CharField(max_length=254, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_sign_in_at = models.DateTimeField(null=True, blank=True)
+
+    objects = IdentityQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_account_per_identity"),
+            models.UniqueConstraint(fields=["user", "issuer"], name="one_identity_per_provider"),
+        ]
 
 
 class UserSession(models.Model):
@@ -43,6 +105,7 @@ class UserSession(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     address = models.CharField(max_length=45, blank=True, default="")
     user_agent = models.CharField(max_length=200, blank=True, default="")
+    method = models.CharField(max_length=20, choices=SignInMethod.choices, default=SignInMethod.PASSWORD)
 
     objects = SessionQuerySet.as_manager()
 
@@ -96,10 +159,13 @@ class Project(models.Model):
 
 
 class Membership(models.Model):
+    """from_groups: follows from the person's groups at the provider of single sign-on, and goes with them."""
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
+    from_groups = models.BooleanField(default=False)
 
     objects = TenantOwnedQuerySet.as_manager()
 
@@ -143,7 +209,8 @@ class QuotaRules(models.Model):
     """What an owner may use, in GPUs; empty = no limit, and no guarantee. version guards concurrent edits.
 
     shares_fairly: what none of its parts is guaranteed goes to them by weight. half_life_s: of their use, by which it
-    is their turn; 0 = only what they hold now counts. max_priority: of members' jobs. Words as in docs/guides/quota.md.
+    is their turn; 0 = only what they hold now counts. max_priority: of members' jobs. budgets: of GPU-hours per period,
+    as in budgets.py; budget_alerts: the newest alert of each. Words as in docs/guides/quota.md.
     """
 
     RECLAIM = [(word, word) for word in ("never", "lower_priority", "any")]
@@ -158,6 +225,8 @@ class QuotaRules(models.Model):
     max_priority = models.SmallIntegerField(null=True, blank=True)
     shares_fairly = models.BooleanField(default=False)
     half_life_s = models.FloatField(default=0.0)
+    budgets = models.JSONField(default=list, blank=True)
+    budget_alerts = models.JSONField(default=dict, blank=True, editable=False)
     version = models.PositiveIntegerField(default=1)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 # In these apps people work with data, models and jobs; all other writes manage projects, people and the platform.
-WORK = ("mlhub.datasets.", "mlhub.registry.", "mlhub.storage.", "mlhub.jobs.", "mlhub.metrics.")
+WORK = (
+    "mlhub.datasets.", "mlhub.registry.", "mlhub.storage.", "mlhub.jobs.", "mlhub.metrics.", "mlhub.tracking.",
+    "mlhub.experiments.",
+)  # fmt: skip
 
 
 class IsAuthenticatedInScope(BasePermission):
@@ -36,7 +39,15 @@ class IsPlatformAdministrator(IsAuthenticatedInScope):
     """Staff only; by token only with the scope "admin"."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        if not super().has_permission(request, view) or not request.user.is_staff:
+        if not super().has_permission(request, view):
+            return False
+        if getattr(request.user, "needs_second_factor", False):
+            raise NotAllowedError(
+                "Administrators need a second factor here.",
+                code="second_factor_needed",
+                remedy="Set one up on the page Account.",
+            )
+        if not request.user.is_staff:
             return False
         if isinstance(request.auth, ApiToken):
             require_scope(request.auth, "admin")

@@ -173,3 +173,11 @@ class SessionQuerySet(models.QuerySet[Any]):
             return self.none()
         live = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
         return self.filter(user=user, session_key__in=live)
+
+
+class IdentityQuerySet(models.QuerySet[Any]):
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """One's own; none with a token that is limited."""
+        if not user.is_authenticated or user.acting_token is not None:
+            return self.none()
+        return self.filter(user=user)

@@ -15,7 +15,8 @@ from django.http import HttpRequest
 
 from mlhub.core.origin import current_origin
 from mlhub.tenants.audit import record
-from mlhub.tenants.models import User, UserSession
+from mlhub.tenants.authentication import METHOD
+from mlhub.tenants.models import SignInMethod, User, UserSession
 
 MAX_NAME = 150  # characters of a name that somebody tried
 
@@ -34,8 +35,10 @@ def _started(user: User, request: HttpRequest, **_: Any) -> None:
         user.sessions.exclude(pk__in=UserSession.objects.visible_to(user).values("pk")).delete()
         key, origin = request.session.session_key, current_origin()
         seen = {"address": origin.address, "user_agent": origin.user_agent} if origin else {}
-        UserSession.objects.update_or_create(session_key=key, defaults={"user": user, **seen})
-        _record("session.started", user)
+        method: dict[str, Any] = {"method": getattr(request, METHOD)} if hasattr(request, METHOD) else {}
+        request.session[METHOD] = method.get("method", SignInMethod.PASSWORD)
+        UserSession.objects.update_or_create(session_key=key, defaults={"user": user, **seen, **method})
+        _record("session.started", user, **method)
 
 
 def _ended(user: User | None, request: HttpRequest, **_: Any) -> None:
@@ -61,8 +64,8 @@ def _has_locked_just_now(request: HttpRequest | None) -> bool:
     return getattr(request, "axes_failures_since_start", None) is not None
 
 
-def _record(kind: str, user: User) -> None:
-    facts = {"username": user.username, "user_id": user.pk}
+def _record(kind: str, user: User, **facts: Any) -> None:
+    facts = {"username": user.username, "user_id": user.pk, **facts}
     record(kind, organisation=None, subject_kind="user", subject_id=user.pk, actor=user, **facts)
 
 

@@ -97,3 +97,17 @@ def test_a_change_of_an_account_on_the_admin_page_is_noted(cast, alice):
     assert done.status_code == 302
     event = Event.objects.get(kind="user.changed")
     assert (event.actor, event.facts["username"]) == (cast.root, "bob")
+
+
+def test_the_admin_page_of_an_account_leaves_the_last_administrator_one(cast):
+    path = f"/admin/tenants/user/{cast.root.pk}/change/"
+    fields = {
+        "username": "root",
+        "email": "new@example.org",
+        "date_joined_0": "2026-01-01",
+        "date_joined_1": "00:00:00",
+    }
+    done = cast.client(cast.root).post(path, fields, format="multipart")  # a box that is not ticked is not sent
+    assert done.status_code == 302
+    cast.root.refresh_from_db()
+    assert (cast.root.email, cast.root.is_active, cast.root.is_staff) == ("new@example.org", True, True)

@@ -87,7 +87,8 @@ def test_a_quota_that_somebody_changed_since_is_not_overwritten(cast):
     set_quota(cast.a, max_gpus=4, version=1, actor=cast.root)
     with pytest.raises(ConflictError) as refused:
         set_quota(cast.a, max_gpus=8, version=1, actor=cast.root)
-    assert refused.value.facts == {"version": 2}
+    facts = refused.value.facts
+    assert (facts["version"], facts["present"], facts["yours"]) == (2, {"max_gpus": 4}, {"max_gpus": 8})
     assert Quota.objects.get(organisation=cast.a).max_gpus == 4
 
 

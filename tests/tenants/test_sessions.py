@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from axes.models import AccessAttempt
+from django.apps import apps
 from rest_framework.test import APIClient
 
 from mlhub.core.addresses import networks
 from mlhub.tenants.lockout import COOKIE
+from mlhub.tenants.models import UserSession
 
 PASSWORD = "correct horse battery"
 LOGIN, LOGOUT, ME = "/api/v1/auth/login", "/api/v1/auth/logout", "/api/v1/auth/me"
@@ -31,6 +35,7 @@ def test_who_signs_in_learns_where_they_belong_and_stays_signed_in(cast, alice):
         "id": str(alice.id),
         "username": "alice",
         "is_staff": False,
+        "needs_second_factor": False,
         "memberships": [{"organisation": {"id": str(cast.a.id), "name": "A"}, "role": "admin"}],
     }
     answer = sign_in(client)
@@ -145,3 +150,15 @@ def test_a_forged_or_foreign_mark_of_a_known_browser_is_none(cast, alice, settin
     forged.cookies[COOKIE] = "made-up:1abc:signature"
     sign_in(forged, "wrong")
     assert set(AccessAttempt.objects.values_list("username", "failures_since_start")) == {("alice", 2)}
+
+
+def test_a_session_that_is_on_no_list_ends_with_the_upgrade(cast, alice):
+    listed = APIClient()
+    sign_in(listed)
+    unlisted = cast.client(cast.bob)
+    assert unlisted.get("/api/v1/auth/me").status_code == 200
+    UserSession.objects.filter(user=cast.bob).delete()
+    migration = import_module("mlhub.tenants.migrations.0011_end_unlisted_sessions")
+    migration.end_unlisted(apps, None)
+    assert unlisted.get("/api/v1/auth/me").status_code in (401, 403)
+    assert listed.get("/api/v1/auth/me").status_code == 200

@@ -7,6 +7,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from mlhub.tenants.actions import invite
+from mlhub.tenants.actions.service_accounts import create_service_account
 from mlhub.tenants.api.urls import urlpatterns
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Team, User
 from mlhub.tenants.roles import Role
@@ -18,22 +19,30 @@ ROWS = {
     "invitations/<uuid:id>": [("delete", None)],
     "invitations/<uuid:id>/accept": [("post", None)],
     "invitations/<uuid:id>/decline": [("post", None)],
+    "organisations/<uuid:id>/service-accounts": [("get", None), ("post", {"name": "eve", "role": "member"})],
+    "service-accounts/<uuid:id>": [("patch", {"is_active": False}), ("delete", None)],
+    "service-accounts/<uuid:id>/deletion": [("get", None)],
+    "service-accounts/<uuid:id>/tokens": [("get", None), ("post", {"name": "t", "scopes": ["read"]})],
+    "service-accounts/<uuid:id>/tokens/<uuid:token_id>": [("delete", None)],
     "memberships/<uuid:id>": [("patch", {"role": "viewer"}), ("delete", None)],
     "projects/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
     "teams/<uuid:id>": [("get", None), ("patch", {"name": "x"}), ("delete", None)],
     "tokens/<uuid:id>": [("delete", None)],
     "auth/sessions/<uuid:id>": [("delete", None)],
+    "auth/identities/<uuid:id>": [("delete", None)],
 }
 LISTS = {"organisations", "teams", "projects", "tokens", "invitations"}
 PERSONAL = {
     "auth/csrf", "auth/login", "auth/logout", "auth/me", "auth/password", "auth/password-link", "auth/sessions",
-    "auth/setup", "auth/invitation", "auth/invitation/accept",
+    "auth/second-factor", "auth/second-factor/confirm", "auth/second-factor/remove", "auth/setup", "auth/invitation",
+    "auth/invitation/accept", "auth/methods", "auth/identities", "auth/single-sign-on", "auth/single-sign-on/code",
 }  # fmt: skip
 FOR_ADMINISTRATORS = {
     "users": [("get", None), ("post", {"username": "eve"})],
     "users/<uuid:id>": [("get", None), ("patch", {"is_staff": True}), ("delete", None)],
     "users/<uuid:id>/deletion": [("get", None)],
     "users/<uuid:id>/password-link": [("post", None)],
+    "users/<uuid:id>/second-factor": [("delete", None)],
     "users/<uuid:id>/sessions": [("delete", None)],
 }
 
@@ -48,6 +57,7 @@ def things(cast):
         "projects": cast.project_a,
         "teams": Team.objects.create(organisation=cast.a, name="core"),
         "tokens": ApiToken.objects.create(user=cast.alice, name="t", prefix="mlh_x", token_hash="0" * 64),
+        "service-accounts": create_service_account(cast.a, name="ci", role=Role.MEMBER, actor=cast.alice),
         "auth": session_of(cast.alice),
     }
 
@@ -84,7 +94,8 @@ def test_accounts_are_for_administrators_of_the_platform(cast, route, verb, body
 
 @pytest.mark.parametrize(("route", "verb", "body"), [(r, v, b) for r, calls in ROWS.items() for v, b in calls])
 def test_a_row_of_another_organisation_is_not_there_and_stays_as_it_is(cast, things, route, verb, body):
-    address = "/api/v1/" + route.replace("<uuid:id>", str(things[route.split("/")[0]].id))
+    of_alice = str(things[route.split("/")[0]].id)
+    address = "/api/v1/" + route.replace("<uuid:id>", of_alice).replace("<uuid:token_id>", of_alice)
     before = everything()
     assert getattr(cast.client(cast.charlie), verb)(address, body).status_code == 404
     assert getattr(APIClient(), verb)(address, body).status_code == 401

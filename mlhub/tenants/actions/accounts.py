@@ -12,6 +12,8 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import User
 
+SERVICE_SUFFIX = ".service"  # of the names of service accounts, so that none passes for a person
+
 
 def create_account(
     username: str, *, password: str | None, email: str = "", is_staff: bool = False, actor: User | None
@@ -54,6 +56,12 @@ def put_password(user: User, password: str, *, field: str = "password") -> None:
 
 
 def _require_valid_name(username: str) -> None:
+    if username.endswith(SERVICE_SUFFIX):
+        raise InvalidInputError(
+            f"Names that end with {SERVICE_SUFFIX} are those of service accounts.",
+            field="username",
+            remedy="Choose another name.",
+        )
     try:
         UnicodeUsernameValidator()(username)
     except ValidationError as error:

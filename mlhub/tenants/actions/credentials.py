@@ -7,13 +7,15 @@ import secrets
 from collections.abc import Sequence
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib import auth
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
-from mlhub.core.errors import InvalidInputError, TooManyAttemptsError
+from mlhub.core.errors import InvalidInputError
+from mlhub.tenants.actions.lock import refuse_if_locked
+from mlhub.tenants.actions.password_sign_in import is_password_name, may_use_password, passwords_are_off
+from mlhub.tenants.actions.second_factor import require_code
 from mlhub.tenants.audit import record
 from mlhub.tenants.authentication import TOKEN_PREFIX, hash_token
 from mlhub.tenants.models import ApiToken, Organisation, Project, User
@@ -21,14 +23,20 @@ from mlhub.tenants.models import ApiToken, Organisation, Project, User
 SCOPES = ("read", "submit", "write", "admin")
 
 
-def sign_in(request: HttpRequest, *, username: str, password: str) -> User | None:
+def sign_in(request: HttpRequest, *, username: str, password: str, code: str = "") -> User | None:
     """Starts a session. None when name and password do not belong together.
 
-    Raises TooManyAttemptsError while this name is locked for this address after repeated failures.
+    code: of the second factor, where there is one. Raises TooManyAttemptsError while this name is locked for this
+    address after repeated failures, NotAllowedError where passwords are off, and what require_code raises.
     """
+    if not is_password_name(username):
+        raise passwords_are_off()
     user = check_credentials(request, username=username, password=password)
     if user is None:
         return None
+    if not may_use_password(user):
+        raise passwords_are_off()
+    require_code(request, user, code)
     auth.login(request, user)
     return user
 
@@ -36,15 +44,7 @@ def sign_in(request: HttpRequest, *, username: str, password: str) -> User | Non
 def check_credentials(request: HttpRequest, *, username: str, password: str) -> User | None:
     """The account of this name and password; failures count towards the lock. Raises TooManyAttemptsError."""
     user: User | None = auth.authenticate(request, username=username, password=password)
-    if getattr(request, "axes_locked_out", False):
-        request.axes_locked_out = False  # type: ignore[attr-defined]  # else its middleware puts a page over our answer
-        wait_s = int(settings.AXES_COOLOFF_TIME * 3600)
-        raise TooManyAttemptsError(
-            "Too many failed attempts to sign in with this name from here.",
-            code="locked_out",
-            remedy=f"Wait {wait_s // 60} minutes, then try again.",
-            retry_after_s=wait_s,
-        )
+    refuse_if_locked(request)
     return user
 
 
@@ -60,10 +60,12 @@ def create_token(
     expires_in_days: int | None,
     organisation: Organisation | None = None,
     project: Project | None = None,
+    actor: User | None = None,
 ) -> tuple[ApiToken, str]:
     """The row and the secret, which is not stored and cannot be shown again.
 
-    expires_in_days: None = until revoked. organisation, project: what alone the token reaches; None = no limit.
+    actor: who makes it; None = its user. expires_in_days: None = until revoked. organisation, project: what alone the
+    token reaches; None = no limit.
     Raises InvalidInputError for "admin" asked by who is no administrator or with a limit, and for a limit to an
     organisation of which the user is no member.
     """
@@ -89,7 +91,7 @@ def create_token(
             organisation=organisation,
             project=project,
         )
-        _record("token.created", row, user)
+        _record("token.created", row, actor or user)
     return row, token
 
 
@@ -116,10 +118,10 @@ def _require_possible_limit(user: User, organisation: Organisation, scopes: Sequ
 
 
 def _record(kind: str, token: ApiToken, actor: User) -> None:
-    """Without an organisation: tokens are personal."""
+    """Events of a person's tokens belong to no organisation; those of a service account's belong to its own."""
     record(
         kind,
-        organisation=None,
+        organisation=token.user.service_of,
         subject_kind="api_token",
         subject_id=token.id,
         actor=actor,

@@ -18,6 +18,7 @@ from mlhub.core.errors import ConflictError, NotAllowedError
 from mlhub.tenants.actions import invitations
 from mlhub.tenants.actions.accounts import create_account
 from mlhub.tenants.actions.members import needed_role
+from mlhub.tenants.actions.password_sign_in import passwords_are_off
 from mlhub.tenants.authentication import hash_token
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Invitation, Organisation, User
@@ -74,8 +75,11 @@ def accept_link(request: HttpRequest, *, secret: str, user: User | None, usernam
     """Joins with the account of the session; without one makes the account and signs it in.
 
     Raises NotAllowedError for a void link, ConflictError when the account's name is taken or when the person who sent
-    the invitation may not invite any more, InvalidInputError for a weak password.
+    the invitation may not invite any more, InvalidInputError for a weak password. Where passwords are off, people sign
+    in before they join.
     """
+    if user is None and settings.PASSWORD_USERS is not None:
+        raise passwords_are_off()
     with transaction.atomic():
         invitation = read_link(secret)
         Organisation.objects.select_for_update().get(pk=invitation.organisation_id)  # before the lock of events

@@ -11,6 +11,8 @@ from mlhub.tenants.models import Membership, Organisation, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
+SERVICE_ROLES = (Role.MEMBER, Role.VIEWER)
+
 
 def add_member(organisation: Organisation, *, username: str, role: Role, actor: User) -> Membership:
     """Without asking: for platform administrators, who know all users; others send invitations.
@@ -24,7 +26,7 @@ def add_member(organisation: Organisation, *, username: str, role: Role, actor: 
             code="invitation_needed",
             remedy="Invite the person instead: POST /organisations/{id}/invitations.",
         )
-    user = User.objects.filter(username=username, is_active=True).first()
+    user = User.objects.filter(username=username, is_active=True, service_of=None).first()
     if user is None:
         raise InvalidInputError(
             f"There is no user {username}.",
@@ -48,6 +50,12 @@ def add_member(organisation: Organisation, *, username: str, role: Role, actor: 
 def change_role(membership: Membership, *, role: Role, actor: User) -> Membership:
     """Raises NotAllowedError when the actor is below either role, ConflictError when no owner would remain."""
     require_role(actor, membership.organisation, needed_role(role, Role(membership.role)))
+    if membership.user.service_of_id is not None and role not in SERVICE_ROLES:
+        raise InvalidInputError(
+            "A service account is a member or a viewer.",
+            field="role",
+            remedy="Give it the role member, and let a person do what needs a higher one.",
+        )
     with transaction.atomic():
         membership = _locked(membership)
         before = membership.role
@@ -65,6 +73,12 @@ def remove_member(membership: Membership, *, actor: User) -> None:
     """Members may leave; an admin removes others, an owner removes owners. Raises ConflictError for the last owner."""
     if membership.user_id != actor.id:
         require_role(actor, membership.organisation, needed_role(Role(membership.role)))
+    if membership.user.service_of_id is not None:
+        raise ConflictError(
+            f"{membership.user.username} is a service account of {membership.organisation.name}.",
+            code="service_account",
+            remedy="Deactivate or delete the service account instead.",
+        )
     with transaction.atomic():
         membership = _locked(membership)
         _require_another_owner(membership)

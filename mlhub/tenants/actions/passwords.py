@@ -20,6 +20,8 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.accounts import put_password
 from mlhub.tenants.actions.credentials import check_credentials
+from mlhub.tenants.actions.password_sign_in import may_use_password, passwords_are_off
+from mlhub.tenants.actions.second_factor import require_code
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import User, UserSession
@@ -36,6 +38,12 @@ def password_link(user: User, *, actor: User) -> tuple[str, datetime]:
         raise ConflictError(
             f"{user.username} is deactivated.", code="account_inactive", remedy="Reactivate the account first."
         )
+    if user.service_of_id is not None:
+        raise ConflictError(
+            f"{user.username} is a service account, which signs in with tokens only.",
+            code="service_account",
+            remedy="Make a token for it on the page Members.",
+        )
     secret = f"{user.pk.hex}.{default_token_generator.make_token(user)}"
     _record("user.password_link_made", user, actor)
     return (
@@ -44,8 +52,17 @@ def password_link(user: User, *, actor: User) -> tuple[str, datetime]:
     )
 
 
-def set_password_by_link(request: HttpRequest, *, secret: str, password: str) -> User:
-    """Sets the password, ends the account's sessions and starts one. Raises NotAllowedError for a link that is void."""
+def set_password_by_link(request: HttpRequest, *, secret: str, password: str, code: str = "") -> User:
+    """Sets the password, ends the account's sessions and starts one. Raises NotAllowedError for a link that is void,
+    and for accounts that may not sign in with a password.
+
+    code: of the second factor, if there is one; raises what require_code raises.
+    """
+    with transaction.atomic():
+        user = _user_of(secret)
+    if not may_use_password(user):
+        raise passwords_are_off()
+    require_code(request, user, code)  # in no transaction: a wrong code counts although the request fails
     with transaction.atomic():
         user = _user_of(secret)  # its row is held: of two at once the second finds the link used
         put_password(user, password)
@@ -61,13 +78,7 @@ def change_password(request: HttpRequest, user: User, *, current: str, new: str)
 
     Guesses count as failed attempts to sign in do: TooManyAttemptsError.
     """
-    if check_credentials(request, username=user.username, password=current) != user:
-        raise InvalidInputError(
-            "This is not your present password.",
-            code="wrong_password",
-            field="current_password",
-            remedy="Type the password that you signed in with, or ask an administrator for a link.",
-        )
+    require_password(request, user, current, field="current_password")
     with transaction.atomic():
         put_password(user, new, field="new_password")
         user.save(update_fields=["password"])
@@ -76,6 +87,17 @@ def change_password(request: HttpRequest, user: User, *, current: str, new: str)
         UserSession.objects.filter(session_key=before).update(session_key=request.session.session_key)
         end_sessions(user, actor=user, keep=request.session.session_key)
         _record("user.password_changed", user, user)
+
+
+def require_password(request: HttpRequest, user: User, password: str, *, field: str = "password") -> None:
+    """Raises InvalidInputError when it is not the user's, and TooManyAttemptsError after too many guesses."""
+    if check_credentials(request, username=user.username, password=password) != user:
+        raise InvalidInputError(
+            "This is not your present password.",
+            code="wrong_password",
+            field=field,
+            remedy="Type the password that you signed in with, or ask an administrator for a link.",
+        )
 
 
 def _user_of(secret: str) -> User:

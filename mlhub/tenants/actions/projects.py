@@ -17,7 +17,7 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 TenantNode = Organisation | Team | Project
-OWN_PARTS = (Membership, Invitation)  # of an organisation: they go with it
+OWN_PARTS = (Membership, Invitation, User)  # of an organisation: they go with it
 
 
 def require_open(project: Project) -> None:

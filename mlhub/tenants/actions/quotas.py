@@ -10,13 +10,14 @@ from django.db import transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.audit import record
+from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, QuotaRules, Team, TeamQuota, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project
 LIMITS = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
-RULES = (*LIMITS, "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority")
+RULES = (*LIMITS, "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
 MOST_PRIORITY = 100
 MOST_HALF_LIFE_S = 366 * 86400.0
 _CHOICES = {"reclaim": dict(QuotaRules.RECLAIM)}
@@ -31,6 +32,8 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
     InvalidInputError for a value that makes no sense or guarantees more than there is above, NotAllowedError.
     """
     _require_right(owner, actor)
+    if "budgets" in changes:
+        changes["budgets"] = checked_budgets(changes["budgets"])
     _check_values(changes, fields=(*RULES, "max_storage_bytes") if isinstance(owner, Organisation) else RULES)
     with transaction.atomic():
         organisation = owner if isinstance(owner, Organisation) else owner.organisation
@@ -42,8 +45,11 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
                 f"Another user changed this quota meanwhile: you saw version {version}, it is at {quota.version}.",
                 code="stale_version",
                 field="version",
-                remedy="Read the quota again and repeat your change.",
+                remedy="Compare `present` with `yours`, and send your change with the present version, or leave it.",
                 version=quota.version,
+                changed_at=quota.updated_at,
+                present={field: getattr(quota, field) for field in changes},
+                yours=changes,
             )
         before = {field: getattr(quota, field) for field in changes}
         if before == changes:
@@ -93,6 +99,8 @@ def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
     for field, value in changes.items():
         if field not in fields:
             raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(fields)}.")
+        if field == "budgets":
+            continue  # checked_budgets() has seen them
         if field in _CHOICES:
             if value not in _CHOICES[field]:
                 words = ", ".join(_CHOICES[field])

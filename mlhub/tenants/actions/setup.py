@@ -15,11 +15,12 @@ from django.contrib import auth
 from django.db import transaction
 from django.http import HttpRequest
 
-from mlhub.core.errors import ConflictError, NotAllowedError
+from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.core.installation import installation
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.accounts import create_account
 from mlhub.tenants.actions.organisations import create_organisation
+from mlhub.tenants.actions.password_sign_in import is_password_name
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, User
 from mlhub.tenants.roles import Role
@@ -63,6 +64,12 @@ def create_first_administrator(
                 code="wrong_setup_code",
                 field="code",
                 remedy="`make up` prints the code; `manage.py setup_code` prints it anew.",
+            )
+        if not is_password_name(username):
+            raise InvalidInputError(
+                f"{username} could not sign in again with a password.",
+                field="username",
+                remedy="Choose a name that MLHUB_PASSWORD_SIGN_IN lists.",
             )
         user = create_account(username, password=password, is_staff=True, actor=None)
         if organisation:

@@ -39,6 +39,12 @@ def change_user(user: User, *, actor: User, **changes: Any) -> User:
         after = {name: changes[name] for name in before}
         if before == after:
             return user
+        if after.get("is_staff") and user.service_of_id is not None:
+            raise ConflictError(
+                f"{user.username} is a service account.",
+                code="service_account",
+                remedy="Make the account of a person an administrator.",
+            )
         if False in (after.get("is_active"), after.get("is_staff")):
             _require_another_administrator(user)
         for name, value in after.items():
@@ -168,5 +174,6 @@ def _require_another_administrator(user: User) -> None:
 
 
 def _record(kind: str, user: User, actor: User, **facts: Any) -> None:
+    """What happens to a service account is shown to its organisation; to a person, to platform administrators."""
     facts = {"username": user.username, "user_id": user.pk, **facts}
-    record(kind, organisation=None, subject_kind="user", subject_id=user.pk, actor=actor, **facts)
+    record(kind, organisation=user.service_of, subject_kind="user", subject_id=user.pk, actor=actor, **facts)

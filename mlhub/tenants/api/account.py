@@ -28,7 +28,7 @@ class PasswordView(APIView):
     @extend_schema(request=s.PasswordChangeSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
         """Changes one's password and ends one's other sessions. By session: a token cannot."""
-        _require_session(request)
+        require_session(request)
         body = read_body(s.PasswordChangeSerializer, request)
         passwords.change_password(
             request._request, caller(request), current=body["current_password"], new=body["new_password"]
@@ -63,12 +63,12 @@ class SessionView(VisibleMixin, generics.GenericAPIView[UserSession]):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
         """Signs that browser out at once."""
-        _require_session(request)
+        require_session(request)
         sessions.end_session(self.get_object(), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _require_session(request: Request) -> None:
+def require_session(request: Request) -> None:
     if isinstance(request.auth, ApiToken):
         raise NotAllowedError(
             "Passwords and sessions are changed in a signed-in session, not with a token.",

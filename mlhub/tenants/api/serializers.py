@@ -59,13 +59,16 @@ class MyMembershipSerializer(serializers.ModelSerializer[Membership]):
 
 
 class MeSerializer(serializers.ModelSerializer[User]):
+    needs_second_factor = serializers.BooleanField(
+        read_only=True, help_text="Whether the user's rights as an administrator wait for a second factor."
+    )
     memberships = MyMembershipSerializer(
         many=True, read_only=True, help_text="The organisations that the user is a member of."
     )
 
     class Meta:
         model = User
-        fields = ["id", "username", "is_staff", "memberships"]
+        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships"]
         read_only_fields = fields
         extra_kwargs = described(
             id="The user's id.",
@@ -80,9 +83,20 @@ class MeSerializer(serializers.ModelSerializer[User]):
         return found
 
 
+def code_field() -> serializers.CharField:
+    return serializers.CharField(
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="The code of the second factor, or a recovery code; empty: the account has none.",
+    )
+
+
 class LoginSerializer(StrictSerializer):
     username = serializers.CharField(max_length=150, help_text="The user name.")
     password = serializers.CharField(max_length=1024, trim_whitespace=False, help_text="The password.")
+    code = code_field()
 
 
 class QuotaLimitsSerializer(serializers.ModelSerializer[Quota]):
@@ -131,9 +145,10 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
 
     class Meta:
         model = Membership
-        fields = ["id", "user", "role"]
+        fields = ["id", "user", "role", "from_groups"]
         extra_kwargs = described(
             id="The membership's id.",
+            from_groups="Whether it follows from the member's groups at the provider of single sign-on.",
         )
 
 

@@ -37,7 +37,7 @@ class LoginView(APIView):
 
     @extend_schema(request=LoginSerializer, responses=MeSerializer, auth=[])
     def post(self, request: Request) -> Response:
-        """Starts a session. 401 for a wrong name or password, 429 after too many of them."""
+        """Starts a session. 401 for a wrong name or password, 403 where a code is missing, 429 after too many."""
         # DRF exempts its views and checks sessions only: without this, a foreign page could sign a browser in
         SessionAuthentication().enforce_csrf(request)
         body = read_body(LoginSerializer, request)

@@ -3,7 +3,20 @@
 
 from django.urls import path
 
-from mlhub.tenants.api import account, invitation_links, invitations, projects, sessions, setup, users, views
+from mlhub.tenants.api import (
+    account,
+    identities,
+    invitation_links,
+    invitations,
+    projects,
+    second_factor,
+    service_accounts,
+    sessions,
+    setup,
+    single_sign_on,
+    users,
+    views,
+)
 
 urlpatterns = [
     path("auth/csrf", sessions.CsrfView.as_view()),
@@ -15,17 +28,31 @@ urlpatterns = [
     path("auth/invitation/accept", invitation_links.AcceptLinkView.as_view()),
     path("auth/password", account.PasswordView.as_view()),
     path("auth/password-link", account.PasswordByLinkView.as_view()),
+    path("auth/second-factor", second_factor.SecondFactorView.as_view()),
+    path("auth/second-factor/confirm", second_factor.ConfirmSecondFactorView.as_view()),
+    path("auth/second-factor/remove", second_factor.RemoveSecondFactorView.as_view()),
+    path("auth/methods", single_sign_on.SignInMethodsView.as_view()),
+    path("auth/single-sign-on", single_sign_on.BeginSingleSignOnView.as_view()),
+    path("auth/single-sign-on/code", single_sign_on.SingleSignOnCodeView.as_view()),
+    path("auth/identities", identities.IdentitiesView.as_view()),
+    path("auth/identities/<uuid:id>", identities.IdentityView.as_view()),
     path("auth/sessions", account.SessionsView.as_view()),
     path("auth/sessions/<uuid:id>", account.SessionView.as_view()),
     path("users", users.UsersView.as_view()),
     path("users/<uuid:id>", users.UserView.as_view()),
     path("users/<uuid:id>/deletion", users.UserDeletionView.as_view()),
     path("users/<uuid:id>/password-link", users.UserPasswordLinkView.as_view()),
+    path("users/<uuid:id>/second-factor", users.UserSecondFactorView.as_view()),
     path("users/<uuid:id>/sessions", users.UserSessionsView.as_view()),
     path("organisations", views.OrganisationsView.as_view()),
     path("organisations/<uuid:id>", views.OrganisationView.as_view()),
     path("organisations/<uuid:id>/members", views.MembersView.as_view()),
     path("organisations/<uuid:id>/invitations", invitations.InvitationsView.as_view()),
+    path("organisations/<uuid:id>/service-accounts", service_accounts.ServiceAccountsView.as_view()),
+    path("service-accounts/<uuid:id>", service_accounts.ServiceAccountView.as_view()),
+    path("service-accounts/<uuid:id>/deletion", service_accounts.ServiceAccountDeletionView.as_view()),
+    path("service-accounts/<uuid:id>/tokens", service_accounts.ServiceTokensView.as_view()),
+    path("service-accounts/<uuid:id>/tokens/<uuid:token_id>", service_accounts.ServiceTokenView.as_view()),
     path("invitations", invitations.MyInvitationsView.as_view()),
     path("invitations/<uuid:id>", invitations.InvitationView.as_view()),
     path("invitations/<uuid:id>/accept", invitations.AcceptInvitationView.as_view()),

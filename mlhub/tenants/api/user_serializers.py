@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.tenants.api.serializers import ROLES, MyMembershipSerializer
+from mlhub.tenants.api.serializers import ROLES, MyMembershipSerializer, OrganisationBriefSerializer, code_field
 from mlhub.tenants.models import User, UserSession
 
 
@@ -25,6 +25,9 @@ class UserSerializer(serializers.ModelSerializer[User]):
     has_password = serializers.BooleanField(
         source="has_usable_password", read_only=True, help_text="Whether a password was set, by its user or for it."
     )
+    service_of = OrganisationBriefSerializer(
+        read_only=True, allow_null=True, help_text="The organisation whose service account it is; null: a person's."
+    )
     memberships = MyMembershipSerializer(many=True, read_only=True, help_text="Where it is a member, with which role.")
 
     email = serializers.CharField(read_only=True, help_text="The e-mail address; empty: none.")
@@ -33,7 +36,7 @@ class UserSerializer(serializers.ModelSerializer[User]):
         model = User
         fields = [
             "id", "username", "email", "is_active", "is_staff", "has_password", "created_at", "last_sign_in_at",
-            "memberships",
+            "service_of", "memberships",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -113,12 +116,13 @@ class SessionSerializer(serializers.ModelSerializer[UserSession]):
 
     class Meta:
         model = UserSession
-        fields = ["id", "created_at", "address", "user_agent", "is_current"]
+        fields = ["id", "created_at", "address", "user_agent", "method", "is_current"]
         extra_kwargs = described(
             id="The session's id.",
             created_at="When the user signed in.",
             address="The client's address at that time.",
             user_agent="What the browser called itself.",
+            method="How the user signed in: password (also by a link that sets one), or single_sign_on.",
         )
 
     def get_is_current(self, session: UserSession) -> bool:
@@ -134,3 +138,4 @@ class PasswordChangeSerializer(StrictSerializer):
 class PasswordByLinkSerializer(StrictSerializer):
     secret = serializers.CharField(max_length=200, help_text="What follows the # of the link.")
     password = _password("The new password.")
+    code = code_field()

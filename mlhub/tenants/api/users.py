@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import NotFoundError
-from mlhub.tenants.actions import accounts, members, passwords, sessions, users
+from mlhub.tenants.actions import accounts, members, passwords, second_factor, sessions, users
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, User
@@ -38,7 +38,7 @@ class UserGenericView(generics.GenericAPIView[User]):
     """What views that only platform administrators reach have in common."""
 
     permission_classes = [IsPlatformAdministrator]
-    queryset = User.objects.prefetch_related("memberships__organisation")
+    queryset = User.objects.select_related("service_of").prefetch_related("memberships__organisation")
     serializer_class = s.UserSerializer
     lookup_field = "id"
 
@@ -105,6 +105,14 @@ class UserPasswordLinkView(UserGenericView):
         link, expires_at = passwords.password_link(_user(id), actor=caller(request))
         shown = s.PasswordLinkSerializer({"link": link, "expires_at": expires_at}).data
         return Response(shown, status=status.HTTP_201_CREATED)
+
+
+class UserSecondFactorView(UserGenericView):
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, id: UUID) -> Response:
+        """Removes a user's second factor, for who lost phone and recovery codes. It is audited."""
+        second_factor.remove_second_factor(_user(id), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class UserSessionsView(UserGenericView):

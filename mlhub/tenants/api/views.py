@@ -87,7 +87,7 @@ class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
 
 
 class MembersView(generics.ListAPIView[Membership]):
-    """The members of an organisation, with their roles."""
+    """The people of an organisation, with their roles; its service accounts have a list of their own."""
 
     queryset = Membership.objects.select_related("user")
     serializer_class = s.MembershipSerializer
@@ -95,7 +95,7 @@ class MembersView(generics.ListAPIView[Membership]):
     def get_queryset(self) -> QuerySet[Membership]:
         if getattr(self, "swagger_fake_view", False):
             return super().get_queryset()
-        return super().get_queryset().filter(organisation=self.organisation)
+        return super().get_queryset().filter(organisation=self.organisation, user__service_of=None)
 
     @property
     def organisation(self) -> Organisation:
