@@ -19,10 +19,11 @@ from mlhub.control.isolation import FaultIsolation
 from mlhub.control.pod_resources import gpu_types
 from mlhub.control.reconcile import DELAYED, ask_to_stop, start_all
 from mlhub.jobs import attempts
-from mlhub.jobs.attempts import Held
+from mlhub.jobs.attempts import Held, record_batch_decision
 from mlhub.jobs.models import PREDICTIONS, Attempt, Job
 from mlhub.jobs.states import JobState
-from scheduler.api.plan import Launch, Plan, Prediction, Preempt, Resize
+from mlhub.wire.launch import BatchDecision
+from scheduler.api.plan import Decision, Keep, Launch, Plan, Prediction, Preempt, Reason, Resize
 from scheduler.api.snapshot import GangAllocation
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -50,12 +51,16 @@ def apply_plan(plan: Plan, *, backend: Backend, now: datetime, isolation: FaultI
     writer = ExplanationWriter.of(rows)
     decided = [(rows[d.job], d) for d in plan.decisions if d.job in rows]
     write_explanations(decided, writer, now=now, isolation=isolation)
+    for job, decision in decided:
+        if isinstance(decision, Keep) and decision.job in plan.batches:
+            decide = partial(record_batch_decision, job, _batch(plan, decision))
+            isolation.attempt(decide, kind=ItemKind.JOB, name=decision.job, default=False)
     actions: list[dict[str, str]] = []
     opened: dict[str, Attempt] = {}  # by job; launched together, which backends do faster than one after the other
     for job, decision in decided:
         if isinstance(decision, Launch | Resize | Preempt):
             with structlog.contextvars.bound_contextvars(job=decision.job, organisation=_organisation(job)):
-                act = partial(_act, backend, job, decision, writer, now=now)
+                act = partial(_act, backend, job, decision, writer, batch=_batch(plan, decision), now=now)
                 result = isolation.attempt(act, kind=ItemKind.JOB, name=decision.job, default="failed")
             if isinstance(result, Attempt):
                 opened[decision.job] = result
@@ -81,6 +86,7 @@ def _act(
     decision: Launch | Resize | Preempt,
     writer: ExplanationWriter,
     *,
+    batch: BatchDecision | None,
     now: datetime,
 ) -> str | Attempt:
     """What came of a decision, in a word; of a launch, the attempt that is to be started."""
@@ -88,7 +94,7 @@ def _act(
         return "moved"
     try:
         if isinstance(decision, Launch):
-            return _open(job, decision, writer, now=now) or "moved"
+            return _open(job, decision, writer, batch=batch, now=now) or "moved"
         reason = "resized" if isinstance(decision, Resize) else "preempted"
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
@@ -108,7 +114,20 @@ def _fits(job: Job, allocation: GangAllocation) -> bool:
     return not wanted or not Node.objects.filter(name__in=nodes).exclude(gpu_type__in=wanted).exists()
 
 
-def _open(job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetime) -> Attempt | None:
+def _batch(plan: Plan, decision: Decision) -> BatchDecision | None:
+    """What the trainer is to know; None where the batch is fixed."""
+    choice = plan.batches.get(decision.job)
+    if choice is None:
+        return None
+    why = next((e.sentence for e in decision.explanations if e.reason is Reason.BATCH_SIZE_CHANGES), "")
+    if not why and choice.noise_scale:  # for a trainer that has just followed another decision
+        why = f"With a gradient noise scale of {choice.noise_scale:.0f} examples, no other batch is worth a change."
+    return BatchDecision(choice.batch_size, choice.noise_scale or None, why)
+
+
+def _open(
+    job: Job, decision: Launch, writer: ExplanationWriter, *, batch: BatchDecision | None, now: datetime
+) -> Attempt | None:
     allocation = decision.allocation
     return attempts.open_attempt(
         job,
@@ -118,6 +137,7 @@ def _open(job: Job, decision: Launch, writer: ExplanationWriter, *, now: datetim
         held=[Held(s.node, s.gpus, s.n_servers) for s in allocation.shares],
         predicted_step_s=decision.prediction.step_s,
         reason=decision.explanations[0].reason,
+        batch=batch,
         now=now,
         explanations=writer.for_job(job, decision.explanations),
         not_before=None,

@@ -13,7 +13,7 @@ from mlhub.control.apply import Applied
 from mlhub.control.explanations import kind_of, moment
 from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import JobDecision
-from scheduler.api.plan import Decision, Keep, Launch, Plan, Resize, Wait
+from scheduler.api.plan import Decision, Keep, Launch, Plan, Reason, Resize, Wait
 
 KEPT_A_JOB = 100
 FORGET = """
@@ -72,7 +72,11 @@ def _stored() -> dict[str, Signature]:
 
 
 def _signature(decision: Decision, before: Mapping[str, Signature]) -> Signature:
-    """Numbers change in every round, which makes no other decision; nor does leaving a job where it is."""
+    """Numbers change in every round, which makes no other decision; nor does leaving a job where it is,
+    unless its batch changes."""
+    batch = next((e.facts["batch_size"] for e in decision.explanations if e.reason is Reason.BATCH_SIZE_CHANGES), None)
+    if isinstance(decision, Keep) and batch is not None:
+        return kind_of(decision), f"batch size {batch}"
     if isinstance(decision, Keep):
         return before.get(decision.job, (kind_of(decision), ""))
     why = decision.explanations[0].reason if isinstance(decision, Wait) and decision.explanations else ""

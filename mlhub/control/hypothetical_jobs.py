@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.datasets.models import DatasetVersion
+from mlhub.jobs.actions import usual_name
 from mlhub.jobs.admission import check_request, check_versions
 from mlhub.jobs.families import family_of
-from mlhub.jobs.models import Job, Preflight
+from mlhub.jobs.further_datasets import check_further, described
+from mlhub.jobs.models import Job, JobKind, Preflight
 from mlhub.jobs.states import JobState
 from mlhub.jobs.training_defaults import with_training_defaults
 from mlhub.metrics.models import SpeedSample
@@ -29,17 +31,28 @@ class HypotheticalJob:
 
 
 def suppose_job(
-    project: Project, *, dataset_version: DatasetVersion, model_version: ModelVersion, actor: User, **request: Any
+    project: Project,
+    *,
+    dataset_version: DatasetVersion | None,
+    model_version: ModelVersion,
+    actor: User,
+    **request: Any,
 ) -> HypotheticalJob:
-    """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError."""
+    """Raises what submitting it would raise: InvalidInputError, QuotaExceededError, ConflictError.
+
+    dataset_version: None for a script without one. datasets: further versions by name.
+    """
     check_versions(project, dataset_version, model_version)
+    further = request.pop("datasets", {})
+    check_further(project, further, model_version)
     request = with_training_defaults(dataset_version, request)
     request = check_request(project.organisation, dataset_version, model_version, request)
-    name = request.pop("name", "") or f"{model_version.model.name} on {dataset_version.dataset.name}"[:100]
+    name = request.pop("name", "") or usual_name(JobKind.TRAIN, dataset_version, model_version)
     job = Job(
         project=project,
         name=name,
         dataset_version=dataset_version,
+        datasets=described(further),
         model_version=model_version,
         created_by=actor,
         state=JobState.QUEUED,
@@ -75,5 +88,6 @@ def _steps(job: Job, alike: Job | None) -> int:
     if alike is not None and alike.profile.get("steps_total"):
         examples = alike.profile["steps_total"] / alike.epochs * alike.batch_size
     else:
-        examples = (1 - HELD_OUT) * float((job.dataset_version.schema or {}).get("n_examples") or job.batch_size)
+        schema = (job.dataset_version.schema if job.dataset_version is not None else None) or {}
+        examples = (1 - HELD_OUT) * float(schema.get("n_examples") or job.batch_size)
     return max(1, math.ceil(examples / job.batch_size) * job.epochs)

@@ -13,6 +13,7 @@ from mlhub.jobs import inputs
 from mlhub.jobs.credentials import gang_secret_of, key_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
+from mlhub.tracking.pods import tracking_secrets, tracking_variables
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
 
 
@@ -30,10 +31,10 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
         dataset=inputs.dataset_spec(job),
         model=inputs.model_spec(job.model_version),
-        training=inputs.training_spec(job),
+        training=inputs.training_spec(job, batch=attempt.batch_decision),
         prediction=inputs.prediction_spec(job),
-        variables=job.environment,
-        secrets=secret_values(job.project_id, job.secrets),
+        variables={**tracking_variables(attempt, api_url=settings.PUBLIC_URL), **job.environment},
+        secrets={**tracking_secrets(attempt, key=key), **secret_values(job.project_id, job.secrets)},
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id, key=key),
         gang_secret=gang_secret_of(attempt.id, key=key),

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
@@ -79,9 +80,9 @@ class _SpeedReader:
         self.memory: defaultdict[str, dict[int, float]] = defaultdict(dict)  # bytes by examples on a worker
 
     def read(self, families: Collection[str]) -> None:
-        samples = SpeedSample.objects.filter(family__in=families, n_steps__gt=0).prefetch_related(
-            "attempt__pair_samples"
-        )
+        measured = Q(n_steps__gt=0) | ~Q(by_batch={})
+        samples = SpeedSample.objects.filter(measured, family__in=families).prefetch_related("attempt__pair_samples")
+        samples = samples.select_related("attempt__job")
         self.isolation.each(
             samples.order_by("updated_at", "id"),
             self._read,
@@ -94,8 +95,11 @@ class _SpeedReader:
         family = sample.family
         has_gpu_memory = sample.gpu_type in self.with_memory
         observation, profile, noise_scale = _observed(sample, self.profiles.get(family), has_gpu_memory=has_gpu_memory)
-        curve = tuple((float(step) * sample.batch_size, float(noise)) for step, noise in sample.noise_curve)
-        self.observations[family].append(observation)
+        # steps are counted in declared batches, whatever the batch has grown to
+        curve = tuple((float(step) * sample.attempt.job.batch_size, float(noise)) for step, noise in sample.noise_curve)
+        if sample.n_steps:
+            self.observations[family].append(observation)
+        self.observations[family].extend(_of_other_batches(observation, sample.by_batch))
         self.profiles[family] = profile
         if noise_scale is not None:
             self.noise_scales[family] = noise_scale
@@ -103,6 +107,21 @@ class _SpeedReader:
             self.noise_curves[family] = curve
         if memory_bytes := sample.measured.get("gpu_memory_bytes"):
             self.memory[family][sample.batch_size // sample.n_workers] = float(memory_bytes)
+        for size, found in sample.by_batch.items():
+            if of_size := found.get("gpu_memory_bytes"):
+                self.memory[family][int(size) // sample.n_workers] = float(of_size)
+
+
+def _of_other_batches(observation: SpeedObservation, by_batch: Mapping[str, Any]) -> list[SpeedObservation]:
+    """Of the batches that the attempt changed to. Raises ValueError for a measurement that no model can work with."""
+    names = ("step_s", "compute_s", "sync_s", "n_steps")
+    return [
+        sound_observation(
+            replace(observation, batch_size=int(size), share=1.0, **{name: found[name] for name in names})
+        )
+        for size, found in by_batch.items()
+        if found.get("n_steps")
+    ]
 
 
 def _observed(

@@ -8,7 +8,9 @@ from django.db import models
 
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.querysets import JobOwnedQuerySet
+from mlhub.core.ids import new_id
 from mlhub.jobs.models import Job
+from mlhub.tenants.models import User
 
 
 class SchedulerSettings(models.Model):
@@ -191,3 +193,43 @@ class Forecast(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "moment"], name="forecast_of_job_at_moment")]
+
+
+class ReplayState(models.TextChoices):
+    """Where a replay stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class PolicyReplay(models.Model):
+    """A history or a trace that was simulated under several policies. For platform administrators.
+
+    since, until: the period of the history; null of a trace. trace: its text. policies: [{name, parameters}], those
+    that were asked for. progress: {policy, n_done, n_jobs} while it runs. result: figures; job_rows: of every job, for
+    the export.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    name = models.CharField(max_length=100, blank=True)
+    since = models.DateTimeField(null=True)
+    until = models.DateTimeField(null=True)
+    trace_name = models.CharField(max_length=200, blank=True)
+    trace = models.TextField(blank=True)
+    policies = models.JSONField(default=list)
+    state = models.CharField(max_length=10, choices=ReplayState, default=ReplayState.QUEUED)
+    progress = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+    result = models.JSONField(null=True)
+    job_rows = models.JSONField(default=list)
+    cancel_asked_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "id"], name="replays_by_state")]

@@ -6,18 +6,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Sum
+from django.utils import timezone
 
 from mlhub.backends.protocol import ItemKind
 from mlhub.clusters.models import Node
+from mlhub.control.budgets import BudgetBooks, as_rows
 from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
+from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, QuotaRules, Team
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger
@@ -45,44 +49,53 @@ class QuotaTree:
 
 
 def tree_of(
-    organisations: Collection[UUID], *, whole: bool = False, isolation: FaultIsolation | None = None
+    organisations: Collection[UUID],
+    *,
+    now: datetime,
+    budgets_of: Collection[UUID] | None = None,
+    whole: bool = False,
+    isolation: FaultIsolation | None = None,
 ) -> QuotaTree:
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
-    whole: all of them are. isolation: gets owners whose quota cannot be read; they and all below them are left out.
-    Four queries.
+    whole: all of them are. budgets_of: organisations whose budgets count; None = of all. isolation: gets owners whose
+    quota cannot be read; they and all below them are left out. Four queries; where budgets are set, one for each
+    organisation and period more, and two for what runs.
     """
     isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
-    tree = _tree_above(rows, isolation)
+    books = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
+    tree = _tree_above(rows, isolation, books)
     owners: dict[UUID, str | None] = {}
     for team in teams:
-        owners[team.id] = _place(tree, team, str(team.organisation_id), whole=whole, isolation=isolation)
+        owners[team.id] = _place(tree, team, str(team.organisation_id), books, whole=whole, isolation=isolation)
     for project in projects:
         above = owners[project.team_id] if project.team_id else str(project.organisation_id)
-        tenant = _place(tree, project, above, whole=whole, isolation=isolation)
+        tenant = _place(tree, project, above, books, whole=whole, isolation=isolation)
         if tenant is not None:
             tree.tenant_of[project.id] = tenant
     return tree
 
 
-def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation) -> QuotaTree:
+def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation, books: BudgetBooks) -> QuotaTree:
     tree, parent = QuotaTree(), None
     chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
     if chosen is not None:
         parent = PLATFORM
         tree.add(TenantSnapshot(PLATFORM, "the platform", shares_fairly=True, half_life_s=chosen.half_life_s))
     for organisation in organisations:
-        _add(tree, organisation, parent, isolation)
+        _add(tree, organisation, parent, isolation, books)
     return tree
 
 
-def _add(tree: QuotaTree, owner: Organisation | Team | Project, parent: str | None, isolation: FaultIsolation) -> bool:
+def _add(tree: QuotaTree, owner: Owner, parent: str | None, isolation: FaultIsolation, books: BudgetBooks) -> bool:
     """Returns whether its quota could be read."""
-    tenant = isolation.attempt(partial(_tenant, owner, parent), kind=ItemKind.QUOTA, name=str(owner.id), default=None)
+    tenant = isolation.attempt(
+        partial(_tenant, owner, parent, books), kind=ItemKind.QUOTA, name=str(owner.id), default=None
+    )
     if tenant is None:
         return False
     tree.add(tenant)
@@ -90,17 +103,23 @@ def _add(tree: QuotaTree, owner: Organisation | Team | Project, parent: str | No
 
 
 def _place(
-    tree: QuotaTree, owner: Team | Project, above: str | None, *, whole: bool, isolation: FaultIsolation
+    tree: QuotaTree,
+    owner: Team | Project,
+    above: str | None,
+    books: BudgetBooks,
+    *,
+    whole: bool,
+    isolation: FaultIsolation,
 ) -> str | None:
     """Returns the tenant under whose name it is listed: its own, or the one above; None where that cannot be read."""
     if above is None or above not in tree.ids:
         return None
     if not (whole or above in tree.fair) and getattr(owner, "quota", None) is None:
         return above
-    return str(owner.id) if _add(tree, owner, above, isolation) else None
+    return str(owner.id) if _add(tree, owner, above, isolation, books) else None
 
 
-def _tenant(owner: Organisation | Team | Project, parent: str | None) -> TenantSnapshot:
+def _tenant(owner: Owner, parent: str | None, books: BudgetBooks) -> TenantSnapshot:
     quota: QuotaRules | None = getattr(owner, "quota", None)
     if quota is None:
         return TenantSnapshot(id=str(owner.id), name=owner.name, parent=parent)
@@ -117,12 +136,12 @@ def _tenant(owner: Organisation | Team | Project, parent: str | None) -> TenantS
         reclaim=Reclaim(quota.reclaim),
         shares_fairly=quota.shares_fairly,
         half_life_s=quota.half_life_s,
+        budgets=books.budgets_of(owner, quota.budgets),
     )
 
 
-def books() -> dict[str, Account]:
-    """Every owner's account now, teams and projects without a quota included: used, borrowed, lent."""
-    tree = tree_of(set(Organisation.objects.values_list("id", flat=True)), whole=True)
+def books(tree: QuotaTree) -> dict[str, Account]:
+    """Every owner's account now, teams and projects without a quota included: used, borrowed, lent. tree: the whole."""
     n_gpus = Node.objects.aggregate(n=Sum("n_slots"))["n"] or 0
     lending = BorrowingLedger(tree.tenants, n_gpus=n_gpus)
     held = (
@@ -135,7 +154,9 @@ def books() -> dict[str, Account]:
 
 def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     """The organisation, its teams and its projects, parents first: rules, accounts, running and waiting jobs."""
-    accounts = books()
+    everyone = set(Organisation.objects.values_list("id", flat=True))
+    tree = tree_of(everyone, now=timezone.now(), budgets_of={organisation.id}, whole=True)
+    accounts, budgets = books(tree), {tenant.id: tenant.budgets for tenant in tree.tenants}
     teams = list(organisation.teams.select_related("quota").order_by("name"))
     projects = list(organisation.projects.select_related("quota").order_by("name"))
     jobs = _jobs_by_project(organisation)
@@ -147,7 +168,7 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
         rows.append(_row("team", team, organisation.id, accounts, _sum(jobs, by_team[team.id])))
         rows += [_row("project", p, team.id, accounts, _sum(jobs, [p])) for p in by_team[team.id]]
     rows += [_row("project", p, organisation.id, accounts, _sum(jobs, [p])) for p in by_team[None]]
-    return rows
+    return [{**row, "budgets": as_rows(budgets[str(row["id"])])} for row in rows]
 
 
 _RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "max_priority")
@@ -155,7 +176,7 @@ _RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_lim
 
 def _row(
     kind: str,
-    owner: Organisation | Team | Project,
+    owner: Owner,
     parent: UUID | None,
     accounts: Mapping[str, Account],
     jobs: Mapping[str, int],

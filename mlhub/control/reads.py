@@ -19,6 +19,7 @@ from mlhub.jobs.states import HOLDING_GPUS
 from mlhub.metrics.family_labels import family_labels
 from mlhub.storage import actions as storage
 from mlhub.tenants.models import Organisation, User
+from mlhub.usage.checks import ledger_failing_since
 
 MOST_PAIRS = 100  # of jobs that slow each other, on the page
 
@@ -71,6 +72,7 @@ def cluster_as_seen_by(user: User) -> dict[str, Any]:
         "interference": interference_as_seen_by(user),
         "links": _links(),
         "sandbox": sandbox_reports() if user.is_staff else [],
+        "ledger_failing_since": ledger_failing_since() if user.is_staff else None,
     }
 
 

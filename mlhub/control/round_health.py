@@ -12,6 +12,7 @@ from django.db import transaction
 
 from mlhub.control.models import SchedulerState
 from mlhub.events.actions import append
+from mlhub.events.changes import ChangeKind, report_change
 from mlhub.jobs.models import Job
 
 
@@ -60,6 +61,7 @@ def record_finished(state: SchedulerState, *, now: datetime) -> None:
         stopped_since = SchedulerState.objects.filter(pk=1).values_list("stopped_since", flat=True).first()
         state.round_at, state.error, state.stopped_since = now, "", None
         state.save()  # rounds that are finished have not stopped, whatever was published a moment ago
+        report_change(ChangeKind.ROUND, organisation_id=None)
         if stopped_since is not None:
             append(
                 "scheduler.rounds_resumed",

@@ -28,6 +28,7 @@ from mlhub.control.quota_tree import QuotaTree, tree_of
 from mlhub.control.soundness import sound_job
 from mlhub.control.target_prediction import expected_steps
 from mlhub.control.unreadable_jobs import held_gpus, unreadable_holder
+from mlhub.jobs.batch_ranges import batch_range_of
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
 from mlhub.jobs.states import Intent, JobState
@@ -51,7 +52,7 @@ READ = [
     "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [
-    "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome",
+    "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome", "batch_size",
 ]  # fmt: skip
 
 
@@ -92,7 +93,9 @@ def take_snapshot(
     gpu_memory_bytes = gpu_memory_by_type(nodes)
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
-    tree = tree_of({*lenders, *(j.project.organisation_id for j in jobs)}, whole=whole_tree, isolation=isolation)
+    tree = tree_of(
+        {*lenders, *(j.project.organisation_id for j in jobs)}, now=now, whole=whole_tree, isolation=isolation
+    )
 
     slow = isolation.attempt(slow_links, kind=ItemKind.STEP, name="links", default={})
     nodes = [replace(node, nic_bps=slow.get((LinkKind.NIC, node.name), node.nic_bps)) for node in nodes]
@@ -125,7 +128,7 @@ def take_snapshot(
             closed |= {share.node for share in held.get(job.id, ())}
     return ClusterSnapshot(
         now_s=now.timestamp(),
-        nodes=tuple(_node(n, is_closed=n.name in closed) for n in nodes),
+        nodes=tuple(node_snapshot(n, is_closed=n.name in closed) for n in nodes),
         racks=tuple(
             RackSnapshot(name, slow.get((LinkKind.UPLINK, name), bps))
             for name, bps in sorted({n.rack: n.rack_uplink_bps for n in nodes}.items())
@@ -143,7 +146,7 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
     """The snapshot with a job that was never saved, as if it had been submitted. Raises ValueError where its tenant's
     quota cannot be read.
     """
-    tree, family = tree_of({job.project.organisation_id}), family_of(job)
+    tree, family = tree_of({job.project.organisation_id}, now=now), family_of(job)
     one = job_snapshot(
         job,
         tenant=_tenant_of(job, tree),
@@ -183,7 +186,7 @@ def _withdrawn(gone: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(set(gone) - {str(job_id) for job_id in succeeded}))
 
 
-def _node(node: NodeStatus, *, is_closed: bool) -> NodeSnapshot:
+def node_snapshot(node: NodeStatus, *, is_closed: bool) -> NodeSnapshot:
     return NodeSnapshot(
         name=node.name,
         rack=node.rack,
@@ -262,6 +265,9 @@ def job_snapshot(
         length_is_known=_length_is_known(job),
         max_local_batch=max_local_batch(job, learned.memory_by_example.get(family), gpu_memory_bytes or {}),
         noise_ahead=noise_ahead(job, learned.noise_curves.get(family, ())),
+        max_batch_size=batch_range_of(job),
+        used_batch_size=next((a.batch_size for a in reversed(attempts) if a.batch_size), None),
+        counts_examples=True,
     )
 
 

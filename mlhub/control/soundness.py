@@ -20,11 +20,11 @@ LEAST_OF_JOB = {
     "example_s": 0, "step_overhead_s": 0, "start_s": 0, "checkpoint_s": 0, "lost_s": 0, "executed_gpu_s": 0,
     "n_preemptions": 0, "noise_scale": 0, "requested_servers": 0, "submitted_at_s": 0, "allocated_at_s": 0,
     "training_since_s": 0, "last_resized_at_s": 0, "hold_until_s": 0, "priority": -(2**15),
-    "requested_workers": 1, "max_local_batch": 1,
+    "requested_workers": 1, "max_local_batch": 1, "max_batch_size": 1, "used_batch_size": 1,
 }  # fmt: skip
 MAY_BE_NONE = frozenset({
     "example_s", "noise_scale", "requested_servers", "allocated_at_s", "training_since_s", "last_resized_at_s",
-    "hold_until_s", "requested_workers", "max_local_batch",
+    "hold_until_s", "requested_workers", "max_local_batch", "max_batch_size", "used_batch_size",
 })  # fmt: skip
 
 

@@ -46,7 +46,11 @@ def append(allocation: Allocation) -> None:
 
 
 def running_entries(
-    *, now: datetime, organisations: Sequence[UUID] | None = None, project: UUID | None = None
+    *,
+    now: datetime,
+    organisations: Sequence[UUID] | None = None,
+    project: UUID | None = None,
+    job: UUID | None = None,
 ) -> list[UsageEntry]:
     """Returns what live attempts have held until now, as entries that are not stored. None = of all."""
     live = _allocations().filter(released_at=None)
@@ -54,6 +58,8 @@ def running_entries(
         live = live.filter(attempt__job__project__organisation__in=organisations)
     if project is not None:
         live = live.filter(attempt__job__project=project)
+    if job is not None:
+        live = live.filter(attempt__job=job)
     return [entry_of(allocation, now=now) for allocation in live]
 
 

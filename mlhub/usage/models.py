@@ -53,3 +53,18 @@ class UsageEntry(models.Model):
             models.Index(fields=["node", "ended_at"]),
             models.Index(fields=["ended_at"]),
         ]
+
+
+class LedgerCheck(models.Model):
+    """The newest comparison of the ledger with the attempts, in one row. failing_since: None while they agree.
+
+    allocations: ids of some that disagree.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    at = models.DateTimeField()
+    failing_since = models.DateTimeField(null=True, blank=True)
+    allocations = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="one_check_of_the_ledger")]

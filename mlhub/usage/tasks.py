@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from mlhub.core.locks import work_lock
 from mlhub.usage import ledger
+from mlhub.usage.checks import record_check
 
 logger = structlog.stdlib.get_logger(__name__)
 CHECKED_FOR = timedelta(hours=1)  # after an attempt's end
@@ -24,7 +25,9 @@ def check_ledger() -> int:
             return 0
         if n := ledger.append_missing():
             logger.info("usage.appended", entries=n)
-        found = ledger.mismatches(since=timezone.now() - CHECKED_FOR)
+        now = timezone.now()
+        found = ledger.mismatches(since=now - CHECKED_FOR)
+        record_check(found, now=now)
         if found:
             logger.error("usage.mismatch", n=len(found), allocations=found[:20])
         return len(found)

@@ -133,7 +133,7 @@ def test_a_project_s_part_counts_where_it_has_one_and_its_organisation_s_elsewhe
 
     other: Project = create_project(cast.a, name="speech", actor=cast.alice)
     set_quota(cast.project_a, max_gpus=1, actor=cast.alice)
-    found = tree_of({cast.a.id})
+    found = tree_of({cast.a.id}, now=NOW)
     assert [t.name for t in found.tenants] == ["A", "vision"]
     assert found.tenant_of == {cast.project_a.id: str(cast.project_a.id), other.id: str(cast.a.id)}
 
@@ -181,7 +181,7 @@ def test_organisations_share_fairly_where_the_platform_says_so(cast: Cast) -> No
     assert cast.client(cast.alice).patch("/api/v1/scheduler/settings", settings).status_code == 403
     saved = cast.client(cast.root).patch("/api/v1/scheduler/settings", settings)
     assert (saved.json()["shares_fairly"], saved.json()["half_life_s"]) == (True, 7200.0)
-    top = tree_of({cast.a.id, cast.b.id}).tenants[0]
+    top = tree_of({cast.a.id, cast.b.id}, now=NOW).tenants[0]
     assert (top.id, top.shares_fairly, top.half_life_s) == (PLATFORM, True, 7200.0)
     play()
     started = Job.objects.filter(state="starting").values_list("name", flat=True)

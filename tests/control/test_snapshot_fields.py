@@ -34,7 +34,6 @@ pytestmark = pytest.mark.django_db
 NOT_LIVE = {
     "JobSnapshot.likely_steps_left": "the round fills it in",
     "JobSnapshot.min_local_batch": "MLHub's trainer trains with any part of a batch from one example on",
-    "JobSnapshot.max_batch_size": "the trainer keeps the batch that was declared",
 }
 
 
@@ -63,7 +62,10 @@ def pair(attempt: Attempt, family: str, other_family: str, slowdown: float) -> N
 def rich(world: World) -> tuple[Job, Job]:
     """A job that uses every setting, with everything measured, and another one on its node."""
     asked = {"gpu_types": ["cpu-slot"], "n_workers": 2, "n_servers": 2, "cpus": 1.5}
-    one = world.job(name="one", min_workers=2, max_workers=2, resources=asked, priority=3, mode="all_reduce")
+    grows = {"max_batch_size": 128}
+    one = world.job(
+        name="one", min_workers=2, max_workers=2, resources=asked, priority=3, mode="all_reduce", hyperparameters=grows
+    )
     other = world.job(name="other", max_workers=1, hyperparameters={"width": 5})
     world.rounds(2)
     seen = {
@@ -196,3 +198,13 @@ def test_the_largest_batch_of_a_worker_follows_from_memory_at_two_sizes(world: W
     with_memory(world, 80 * GIB)
     # 2 GiB whatever the batch, a quarter GiB an example, and nine tenths of 80 GiB to use
     assert by_name(snapshot(world), "one").max_local_batch == 280
+
+
+def test_the_noise_of_an_attempt_that_began_with_a_grown_batch_is_counted_in_declared_steps(world: World) -> None:
+    one = world.job(name="one", mode="all_reduce", hyperparameters={"max_batch_size": 128})
+    world.rounds(2)
+    measured(world, one, batch_size=128, noise_curve=[[100, 256.0], [4000, 512.0]], measured={"noise_scale": 512.0})
+    Job.objects.filter(pk=one.pk).update(steps_done=2000)
+    one.refresh_from_db()
+    ahead = by_name(snapshot(world), "one").noise_ahead
+    assert ahead[-1][0] == 4000

@@ -9,6 +9,7 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from mlhub.events.models import Event
 from mlhub.jobs import deletion
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
 from mlhub.usage import ledger
@@ -40,6 +41,11 @@ def running(world: World, **fields: object) -> tuple[Job, Attempt, datetime]:
 def entries(of: Attempt) -> list[tuple[float, float, float, str]]:
     rows = UsageEntry.objects.filter(attempt_id=of.pk).order_by("node")
     return [(e.gpu_s, e.startup_gpu_s, e.lost_gpu_s, e.outcome) for e in rows]
+
+
+def ledger_failing_since(world: World) -> object:
+    """As the cluster page shows it to administrators of the platform."""
+    return world.cast.client(world.cast.root).get("/api/v1/cluster").json()["ledger_failing_since"]
 
 
 def test_an_attempt_that_succeeds_is_entered_with_its_start_up(world: World) -> None:
@@ -137,6 +143,13 @@ def test_the_check_appends_what_is_missing_and_names_what_disagrees(world: World
     assert [gpu_s for gpu_s, *_ in entries(attempt)] == [30.0]
     moved = timezone.now() + timedelta(seconds=40)
     Allocation.objects.filter(attempt=attempt).update(released_at=moved)
+    assert ledger_failing_since(world) is None
     assert check_ledger() == 1
+    since = ledger_failing_since(world)
+    assert since is not None
+    assert check_ledger() == 1
+    assert ledger_failing_since(world) == since
+    assert world.cast.client(world.cast.alice).get("/api/v1/cluster").json()["ledger_failing_since"] is None
+    assert Event.objects.filter(kind="usage.mismatch").count() == 1
     assert ledger.mismatches() == [Allocation.objects.get(attempt=attempt).pk]
     assert ledger.mismatches(since=moved + timedelta(seconds=1)) == []

@@ -3,21 +3,31 @@
 
 from django.urls import path
 
+from mlhub.control.api import quota_views as quotas
 from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
 from mlhub.control.api.preview import JobPreviewView
+from mlhub.control.api.replays import ReplayCancelView, ReplayExportView, ReplaysView, ReplayView
+from mlhub.control.api.timeline import TimelineView
 from mlhub.control.api.whatif import WhatIfView
 from mlhub.control.api.why import WhyView
+from mlhub.tenants.models import Organisation, Project, Team
 
 urlpatterns = [
     path("cluster", views.ClusterView.as_view()),
+    path("cluster/timeline", TimelineView.as_view()),
     path("cluster/nodes/<str:name>/cordon", views.NodeClosingView.as_view(verb="cordon")),
     path("cluster/nodes/<str:name>/drain", views.NodeClosingView.as_view(verb="drain")),
     path("cluster/nodes/<str:name>/uncordon", views.NodeClosingView.as_view(verb="uncordon")),
-    path("organisations/<uuid:id>/quota", views.QuotaView.as_view()),
-    path("organisations/<uuid:id>/quota-tree", views.QuotaTreeView.as_view()),
-    path("teams/<uuid:id>/quota", views.TeamQuotaView.as_view()),
-    path("projects/<uuid:id>/quota", views.ProjectQuotaView.as_view()),
+    path("organisations/<uuid:id>/quota", quotas.QuotaView.as_view()),
+    path("organisations/<uuid:id>/quota-tree", quotas.QuotaTreeView.as_view()),
+    path("teams/<uuid:id>/quota", quotas.TeamQuotaView.as_view()),
+    path("projects/<uuid:id>/quota", quotas.ProjectQuotaView.as_view()),
+    *(
+        path(f"{kind}/<uuid:id>/quota/{verb}", view.as_view(model=model))
+        for kind, model in (("organisations", Organisation), ("teams", Team), ("projects", Project))
+        for verb, view in (("versions", quotas.QuotaVersionsView), ("restore", quotas.QuotaRestoreView))
+    ),
     path("jobs/preview", JobPreviewView.as_view()),
     path("jobs/<uuid:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),
@@ -27,4 +37,8 @@ urlpatterns = [
     path("scheduler/settings", scheduling.SchedulerSettingsView.as_view()),
     path("scheduler/status", scheduling.SchedulerStatusView.as_view()),
     path("scheduler/insight", scheduling.InsightView.as_view()),
+    path("scheduler/replays", ReplaysView.as_view()),
+    path("scheduler/replays/<uuid:id>", ReplayView.as_view()),
+    path("scheduler/replays/<uuid:id>/cancel", ReplayCancelView.as_view()),
+    path("scheduler/replays/<uuid:id>/jobs.csv", ReplayExportView.as_view()),
 ]

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster, and quotas and their use."""
+"""The cluster."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.control import maintenance, quota_tree, reads
+from mlhub.control import maintenance, reads
 from mlhub.control.api import serializers as s
 from mlhub.core.api.views import read_body
-from mlhub.tenants.actions import set_quota
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Organisation, Project, Quota, Team
-from mlhub.tenants.permissions import require_administrator, role_of
-from mlhub.tenants.roles import Role
+from mlhub.tenants.permissions import require_administrator
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -51,66 +48,3 @@ class NodeClosingView(APIView):
             by = now + timedelta(seconds=body.get("deadline_s", 600))
             maintenance.drain(name, actor=actor, by=by, reason=reason, now=now)
         return Response(s.ClusterSerializer(reads.cluster_as_seen_by(actor)).data)
-
-
-class QuotaView(APIView):
-    @extend_schema(responses=s.QuotaSerializer)
-    def get(self, request: Request, id: str) -> Response:
-        """The organisation's limits, and what it uses of them."""
-        return Response(_quota(_organisation(request, id)))
-
-    @extend_schema(request=s.QuotaChangeSerializer, responses=s.QuotaSerializer)
-    def patch(self, request: Request, id: str) -> Response:
-        """Platform administrators only; counts from the next scheduling round on."""
-        organisation = _organisation(request, id)
-        require_administrator(request, self)
-        body = read_body(s.QuotaChangeSerializer, request)
-        set_quota(organisation, actor=caller(request), **body)
-        return Response(_quota(organisation))
-
-
-class QuotaTreeView(APIView):
-    @extend_schema(responses=s.QuotaTreeSerializer)
-    def get(self, request: Request, id: str) -> Response:
-        """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now."""
-        organisation = _organisation(request, id)
-        role = role_of(caller(request), organisation)
-        may_edit = role is not None and role.covers(Role.ADMIN)
-        found = {"may_edit": may_edit, "owners": quota_tree.quota_tree(organisation)}
-        return Response(s.QuotaTreeSerializer(found).data)
-
-
-class PartQuotaView(APIView):
-    """A team's or a project's part of its organisation's quota."""
-
-    model: type[Team] | type[Project]
-
-    @extend_schema(request=s.QuotaRulesChangeSerializer, responses=s.QuotaOwnerSerializer)
-    def patch(self, request: Request, id: str) -> Response:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
-
-        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
-        """
-        owner: Team | Project = self.model._default_manager.get_visible(request.user, id)
-        set_quota(owner, actor=caller(request), **read_body(s.QuotaRulesChangeSerializer, request))
-        rows = quota_tree.quota_tree(owner.organisation)
-        return Response(s.QuotaOwnerSerializer(next(row for row in rows if row["id"] == owner.id)).data)
-
-
-class TeamQuotaView(PartQuotaView):
-    model = Team
-
-
-class ProjectQuotaView(PartQuotaView):
-    model = Project
-
-
-def _organisation(request: Request, id: str) -> Organisation:
-    found: Organisation = Organisation.objects.get_visible(request.user, id)
-    return found
-
-
-def _quota(organisation: Organisation) -> dict[str, Any]:
-    quota, _ = Quota.objects.get_or_create(organisation=organisation)
-    quota.used = reads.used_by(organisation)  # type: ignore[attr-defined]
-    return s.QuotaSerializer(quota).data

@@ -15,18 +15,21 @@ from rest_framework.views import APIView
 from mlhub.clusters.models import Node
 from mlhub.control import whatif
 from mlhub.control.actions import check_policy
-from mlhub.control.api.serializers import RULES, QuotaRulesSerializer
+from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
+from mlhub.control.budgets import budgets_now
 from mlhub.control.hypothetical_jobs import HypotheticalJob, suppose_job
 from mlhub.control.models import DECISIONS
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError
+from mlhub.jobs.api.further_datasets import further_datasets_of
 from mlhub.jobs.api.requests import MAX_WORKERS, JobSubmitSerializer
 from mlhub.jobs.api.serializers import ExplanationSerializer
 from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
 from mlhub.tenants.authentication import caller
+from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.permissions import require_administrator
 from scheduler import policy_named
@@ -202,12 +205,14 @@ def hypothetical_job(user: User, raw: dict[str, Any], *, field: str = "kind") ->
     """The job of a submission's body, never saved. field: where the kind stands in the request."""
     body = dict(raw)
     dataset_version = dataset_version_of(user, body)
+    if "datasets" in body:
+        body["datasets"] = further_datasets_of(user, body["datasets"], project=body["project"])
     if body.get("kind", JobKind.TRAIN) != JobKind.TRAIN:
         raise InvalidInputError(
             "Only trainings are predicted.", field=field, remedy="Leave kind out, or submit the job."
         )
     model_version = model_version_of(user, body)
-    project = project_of(user, body, dataset_version)
+    project = project_of(user, body)
     return suppose_job(project, dataset_version=dataset_version, model_version=model_version, actor=user, **body)
 
 
@@ -220,6 +225,8 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         kind = next(name for name in OWNERS if name in request)
         owner = OWNERS[kind].objects.get_visible(user, request[kind], field=f"quotas.{number}.{kind}")
         rules = {name: request[name] for name in RULES if name in request}
+        if "budgets" in rules:
+            rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
         found.append(whatif.with_quota(str(owner.id), **rules))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))

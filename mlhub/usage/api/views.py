@@ -50,7 +50,7 @@ class UsageExportView(APIView):
         names = [query["by"], *(name for name in UsageRowSerializer().fields if name != "name")]
         writer.writerow([*names, "currency"])
         for row in rows:
-            cells = [_cell(row["name"]), *(_cell(row[name]) for name in names[1:])]
+            cells = [cell(row["name"]), *(cell(row[name]) for name in names[1:])]
             writer.writerow([*cells, settings.CURRENCY])
         name = f"usage-by-{query['by']}-{query['since']:%Y%m%d}-{query['until']:%Y%m%d}.csv"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -83,6 +83,6 @@ def _scope(user: User, organisation: UUID | None, project: UUID | None) -> tuple
     return (None if user.is_staff else list(visible.values_list("id", flat=True))), project
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quotas as JSON: rules, budgets of GPU-hours, and the books of the tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT, MAX_HALF_LIFE_S
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
+from mlhub.tenants.budgets import MOST_BUDGETS, MOST_GPU_HOURS, ON_EXHAUSTED, PERIODS
+from mlhub.tenants.models import Quota, QuotaRules
+
+
+class BudgetSerializer(StrictSerializer):
+    """What may be used in a period, with all below it."""
+
+    gpu_hours = FiniteFloatField(min_value=0, max_value=MOST_GPU_HOURS, help_text="GPU-hours of the period.")
+    period = serializers.ChoiceField(
+        choices=PERIODS,
+        default="month",
+        help_text="When it is full again: each day, week or month of UTC; once: never.",
+    )
+    on_exhausted = serializers.ChoiceField(
+        choices=ON_EXHAUSTED,
+        default="alert",
+        help_text="When it is used up. alert: people are notified. stop_new: no job starts. stop_all: no job starts, "
+        "and running jobs save a checkpoint and wait.",
+    )
+    gpu_type = serializers.CharField(
+        max_length=100, default="", allow_blank=True, help_text="GPUs of this type count; empty: all of them."
+    )
+
+
+class BudgetUseSerializer(serializers.Serializer[Any]):
+    """A budget, and what of it is used in the present period."""
+
+    gpu_hours = serializers.FloatField(help_text="GPU-hours of the period.")
+    period = serializers.ChoiceField(
+        choices=PERIODS, help_text="When it is full again: each day, week or month of UTC; once: never."
+    )
+    on_exhausted = serializers.ChoiceField(choices=ON_EXHAUSTED, help_text="What happens when it is used up.")
+    gpu_type = serializers.CharField(allow_blank=True, help_text="GPUs of this type count; empty: all of them.")
+    used_gpu_hours = serializers.FloatField(help_text="GPU-hours used in this period, by jobs that run now, too.")
+    ends_at = serializers.DateTimeField(allow_null=True, help_text="When the period ends; null: it does not.")
+    is_exhausted = serializers.BooleanField(help_text="Whether nothing of it is left.")
+
+
+class QuotaUsedSerializer(serializers.Serializer[Any]):
+    gpus = serializers.IntegerField(help_text="GPUs in use now.")
+    running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    storage_bytes = serializers.IntegerField(help_text="Bytes stored now.")
+
+
+MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
+RULES = [
+    "max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly",
+    "half_life_s", "max_priority", "budgets",
+]  # fmt: skip
+
+
+class QuotaSerializer(serializers.ModelSerializer[Quota]):
+    """null = no limit, and no guarantee. Guarantees and limits count GPUs.
+
+    shares_fairly: what none of its parts is guaranteed goes to them by weight, whatever the policy. half_life_s: of
+    their use, by which it is their turn; 0 = only what they hold now counts.
+    """
+
+    used = QuotaUsedSerializer(read_only=True, help_text="What of the limits is in use.")
+    budgets = BudgetUseSerializer(
+        many=True, read_only=True, help_text="Budgets of GPU-hours, and what of them is used."
+    )
+
+    class Meta:
+        model = Quota
+        fields = [*RULES, "max_storage_bytes", "version", "used"]
+        read_only_fields = fields
+        extra_kwargs = described(
+            max_gpus="The most GPUs that may be in use at a time; null: no limit.",
+            max_running_jobs="The most jobs that may run at a time; null: no limit.",
+            guarantee="GPUs that are guaranteed; null: none.",
+            borrow_limit="The most GPUs that may be borrowed above the guarantee; null: no limit.",
+            lend_limit="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
+            reclaim="From whom lent GPUs may be taken back by preemption.",
+            weight="The share of unguaranteed GPUs, relative to siblings.",
+            shares_fairly="Whether unguaranteed GPUs are shared by weight, whatever the policy.",
+            half_life_s="The half-life of past use, in seconds; 0: only present use counts.",
+            max_priority=MAX_PRIORITY,
+            max_storage_bytes="The most bytes that may be stored; null: no limit.",
+            version="The version of these settings, which rises with every change.",
+        )
+
+
+class QuotaRulesSerializer(StrictSerializer):
+    """The rules to change; null lifts a limit or a guarantee."""
+
+    max_gpus = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most GPUs that may be in use at a time; null: no limit.",
+    )
+    max_running_jobs = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most jobs that may run at a time; null: no limit.",
+    )
+    guarantee = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="GPUs that are guaranteed; null: none.",
+    )
+    borrow_limit = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most GPUs that may be borrowed above the guarantee; null: no limit.",
+    )
+    lend_limit = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        allow_null=True,
+        required=False,
+        help_text="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
+    )
+    reclaim = serializers.ChoiceField(
+        choices=QuotaRules.RECLAIM, required=False, help_text="From whom lent GPUs may be taken back by preemption."
+    )
+    weight = FiniteFloatField(
+        min_value=0, max_value=1e9, required=False, help_text="The share of unguaranteed GPUs, relative to siblings."
+    )
+    shares_fairly = serializers.BooleanField(
+        required=False, help_text="Whether unguaranteed GPUs are shared by weight, whatever the policy."
+    )
+    half_life_s = FiniteFloatField(
+        min_value=0, max_value=MAX_HALF_LIFE_S, required=False, help_text="0: past use is no matter."
+    )
+    budgets = serializers.ListField(
+        child=BudgetSerializer(),
+        required=False,
+        max_length=MOST_BUDGETS,
+        help_text="Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.",
+    )
+
+
+class QuotaRulesChangeSerializer(QuotaRulesSerializer):
+    """version: the one that was seen; 409 when it is stale."""
+
+    max_priority = serializers.IntegerField(
+        min_value=0, max_value=100, allow_null=True, required=False, help_text=MAX_PRIORITY
+    )
+    version = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_COUNT,
+        required=False,
+        help_text="The version that the caller saw; 409 when it is stale.",
+    )
+
+
+class QuotaChangeSerializer(QuotaRulesChangeSerializer):
+    max_storage_bytes = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_BYTES,
+        allow_null=True,
+        required=False,
+        help_text="The most bytes that may be stored; null: no limit.",
+    )
+
+
+class QuotaVersionSerializer(serializers.Serializer[Any]):
+    """A change of a quota."""
+
+    version = serializers.IntegerField(help_text="The version that it made.")
+    at = serializers.DateTimeField(help_text="When it was made.")
+    actor = serializers.CharField(allow_null=True, help_text="Who made it; null: the platform itself.")
+    before = serializers.DictField(help_text="The rules that it changed, as they were.")
+    after = serializers.DictField(help_text="The rules that it changed, as they were from then on.")
+
+
+class QuotaRestoreSerializer(StrictSerializer):
+    """version: whose rules are restored, as a new version. seen: the present version, as the caller saw it."""
+
+    version = serializers.IntegerField(
+        min_value=1, max_value=MAX_COUNT, help_text="The version whose rules are restored, as a new version."
+    )
+    seen = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_COUNT,
+        required=False,
+        help_text="The present version, as the caller saw it; 409 when it is stale.",
+    )
+
+
+class QuotaOwnerSerializer(serializers.Serializer[Any]):
+    """A node of the tree: its rules, and its books now, in GPUs, with all below it.
+
+    guaranteed: guarantee, or the sum of those below if that is more. borrowed: used above it. lent: of it, in use by
+    others. queued_gpus: what waiting jobs need at least.
+    """
+
+    kind = serializers.CharField(help_text="organisation, team or project.")
+    id = serializers.UUIDField(help_text="The id of the organisation, team or project.")
+    name = serializers.CharField(help_text="Its name.")
+    above = serializers.UUIDField(allow_null=True, help_text="Whose part it is.")
+    max_gpus = serializers.IntegerField(
+        allow_null=True, help_text="The most GPUs that may be in use at a time; null: no limit."
+    )
+    max_running_jobs = serializers.IntegerField(
+        allow_null=True, help_text="The most jobs that may run at a time; null: no limit."
+    )
+    guarantee = serializers.IntegerField(allow_null=True, help_text="GPUs that are guaranteed; null: none.")
+    borrow_limit = serializers.IntegerField(
+        allow_null=True, help_text="The most GPUs that may be borrowed above the guarantee; null: no limit."
+    )
+    lend_limit = serializers.IntegerField(
+        allow_null=True,
+        help_text="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
+    )
+    reclaim = serializers.ChoiceField(
+        choices=QuotaRules.RECLAIM, help_text="From whom lent GPUs may be taken back by preemption."
+    )
+    weight = serializers.FloatField(help_text="The share of unguaranteed GPUs, relative to siblings.")
+    shares_fairly = serializers.BooleanField(
+        help_text="Whether unguaranteed GPUs are shared by weight, whatever the policy."
+    )
+    half_life_s = serializers.FloatField(help_text="The half-life of past use, in seconds; 0: only present use counts.")
+    max_priority = serializers.IntegerField(allow_null=True, help_text=MAX_PRIORITY)
+    version = serializers.IntegerField(help_text="The version of these settings, which rises with every change.")
+    guaranteed = serializers.IntegerField(
+        help_text="GPUs guaranteed: the guarantee, or the sum of those below if that is more."
+    )
+    used = serializers.IntegerField(help_text="GPUs in use now.")
+    borrowed = serializers.IntegerField(help_text="GPUs in use above what is guaranteed.")
+    lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
+    budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
+    running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    queued_gpus = serializers.IntegerField(help_text="GPUs that waiting jobs need at least.")
+
+
+class QuotaTreeSerializer(serializers.Serializer[Any]):
+    """Parents before children. may_edit: the caller may change quotas of teams and projects."""
+
+    may_edit = serializers.BooleanField(help_text="Whether the caller may change quotas of teams and projects.")
+    owners = QuotaOwnerSerializer(
+        many=True, help_text="The organisation, its teams and projects; parents before children."
+    )

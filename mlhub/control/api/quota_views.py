@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quotas and their use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.control import quota_history, quota_tree, reads
+from mlhub.control.api import quota_serializers as s
+from mlhub.control.budgets import as_rows, budgets_now
+from mlhub.core.api.views import read_body
+from mlhub.tenants.actions import set_quota
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation, Project, Quota, Team
+from mlhub.tenants.permissions import require_administrator, role_of
+from mlhub.tenants.roles import Role
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class QuotaView(APIView):
+    @extend_schema(responses=s.QuotaSerializer)
+    def get(self, request: Request, id: str) -> Response:
+        """The organisation's limits, and what it uses of them."""
+        return Response(_quota(_organisation(request, id)))
+
+    @extend_schema(request=s.QuotaChangeSerializer, responses=s.QuotaSerializer)
+    def patch(self, request: Request, id: str) -> Response:
+        """Platform administrators only; counts from the next scheduling round on."""
+        organisation = _organisation(request, id)
+        require_administrator(request, self)
+        body = read_body(s.QuotaChangeSerializer, request)
+        set_quota(organisation, actor=caller(request), **body)
+        return Response(_quota(organisation))
+
+
+class QuotaTreeView(APIView):
+    @extend_schema(responses=s.QuotaTreeSerializer)
+    def get(self, request: Request, id: str) -> Response:
+        """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now."""
+        organisation = _organisation(request, id)
+        role = role_of(caller(request), organisation)
+        may_edit = role is not None and role.covers(Role.ADMIN)
+        found = {"may_edit": may_edit, "owners": quota_tree.quota_tree(organisation)}
+        return Response(s.QuotaTreeSerializer(found).data)
+
+
+class PartQuotaView(APIView):
+    """A team's or a project's part of its organisation's quota."""
+
+    model: type[Team] | type[Project]
+
+    @extend_schema(request=s.QuotaRulesChangeSerializer, responses=s.QuotaOwnerSerializer)
+    def patch(self, request: Request, id: str) -> Response:
+        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+
+        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
+        """
+        owner: Team | Project = self.model._default_manager.get_visible(request.user, id)
+        set_quota(owner, actor=caller(request), **read_body(s.QuotaRulesChangeSerializer, request))
+        return Response(_row_of(owner))
+
+
+class TeamQuotaView(PartQuotaView):
+    model = Team
+
+
+class ProjectQuotaView(PartQuotaView):
+    model = Project
+
+
+class QuotaVersionsView(APIView):
+    """The history of a quota."""
+
+    model: type[Organisation] | type[Team] | type[Project] = Organisation
+
+    @extend_schema(responses=s.QuotaVersionSerializer(many=True))
+    def get(self, request: Request, id: str) -> Response:
+        """Who changed the quota, when, and what; the newest 100 changes, newest first."""
+        owner = self.model._default_manager.get_visible(request.user, id)
+        return Response(s.QuotaVersionSerializer(quota_history.versions_of(owner), many=True).data)
+
+
+class QuotaRestoreView(APIView):
+    """The return to an older version of a quota."""
+
+    model: type[Organisation] | type[Team] | type[Project] = Organisation
+
+    @extend_schema(request=s.QuotaRestoreSerializer, responses=s.QuotaOwnerSerializer)
+    def post(self, request: Request, id: str) -> Response:
+        """Gives the quota the rules that it had at an older version, as a new version, by who may change it."""
+        owner = self.model._default_manager.get_visible(request.user, id)
+        body = read_body(s.QuotaRestoreSerializer, request)
+        quota_history.restore_version(owner, body["version"], seen=body.get("seen"), actor=caller(request))
+        return Response(_row_of(owner))
+
+
+def _row_of(owner: Organisation | Team | Project) -> dict[str, Any]:
+    organisation = owner if isinstance(owner, Organisation) else owner.organisation
+    rows = quota_tree.quota_tree(organisation)
+    return s.QuotaOwnerSerializer(next(row for row in rows if row["id"] == owner.pk)).data
+
+
+def _organisation(request: Request, id: str) -> Organisation:
+    found: Organisation = Organisation.objects.get_visible(request.user, id)
+    return found
+
+
+def _quota(organisation: Organisation) -> dict[str, Any]:
+    quota, _ = Quota.objects.get_or_create(organisation=organisation)
+    quota.used = reads.used_by(organisation)  # type: ignore[attr-defined]
+    quota.budgets = as_rows(budgets_now(organisation, quota.budgets, now=timezone.now()))
+    return s.QuotaSerializer(quota).data

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU-hours used since a time, by owner and GPU type: what budgets are compared with, several times a minute.
+
+The database adds up the ledger; what runs is added from one query. Both count the same integral as the reports.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from django.db import connection
+
+from mlhub.clusters.models import Node
+from mlhub.jobs.models import Allocation
+from mlhub.usage.integral import GpuHolding, gpu_seconds
+
+HOUR_S = 3600.0
+ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
+LEDGER = """
+SELECT team_id, project_id, gpu_type, sum(
+    gpu_s * extract(epoch FROM ended_at - greatest(began_at, %(since)s)) / extract(epoch FROM ended_at - began_at)
+) / 3600
+FROM usage_usageentry
+WHERE organisation_id = %(organisation)s AND ended_at > %(since)s AND ended_at > began_at
+GROUP BY team_id, project_id, gpu_type
+"""
+
+
+@dataclass(frozen=True)
+class UsedHours:
+    """GPU-hours of a project's jobs on one type of GPU; team_id: whose part the project was when they ran."""
+
+    organisation_id: UUID
+    team_id: UUID | None
+    project_id: UUID
+    gpu_type: str
+    gpu_hours: float
+
+
+@dataclass(frozen=True)
+class LiveHolding:
+    """What a live attempt holds on one node."""
+
+    allocation_id: int
+    organisation_id: UUID
+    team_id: UUID | None
+    project_id: UUID
+    node: str
+    gpu_type: str
+    own: GpuHolding
+    others: tuple[GpuHolding, ...] = ()
+
+    def since(self, since: datetime, now: datetime) -> UsedHours:
+        hours = gpu_seconds(self.own, self.others, since=since, until=now) / HOUR_S
+        return UsedHours(self.organisation_id, self.team_id, self.project_id, self.gpu_type, hours)
+
+
+def used_hours(
+    organisation: UUID, live: Iterable[LiveHolding], *, since: datetime | None, now: datetime
+) -> list[UsedHours]:
+    """Returns what the organisation's jobs have used from since until now. live: from live_holdings(). None = ever."""
+    begin = since or ALWAYS
+    with connection.cursor() as cursor:
+        cursor.execute(LEDGER, {"organisation": organisation, "since": begin})
+        rows = [UsedHours(organisation, *row) for row in cursor.fetchall()]
+    return rows + [held.since(begin, now) for held in live if held.organisation_id == organisation]
+
+
+def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveHolding]:
+    """Returns what live attempts of these organisations hold until now.
+
+    Where jobs share GPUs, all others that have held some of the same ones are looked up; elsewhere none is needed.
+    """
+    paths = ("attempt__job__project__organisation", "attempt__job__project__team", "attempt__job__project")
+    rows = Allocation.objects.filter(released_at=None, attempt__job__project__organisation__in=organisations)
+    values = list(rows.order_by("id").values_list("id", *paths, "node", "slots", "attempt__created_at"))
+    nodes = {
+        name: (gpu_type, most)
+        for name, gpu_type, most in Node.objects.values_list("name", "gpu_type", "max_jobs_per_gpu")
+    }
+    shared = {node for *_, node, _, _ in values if nodes.get(node, ("", 2))[1] > 1}
+    earliest = min((began_at for *_, node, _, began_at in values if node in shared), default=now)
+    others = _holdings_on(shared, since=earliest, now=now)
+    found = []
+    for pk, organisation, team, project, node, slots, began_at in values:
+        own = GpuHolding(frozenset(slots), min(began_at, now), now)
+        sharing = tuple(one for other, one in others[node] if other != pk and one.slots & own.slots)
+        gpu_type = nodes.get(node, ("", 1))[0]
+        found.append(LiveHolding(pk, organisation, team, project, node, gpu_type, own, sharing))
+    return found
+
+
+def _holdings_on(nodes: set[str], *, since: datetime, now: datetime) -> defaultdict[str, list[tuple[int, GpuHolding]]]:
+    """By node: who holds its GPUs, or has released them since then."""
+    found: defaultdict[str, list[tuple[int, GpuHolding]]] = defaultdict(list)
+    if not nodes:
+        return found
+    there = Allocation.objects.filter(node__in=nodes)
+    there = there.filter(released_at=None) | there.filter(released_at__gt=since)
+    for pk, node, slots, began_at, ended_at in there.order_by("id").values_list(
+        "id", "node", "slots", "attempt__created_at", "released_at"
+    ):
+        end = ended_at or now
+        found[node].append((pk, GpuHolding(frozenset(slots), min(began_at, end), end)))
+    return found
