@@ -21,6 +21,7 @@ from mlhub.environments import base
 from mlhub.environments.archive import pack, packages_in
 from mlhub.environments.models import EnvironmentState, PythonEnvironment
 from mlhub.events.actions import append
+from mlhub.events.changes import ChangeKind, report_change
 from mlhub.storage import actions as storage
 from mlhub.storage import work_queue
 from mlhub.storage.staging import copy_into
@@ -80,11 +81,14 @@ def is_current(environment: PythonEnvironment) -> bool:
 def begin_build(environment: PythonEnvironment) -> bool:
     """Counts a try. False when there were MAX_TRIES, each of which broke off."""
     left = PythonEnvironment.objects.filter(pk=environment.pk, state=EnvironmentState.BUILDING, n_builds__lt=MAX_TRIES)
-    return bool(left.update(n_builds=F("n_builds") + 1, started_at=timezone.now(), log=""))
+    has_begun = bool(left.update(n_builds=F("n_builds") + 1, started_at=timezone.now(), log=""))
+    report_change(ChangeKind.BUILD, organisation_id=environment.organisation_id)
+    return has_begun
 
 
 def write_log(environment: PythonEnvironment, text: str) -> None:
     PythonEnvironment.objects.filter(pk=environment.pk).update(log=text)
+    report_change(ChangeKind.BUILD, organisation_id=environment.organisation_id)
 
 
 def finish_build(environment: PythonEnvironment, folder: Path, *, scratch: Path) -> bool:

@@ -68,11 +68,19 @@ def failure_in(log: str, *, exit_code: int) -> BuildError:
     """The error of an installer that ended with this code, explained by its log."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     for known in KNOWN:
-        found = next((line for line in lines if known.pattern.search(line)), None)
+        found = next((i for i, line in enumerate(lines) if known.pattern.search(line)), None)
         if found is not None:
-            return _error(known.code, found.removeprefix("cause: ").removeprefix("error: "), known.remedy)
+            return _error(known.code, _explanation(lines, found), known.remedy)
     last = lines[-1] if lines else f"The installer ended with status {exit_code}."
     return _error("environment_failed", last, OTHER)
+
+
+def _explanation(lines: list[str], found: int) -> str:
+    """The line, and those before it that its "And because" continues."""
+    start = found
+    while start > 0 and lines[start].startswith("And "):
+        start -= 1
+    return " ".join(lines[start : found + 1]).removeprefix("cause: ").removeprefix("error: ")
 
 
 def too_slow(limit_s: float, log: str) -> BuildError:

@@ -6,10 +6,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Self
 
+from django.db.models import Count, Prefetch
+
 from mlhub.tenants.querysets import TenantOwnedQuerySet
+
+MOST_SHOWN = 5  # versions of code that an environment names
 
 
 class EnvironmentQuerySet(TenantOwnedQuerySet):
+    def with_users(self) -> Self:
+        """Each with `n_versions`, how many versions of code require it, and `newest_versions`, the newest of these."""
+        versions = self.model._meta.get_field("versions").related_model.objects
+        newest = versions.select_related("model").order_by("-id")[:MOST_SHOWN]
+        return self.annotate(n_versions=Count("versions")).prefetch_related(
+            Prefetch("versions", queryset=newest, to_attr="newest_versions")
+        )
+
     def unused_since(self, before: datetime) -> Self:
         """Built, or failed, before that time, and required by no version of code; the oldest first."""
         return self.filter(versions=None, finished_at__lt=before).order_by("finished_at", "id")

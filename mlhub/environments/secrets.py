@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secrets of projects: encrypted in the database, given to pods, never shown again.
 
-The key of encryption follows from MLHUB_SECRET_KEY; after a rotation, MLHUB_SECRET_KEY_FALLBACKS still decrypt, and a
-secret that is set again is encrypted with the new key.
+The key of encryption follows from MLHUB_SECRET_KEY (core/encryption.py).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from uuid import UUID
 
 import structlog
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from django.conf import settings
+from cryptography.fernet import InvalidToken
 from django.db import transaction
 
+from mlhub.core.encryption import cipher
 from mlhub.core.errors import InvalidInputError, NotFoundError
 from mlhub.environments.models import ProjectSecret
 from mlhub.environments.variables import check_name
@@ -27,6 +24,7 @@ from mlhub.tenants.roles import Role
 from mlhub.wire.masking import LEAST_LENGTH
 
 logger = structlog.stdlib.get_logger(__name__)
+PURPOSE = "mlhub secrets of projects"  # part of the key
 MAX_SECRETS = 100  # of a project
 MAX_VALUE_BYTES = 32 * 1024
 
@@ -45,7 +43,7 @@ def put_secret(project: Project, *, name: str, value: str, actor: User) -> Proje
             )
         secret: ProjectSecret
         secret, is_new = ProjectSecret.objects.update_or_create(
-            project=project, name=name, defaults={"encrypted": _cipher().encrypt(value.encode()), "set_by": actor}
+            project=project, name=name, defaults={"encrypted": cipher(PURPOSE).encrypt(value.encode()), "set_by": actor}
         )
         _record("secret.created" if is_new else "secret.replaced", project, actor, name)
     return secret
@@ -79,19 +77,10 @@ def secret_values(project_id: UUID, names: Sequence[str]) -> dict[str, str]:
         return found
     for secret in ProjectSecret.objects.filter(project=project_id, name__in=names).order_by("name"):
         try:
-            found[secret.name] = _cipher().decrypt(bytes(secret.encrypted)).decode()
+            found[secret.name] = cipher(PURPOSE).decrypt(bytes(secret.encrypted)).decode()
         except InvalidToken:
             logger.warning("secret.not_decrypted", project=str(project_id), secret=secret.name)
     return found
-
-
-def _cipher() -> MultiFernet:
-    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return MultiFernet([Fernet(_derived(key)) for key in keys])
-
-
-def _derived(key: str) -> bytes:
-    return base64.urlsafe_b64encode(hashlib.sha256(b"mlhub secrets of projects|" + key.encode()).digest())
 
 
 def _check_value(value: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PythonEnvironment variables that users give to jobs: what they may be called, and how much they may hold."""
+"""Environment variables that users give to jobs: what they may be called, and how much they may hold."""
 
 from __future__ import annotations
 

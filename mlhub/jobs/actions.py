@@ -18,6 +18,7 @@ from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
 from mlhub.jobs import startup, validations
 from mlhub.jobs.admission import check_request, check_resources, check_room, check_versions
+from mlhub.jobs.further_datasets import check_further, described, further_of, protect
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
@@ -52,7 +53,7 @@ CLONED_PREDICTION = (
 def submit_job(
     project: Project,
     *,
-    dataset_version: DatasetVersion,
+    dataset_version: DatasetVersion | None,
     model_version: ModelVersion,
     name: str = "",
     idempotency_key: str = "",
@@ -64,6 +65,7 @@ def submit_job(
     """A job in the queue; Celery tries it out before it may hold GPUs. The same key and request give the same job.
 
     request: kind, epochs, batch_size and the other fields of Job that users set; MLHub chooses what is left out.
+    dataset_version: None for a script that reads none. datasets: further versions by name, of scripts.
     received_at: when the request came, where that is known; from then on the job's start is measured.
     With another kind than train, model_version has weights, and request features, output, examples instead of epochs.
     Raises InvalidInputError or QuotaExceededError for what can never run, ConflictError for versions that are still
@@ -75,9 +77,11 @@ def submit_job(
         return known
     require_open(project)
     check_priority(project, request.get("priority", 0), actor=actor)
-    check_versions(project, dataset_version, model_version)
-    check_storage_left(project.organisation)
     kind = request.pop("kind", JobKind.TRAIN)
+    check_versions(project, dataset_version, model_version)
+    further = request.pop("datasets", {})
+    check_further(project, further, model_version)
+    check_storage_left(project.organisation)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
@@ -93,8 +97,9 @@ def submit_job(
             check_waiting_jobs(project.organisation, actor)
             job = Job(
                 project=project,
-                name=name or _usual_name(kind, dataset_version, model_version),
+                name=name or usual_name(kind, dataset_version, model_version),
                 dataset_version=dataset_version,
+                datasets=described(further),
                 model_version=model_version,
                 cloned_from=cloned_from,
                 created_by=actor,
@@ -104,6 +109,7 @@ def submit_job(
             )
             job.validation_key = validations.key_of(job)
             job.save(force_insert=True)
+            protect(job, further)
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
@@ -120,10 +126,15 @@ def submit_job(
 
 
 def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job:
-    """Submits a new job with the same request, but for the overrides. Raises what submit_job raises."""
+    """Submits a new job with the same request, but for the overrides. Raises what submit_job raises.
+
+    max_batch_size: among the overrides, the end of another range of the batch; None: the batch is fixed.
+    """
     if job.kind == JobKind.TRAIN:
-        request = {field: getattr(job, field) for field in CLONED} | overrides
+        overrides |= _range_of_clone(job, overrides)
+        request = {"datasets": further_of(job)} | {field: getattr(job, field) for field in CLONED} | overrides
     else:
+        overrides.pop("max_batch_size", None)
         _refuse_settings_of_training(job, overrides)
         request = {field: getattr(job, field) for field in CLONED_PREDICTION} | overrides
         request |= {field: job.prediction[field] for field in ASKED}
@@ -138,13 +149,25 @@ def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job
     )
 
 
-def cancel_job(job: Job, *, actor: User) -> Job:
-    """For good. A job that holds GPUs leaves them in the control loop's next round."""
+def _range_of_clone(job: Job, overrides: dict[str, Any]) -> dict[str, Any]:
+    """Takes max_batch_size out of the overrides; returns the hyperparameters that follow from it, where any do."""
+    if "max_batch_size" not in overrides:
+        return {}
+    most, given = overrides.pop("max_batch_size"), overrides.get("hyperparameters")
+    if most is None and given is not None:
+        return {}
+    base = job.hyperparameters if given is None else given
+    kept = {name: value for name, value in base.items() if name != "max_batch_size"}
+    return {"hyperparameters": kept if most is None else {**kept, "max_batch_size": most}}
+
+
+def cancel_job(job: Job, *, actor: User | None) -> Job:
+    """For good. A job that holds GPUs leaves them in the control loop's next round. actor: None is the platform."""
     return _intend(job, Intent.CANCEL, Trigger.CANCEL, at_once_in=(JobState.QUEUED, JobState.PAUSED), actor=actor)
 
 
-def pause_job(job: Job, *, actor: User) -> Job:
-    """Until it is resumed; a running job saves first."""
+def pause_job(job: Job, *, actor: User | None) -> Job:
+    """Until it is resumed; a running job saves first. actor: None is the platform, which needs no role."""
     return _intend(job, Intent.PAUSE, Trigger.PAUSE, at_once_in=(JobState.QUEUED,), actor=actor)
 
 
@@ -201,9 +224,10 @@ def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:
             advance(job.pk, trigger=Trigger.REJECT, reason="preflight", failure=failure)
 
 
-def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[JobState, ...], actor: User) -> Job:
-    organisation = job.project.organisation
-    require_role(actor, organisation, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[JobState, ...], actor: User | None) -> Job:
+    if actor is not None:
+        needed = Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN
+        require_role(actor, job.project.organisation, needed)
     with transaction.atomic():
         found = (
             Job.objects.select_for_update(of=("self",))
@@ -234,14 +258,13 @@ def _intend(job: Job, intent: Intent, trigger: Trigger, *, at_once_in: tuple[Job
             work_queue.withdraw([found.pk])  # a dry run without use would cost the organisation a turn
         if not is_repeated:
             if intent is Intent.RUN:
-                check_resumption(found, actor=actor)
+                check_resumption(found, actor=actor or found.created_by)
             Job.objects.filter(pk=job.pk).update(intent=intent)
             _record(f"job.{'resume' if intent is Intent.RUN else intent}_asked", found, actor)
         if found.state in at_once_in:
             changes = CONTINUED if is_continued else {}
-            advance(
-                job.pk, trigger=trigger, reason=f"{trigger}_by_user", actor=actor, seen_version=found.version, **changes
-            )
+            reason = f"{trigger}_by_{'user' if actor else 'platform'}"
+            advance(job.pk, trigger=trigger, reason=reason, actor=actor, seen_version=found.version, **changes)
     job.refresh_from_db()
     return job
 
@@ -255,9 +278,11 @@ def _refuse_settings_of_training(job: Job, overrides: dict[str, Any]) -> None:
             )
 
 
-def _usual_name(kind: str, dataset: DatasetVersion, model: ModelVersion) -> str:
+def usual_name(kind: str, dataset: DatasetVersion | None, model: ModelVersion) -> str:
+    """The name of a job that was given none."""
     verb = "" if kind == JobKind.TRAIN else f"{kind}: "
-    return f"{verb}{model.model.name} on {dataset.dataset.name}"[:100]
+    place = "" if dataset is None else f" on {dataset.dataset.name}"
+    return f"{verb}{model.model.name}{place}"[:100]
 
 
 def _known(actor: User, key: str, fingerprint: str) -> Job | None:
@@ -275,9 +300,9 @@ def _known(actor: User, key: str, fingerprint: str) -> Job | None:
 
 
 def _fingerprint(
-    project: Project, dataset: DatasetVersion, model: ModelVersion, name: str, request: dict[str, Any]
+    project: Project, dataset: DatasetVersion | None, model: ModelVersion, name: str, request: dict[str, Any]
 ) -> str:
-    body = [str(project.id), str(dataset.id), str(model.id), name, request]
+    body = [str(project.id), None if dataset is None else str(dataset.id), str(model.id), name, request]
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).hexdigest()
 
 

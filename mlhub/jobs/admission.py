@@ -11,6 +11,7 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
 from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.jobs.batch_ranges import check_batch_range
 from mlhub.jobs.models import ModeChoice
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
@@ -33,13 +34,24 @@ LIMITING = {
 }
 
 
-def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersion) -> None:
-    """Both are usable, and of the project's organisation. Raises InvalidInputError, ConflictError."""
+def check_versions(
+    project: Project, dataset: DatasetVersion | None, model: ModelVersion, *, field: str = "dataset"
+) -> None:
+    """Both are usable, and of the project's organisation. Raises InvalidInputError, ConflictError.
+
+    dataset: None is for scripts alone. field: of the request, that names the dataset.
+    """
     owner = model.model.project
-    if dataset.dataset.project.organisation_id != project.organisation_id:
+    if dataset is None and model.kind != Kind.SCRIPT:
+        raise InvalidInputError(
+            f"Give either dataset or dataset_version: {model.model.name} is no script, which may do without.",
+            field=field,
+            remedy="Name a dataset.",
+        )
+    if dataset is not None and dataset.dataset.project.organisation_id != project.organisation_id:
         raise InvalidInputError(
             f"The dataset is not of {project.organisation.name}.",
-            field="dataset",
+            field=field,
             remedy="Use a dataset and a project of the same organisation.",
         )
     if owner is not None and owner.organisation_id != project.organisation_id:
@@ -48,29 +60,39 @@ def check_versions(project: Project, dataset: DatasetVersion, model: ModelVersio
             field="model",
             remedy="Use a model and a project of the same organisation.",
         )
-    for field, version, name in (("dataset", dataset, dataset.dataset.name), ("model", model, model.model.name)):
-        if version.state == VersionState.INSPECTING:
+    named: list[tuple[str, DatasetVersion | ModelVersion, str]] = [("model", model, model.model.name)]
+    if dataset is not None:
+        named.insert(0, (field, dataset, dataset.dataset.name))
+    for at, version, name in named:
+        if version.state in (VersionState.FETCHING, VersionState.INSPECTING):
             raise ConflictError(
-                f"{name} is still being inspected.",
+                f"{name} is still being {'fetched' if version.state == VersionState.FETCHING else 'inspected'}.",
                 code="not_ready",
-                field=field,
+                field=at,
                 remedy="Try again when it is ready.",
+            )
+        if version.state == VersionState.NEEDS_COLUMNS:
+            raise InvalidInputError(
+                f"{name} waits for a choice of its columns: {(version.error or {}).get('message', '')}",
+                field=at,
+                remedy="Choose its columns on its page, or by POST to its version's /columns.",
             )
         if version.state == VersionState.REFUSED:
             raise InvalidInputError(
                 f"{name} was refused: {(version.error or {}).get('message', '')}",
-                field=field,
+                field=at,
                 remedy=(version.error or {}).get("remedy") or "Upload another version.",
             )
 
 
 def check_request(
-    organisation: Organisation, dataset: DatasetVersion, model: ModelVersion, request: dict[str, Any]
+    organisation: Organisation, dataset: DatasetVersion | None, model: ModelVersion, request: dict[str, Any]
 ) -> dict[str, Any]:
-    """The request, with the mode that its strategy needs.
+    """The request, with the mode that its strategy needs. dataset: None for a script without one.
 
     Raises InvalidInputError or QuotaExceededError naming field, limit and remedy.
     """
+    schema = (dataset.schema if dataset is not None else None) or {}
     least, most = request.get("min_workers", 1), request.get("max_workers", 64)
     if least > most:
         raise InvalidInputError(
@@ -90,16 +112,18 @@ def check_request(
         raise InvalidInputError(
             "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
         )
-    _check_settings(model, dataset.schema or {}, request)
-    if not has_targets(dataset.schema or {}):
+    _check_settings(model, schema, request)
+    if not has_targets(schema):
         raise InvalidInputError(
             "The dataset was uploaded without targets: there is nothing to learn.",
             field="dataset",
             remedy="Predict on it, or upload it with targets.",
         )
     if model.kind != Kind.SCRIPT:
-        _check_fit(dataset.schema or {}, request)
+        _check_fit(schema, request)
     request = {**request, **_strategy(model, request)}
+    if model.kind != Kind.SCRIPT:
+        check_batch_range(request)
     check_room(organisation, request.get("min_workers", 1))
     check_resources(request)
     return request

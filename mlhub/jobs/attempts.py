@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import F, Max
 
 from mlhub.core.installation import first_attempt_number
 from mlhub.events.actions import append
@@ -26,6 +26,7 @@ from mlhub.jobs.states import Intent, Trigger
 from mlhub.registry.actions import register_trained
 from mlhub.tenants.authentication import hash_token
 from mlhub.wire.exits import Cause, Fault
+from mlhub.wire.launch import BatchDecision
 
 WEIGHTS = "weights.safetensors"
 _VAGUE = (Cause.UNKNOWN, Cause.KILLED, Cause.CRASHED, Cause.PEER_LOST)  # what a pod reported itself explains more
@@ -51,9 +52,13 @@ def open_attempt(
     predicted_step_s: float | None,
     reason: str,
     now: datetime,
+    batch: BatchDecision | None = None,
     **changes: Any,
 ) -> Attempt | None:
-    """QUEUED becomes STARTING with an attempt and its allocations. Returns None when the job was moved first."""
+    """QUEUED becomes STARTING with an attempt and its allocations. Returns None when the job was moved first.
+
+    batch: with which it begins; None: the batch is fixed.
+    """
     with transaction.atomic():
         newest = job.attempts.aggregate(newest=Max("number"))["newest"] or 0
         number = max(newest + 1, first_attempt_number())
@@ -66,6 +71,8 @@ def open_attempt(
             predicted_step_s=predicted_step_s,
             first_step=job.steps_done,
             last_step=job.steps_done,
+            batch_decision={} if batch is None else asdict(batch),
+            batch_size=None if batch is None else batch.batch_size,
         )
         attempt.token_hash = hash_token(token_of(attempt.id))
         size = {"number": number, "mode": mode, "n_workers": n_workers, "n_servers": n_servers}
@@ -86,6 +93,20 @@ def open_attempt(
             Allocation(attempt=attempt, node=h.node, slots=list(h.slots), n_servers=h.n_servers) for h in held
         )
     return attempt
+
+
+def record_batch_decision(job: Job, batch: BatchDecision | None) -> bool:
+    """Stores the decision, which the live attempt's trainer receives with its next report.
+
+    Returns whether it is another one than before.
+    """
+    if batch is None:
+        return False
+    live = Attempt.objects.live().filter(job=job)
+    if batch.noise_scale is not None:  # by which the trainer corrects its learning rate
+        same = live.filter(batch_decision__batch_size=batch.batch_size, batch_decision__noise_scale=None)
+        same.update(batch_decision=asdict(batch))
+    return bool(live.exclude(batch_decision__batch_size=batch.batch_size).update(batch_decision=asdict(batch)))
 
 
 def record_running(attempt: Attempt, *, now: datetime) -> bool:
@@ -214,11 +235,19 @@ def _close(attempt: Attempt, *, outcome: str, now: datetime, cause: Cause | None
     if cause is not None:
         changes |= {"cause": cause, "message": message[:4000]}
     Attempt.objects.filter(pk=attempt.pk).update(**changes)
+    _count_gpu_s(attempt, now)
     Allocation.objects.filter(attempt=attempt, released_at=None).update(released_at=now)
     attempt_closed.send(sender=Attempt, attempt_id=attempt.pk)
     return Job.objects.select_related("project__organisation", "model_version__model", "dataset_version__dataset").get(
         pk=attempt.job_id
     )
+
+
+def _count_gpu_s(attempt: Attempt, now: datetime) -> None:
+    """Adds what the attempt holds until now to its job's GPU-seconds."""
+    held = Allocation.objects.filter(attempt=attempt, released_at=None).values_list("slots", flat=True)
+    duration_s = max(0.0, (now - attempt.created_at).total_seconds())
+    Job.objects.filter(pk=attempt.job_id).update(gpu_s=F("gpu_s") + duration_s * sum(map(len, held)))
 
 
 def _register(job: Job, attempt: Attempt) -> Any:

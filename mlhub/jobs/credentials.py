@@ -38,3 +38,19 @@ def key_of(attempt: Attempt) -> str:
 def _derived(purpose: str, attempt_id: UUID, key: str) -> str:
     key = key or settings.SECRET_KEY
     return hmac.new(key.encode(), f"{purpose}|{attempt_id}".encode(), hashlib.sha256).hexdigest()
+
+
+def tracking_token_of(attempt_id: UUID, *, key: str = "") -> str:
+    """What a script in the attempt's pods logs with, by the MLflow protocol, and nothing else. key: as in token_of."""
+    return "mlt_" + _derived("tracking", attempt_id, key)
+
+
+def attempt_of_tracking_token(attempt_id: UUID, token: str) -> Attempt | None:
+    """The attempt that the token belongs to; None for a wrong one."""
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    made = (tracking_token_of(attempt_id, key=key) for key in keys)
+    if not any(hmac.compare_digest(token.encode(), own.encode()) for own in made):
+        return None
+    related = ("job__project__organisation", "job__created_by")
+    found: Attempt | None = Attempt.objects.filter(pk=attempt_id).select_related(*related).first()
+    return found

@@ -30,6 +30,8 @@ def family_of(job: Job) -> str:
     code = job.model_version.code_version_id or job.model_version_id
     shape = {name: value for name, value in job.hyperparameters.items() if name not in WITHOUT_EFFECT_ON_STEPS}
     parts = [str(code), str(job.dataset_version_id), job.kind, shape, job.strategy]
+    if job.datasets:
+        parts.append({name: further["version"] for name, further in job.datasets.items()})
     if job.kind != JobKind.TRAIN:
         parts.append(job.prediction)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:40]

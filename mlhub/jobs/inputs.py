@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -12,15 +14,17 @@ from mlhub.registry.models import ModelVersion
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
-from mlhub.wire.launch import DatasetSpec, Input, ModelSpec, PredictionSpec, TrainingSpec
+from mlhub.wire.launch import BatchDecision, DatasetSpec, Input, ModelSpec, PredictionSpec, TrainingSpec, further_input
 
 PACKAGE, WEIGHTS, ENVIRONMENT = "package.zip", "start.safetensors", "python-environment.zip"
 
 
 def inputs_of(job: Job) -> tuple[Input, ...]:
     """The blobs that the job's pods read; of a store that is no disk without their addresses."""
-    version = job.dataset_version
-    found = [_input(f["name"], f["sha256"], f["size_bytes"]) for f in version.files]
+    files = [] if job.dataset_version is None else job.dataset_version.files
+    found = [_input(f["name"], f["sha256"], f["size_bytes"]) for f in files]
+    for name, further in job.datasets.items():
+        found += [_input(further_input(name, f["name"]), f["sha256"], f["size_bytes"]) for f in further["files"]]
     code = code_of(job.model_version)
     blobs = ((PACKAGE, code.package), (WEIGHTS, job.model_version.weights), (ENVIRONMENT, layer_of(code)))
     for name, blob in blobs:
@@ -29,9 +33,15 @@ def inputs_of(job: Job) -> tuple[Input, ...]:
     return tuple(found)
 
 
-def dataset_spec(job: Job) -> DatasetSpec:
-    """Returns how the dataset is read; for a trained model, as the dataset that it was trained on was."""
-    version, schema = job.dataset_version, job.dataset_version.schema
+def dataset_spec(job: Job) -> DatasetSpec | None:
+    """Returns how the dataset is read; for a trained model, as the dataset that it was trained on was.
+
+    None: the job is of a script without one.
+    """
+    version = job.dataset_version
+    if version is None:
+        return None
+    schema = version.schema
     trained_on = job.model_version.dataset_version
     if job.kind != JobKind.TRAIN and trained_on is not None:
         known = TrainedSchema(trained_on.format, trained_on.schema), TrainedSchema(version.format, schema)
@@ -59,8 +69,10 @@ def model_spec(version: ModelVersion) -> ModelSpec:
     )
 
 
-def training_spec(job: Job) -> TrainingSpec:
+def training_spec(job: Job, *, batch: Mapping[str, Any] | None = None) -> TrainingSpec:
+    """batch: with which an attempt begins whose batch may change, as stored."""
     return TrainingSpec(
+        batch=BatchDecision.from_json(batch) if batch else None,
         epochs=job.epochs,
         batch_size=job.batch_size,
         hyperparameters=job.hyperparameters,

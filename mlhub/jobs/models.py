@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.datasets.models import DatasetVersion
-from mlhub.jobs.querysets import ArtifactQuerySet, AttemptQuerySet, JobQuerySet
+from mlhub.jobs.querysets import ArtifactQuerySet, AttemptQuerySet, FurtherDatasetQuerySet, JobQuerySet
 from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import ModelVersion
 from mlhub.storage.models import Blob
@@ -55,7 +58,12 @@ class Job(models.Model):
     # what the user asked for
     kind = models.CharField(max_length=8, choices=JobKind, default=JobKind.TRAIN)
     prediction = models.JSONField(default=dict)  # of other kinds: features, output, examples, combine
-    dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="jobs")
+    # null: of a script that reads none
+    dataset_version = models.ForeignKey(
+        DatasetVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="jobs"
+    )
+    # what a script reads besides: {name: {dataset, version, number, files}}; rows of FurtherDataset protect them
+    datasets = models.JSONField(default=dict)
     model_version = models.ForeignKey(ModelVersion, on_delete=models.PROTECT, related_name="jobs")
     epochs = models.PositiveIntegerField()
     batch_size = models.PositiveIntegerField()
@@ -74,6 +82,10 @@ class Job(models.Model):
     secrets = models.JSONField(default=list)  # names of the project's secrets that its pods get as variables
     target_metric = models.CharField(max_length=100, blank=True)
     target_value = models.FloatField(null=True, blank=True)
+
+    # what people write on it; annotations.py
+    tags = models.JSONField(default=list)
+    notes = models.TextField(blank=True, default="")
 
     # where it stands
     state = models.CharField(max_length=12, choices=[(s.value, s.value) for s in JobState], default=JobState.QUEUED)
@@ -99,6 +111,7 @@ class Job(models.Model):
     epoch = models.FloatField(default=0)
     progress_at = models.DateTimeField(null=True, blank=True)
     step_s = models.FloatField(null=True, blank=True)
+    gpu_s = models.FloatField(default=0)  # GPU-seconds that its ended attempts held; a shared GPU counts whole
     result_metrics = models.JSONField(default=dict)
     result_version = models.ForeignKey(ModelVersion, on_delete=models.SET_NULL, null=True, related_name="+")
 
@@ -114,10 +127,17 @@ class Job(models.Model):
 
     objects = JobQuerySet.as_manager()
 
+    @property
+    def further(self) -> list[dict[str, Any]]:
+        """The further datasets of its script: [{name, dataset: {id, name}, version, number, files}]."""
+        return [{"name": name, **one} for name, one in self.datasets.items()]
+
     class Meta:
         indexes = [
             models.Index(fields=["state"]),
             models.Index(fields=["project", "-id"]),
+            models.Index(fields=["created_by", "-id"], name="jobs_of_owner"),
+            GinIndex(fields=["tags"], name="job_tags"),
             models.Index(
                 fields=["validation_key"], condition=models.Q(preflight=Preflight.PENDING), name="jobs_to_validate"
             ),
@@ -125,10 +145,27 @@ class Job(models.Model):
         constraints = [
             models.CheckConstraint(condition=models.Q(epochs__gte=1), name="job_epochs_positive"),
             models.CheckConstraint(condition=models.Q(batch_size__gte=1), name="job_batch_size_positive"),
+            models.CheckConstraint(
+                condition=models.Q(kind=JobKind.TRAIN) | models.Q(dataset_version__isnull=False),
+                name="job_without_dataset_trains",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+
+class FurtherDataset(models.Model):
+    """A dataset version that a script reads besides its own, under a name; it is not deleted while the job is there."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="further_datasets")
+    name = models.CharField(max_length=40)
+    dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="further_jobs")
+
+    objects = FurtherDatasetQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "name"], name="further_dataset_name")]
 
 
 class PassedValidation(models.Model):
@@ -175,6 +212,9 @@ class Attempt(models.Model):
     first_step = models.PositiveBigIntegerField(default=0)  # where it resumed
     last_step = models.PositiveBigIntegerField(default=0)
     result_metadata = models.JSONField(default=dict)  # of trained weights, as the pod wrote it
+    # the newest BatchDecision (mlhub/wire/launch.py) on a job whose batch may change; {} where it is fixed
+    batch_decision = models.JSONField(default=dict)
+    batch_size = models.PositiveIntegerField(null=True, blank=True)  # that its trainer uses; null: the job's
 
     objects = AttemptQuerySet.as_manager()
 

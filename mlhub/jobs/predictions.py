@@ -45,12 +45,14 @@ def model_version_of_job(user: User, job_id: Any) -> ModelVersion:
 
 
 def check_prediction(
-    kind: str, dataset: DatasetVersion, model: ModelVersion, request: dict[str, Any]
+    kind: str, dataset: DatasetVersion | None, model: ModelVersion, request: dict[str, Any]
 ) -> dict[str, Any]:
     """A Job's fields, from the request and from what the training was asked for.
 
     Raises InvalidInputError naming field and remedy.
     """
+    if dataset is None:
+        raise InvalidInputError(f"A job of kind {kind} needs a dataset.", field="dataset", remedy="Name one.")
     trained = _trained_by(model)
     _check_model(model)
     trained_on = model.dataset_version

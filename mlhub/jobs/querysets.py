@@ -46,6 +46,10 @@ class AttemptQuerySet(TenantOwnedQuerySet):
         return self.filter(ended_at=None)
 
 
+class FurtherDatasetQuerySet(TenantOwnedQuerySet):
+    organisation_path = "job__project__organisation"
+
+
 class ArtifactQuerySet(TenantOwnedQuerySet):
     organisation_path = "attempt__job__project__organisation"
 

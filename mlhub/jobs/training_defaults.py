@@ -17,9 +17,10 @@ LEAST_STEPS = 200  # fewer are not enough even for a small model
 BATCH_SIZES = ((2000, 64), (300, 32), (64, 16), (0, 4))  # from so many examples on
 
 
-def with_training_defaults(version: DatasetVersion, request: dict[str, Any]) -> dict[str, Any]:
-    """The request, with what was left out of epochs and batch_size."""
-    return {**request, **training_defaults(version.schema or {}, request)}
+def with_training_defaults(version: DatasetVersion | None, request: dict[str, Any]) -> dict[str, Any]:
+    """The request, with what was left out of epochs and batch_size. version: None without a dataset."""
+    schema = version.schema if version is not None else None
+    return {**request, **training_defaults(schema or {}, request)}
 
 
 def training_defaults(schema: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, GoneError, InvalidInputError
 from mlhub.events.actions import append
+from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
 from mlhub.jobs.startup import FIRST_STEP, mark_attempt
@@ -69,7 +70,7 @@ class ReportingPod:
 
 def attempt_of(attempt_id: UUID, token: str) -> Attempt | None:
     """The attempt that the token belongs to; None for a wrong one. Raises GoneError once it is fenced."""
-    attempt = Attempt.objects.filter(pk=attempt_id, token_hash=hash_token(token)).select_related("job").first()
+    attempt = Attempt.objects.filter(pk=attempt_id, token_hash=hash_token(token)).select_related("job__project").first()
     if attempt is not None and attempt.is_fenced:
         raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
     return attempt
@@ -105,6 +106,7 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
         place.save(update_fields=["next"])
         cursor.save()
         wake_on_commit(job_topic(attempt.job_id))
+        report_change(ChangeKind.PROGRESS, organisation_id=attempt.job.project.organisation_id)
     return place.next
 
 
@@ -191,10 +193,17 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case FailureReport():
                 _store_failure(attempt, pod, report)
             case ResultReport():
-                Job.objects.filter(pk=attempt.job_id).update(
-                    result_metrics=dict(report.metrics), steps_done=report.steps, progress_at=timezone.now()
-                )
+                _store_result(attempt, report)
     points.save()
+
+
+def _store_result(attempt: Attempt, report: ResultReport) -> None:
+    """What was logged by way of tracked_points.py stays, where the result does not name it."""
+    tracked = Job.objects.values_list("result_metrics", flat=True).get(pk=attempt.job_id)
+    metrics = {**tracked, **report.metrics}
+    Job.objects.filter(pk=attempt.job_id).update(
+        result_metrics=metrics, steps_done=report.steps, progress_at=timezone.now()
+    )
 
 
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:

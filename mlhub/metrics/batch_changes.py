@@ -8,6 +8,7 @@ from typing import Any
 
 from mlhub.events.actions import append
 from mlhub.jobs.models import Attempt
+from mlhub.metrics.batch_sizes import may_use_batch
 from mlhub.wire.report import PhaseReport
 
 MOST = 10**9
@@ -17,6 +18,9 @@ MAX_REASON = 500
 def record_batch_change(attempt: Attempt, report: PhaseReport) -> None:
     """Appends an event. report: phase "batch_changed" (mlhub/wire/report.py)."""
     detail = report.detail
+    size = int(_number(detail.get("batch_size")))
+    if may_use_batch(attempt.job, size):
+        Attempt.objects.filter(pk=attempt.pk).update(batch_size=size)
     append(
         "attempt.batch_changed",
         organisation=attempt.job.project.organisation,
@@ -26,7 +30,7 @@ def record_batch_change(attempt: Attempt, report: PhaseReport) -> None:
         number=attempt.number,
         step=int(_number(detail.get("step"))),
         was=int(_number(detail.get("was"))),
-        batch_size=int(_number(detail.get("batch_size"))),
+        batch_size=size,
         learning_rate_factor=_number(detail.get("learning_rate_factor")),
         reason=str(detail.get("reason"))[:MAX_REASON],
     )

@@ -31,7 +31,7 @@ EXACT = f"""
 {PARTS}
 SELECT {COLUMNS} FROM part CROSS JOIN LATERAL (
     SELECT * FROM metrics_metricpoint p WHERE {COUNTED} ORDER BY p.step LIMIT %s) AS p
-ORDER BY step, attempt LIMIT %s
+ORDER BY step, attempt LIMIT %s OFFSET %s
 """  # noqa: S608  # nosec B608 - made of the literals above
 # An array compares element by element: its minimum is the lowest value with the step and series where it is.
 THINNED = f"""
@@ -140,9 +140,9 @@ def read_curve(parts: CurveParts, *, max_points: int, asked: StepRange = WHOLE) 
     return Curve(parts.key, _rows(THINNED, [*parts.arguments(asked), n_stretches]), is_thinned=True)
 
 
-def exact_points(parts: CurveParts, *, limit: int, asked: StepRange = WHOLE) -> list[SeriesPoint]:
-    """The first points of the range, none left out."""
-    return _rows(EXACT, [*parts.arguments(asked), limit, limit])
+def exact_points(parts: CurveParts, *, limit: int, asked: StepRange = WHOLE, offset: int = 0) -> list[SeriesPoint]:
+    """The first points of the range behind `offset` of them, none left out."""
+    return _rows(EXACT, [*parts.arguments(asked), offset + limit, limit, offset])
 
 
 def curves(job_id: UUID, *, key: str | None, max_points: int) -> list[tuple[str, list[SeriesPoint]]]:
@@ -178,6 +178,35 @@ FROM metrics_series s JOIN jobs_attempt a ON a.id = s.attempt_id CROSS JOIN LATE
 WHERE s.job_id = %s AND s.key > %s AND position(lower(%s) IN lower(s.key)) > 0
 ORDER BY s.key, a.number DESC LIMIT %s
 """
+
+
+NEWEST = """
+SELECT DISTINCT ON (s.job_id) s.job_id, p.value
+FROM metrics_series s JOIN jobs_attempt a ON a.id = s.attempt_id CROSS JOIN LATERAL (
+    SELECT step, value FROM metrics_metricpoint WHERE series_id = s.id ORDER BY step DESC LIMIT 1) AS p
+WHERE s.job_id = ANY(%s::uuid[]) AND s.key = ANY(%s) ORDER BY s.job_id, a.number DESC, s.key
+"""
+NEWEST_OF_ALL = """
+SELECT DISTINCT ON (s.job_id, s.key) s.job_id, s.key, p.step, p.value
+FROM metrics_series s JOIN jobs_attempt a ON a.id = s.attempt_id CROSS JOIN LATERAL (
+    SELECT step, value FROM metrics_metricpoint WHERE series_id = s.id ORDER BY step DESC LIMIT 1) AS p
+WHERE s.job_id = ANY(%s::uuid[]) ORDER BY s.job_id, s.key, a.number DESC
+"""
+
+
+def newest_values(job_ids: Sequence[UUID], keys: Sequence[str]) -> dict[UUID, float]:
+    """The newest value, by job, of the metric that has one of these names; jobs without it are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEWEST, [[str(pk) for pk in job_ids], list(keys)])
+        return dict(cursor.fetchall())
+
+
+def newest_points(job_ids: Sequence[UUID]) -> list[tuple[UUID, str, int, float]]:
+    """(job, metric, step, value) of the newest point of every metric of these jobs, by job and name."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEWEST_OF_ALL, [[str(pk) for pk in job_ids]])
+        found: list[tuple[UUID, str, int, float]] = cursor.fetchall()
+        return found
 
 
 def metric_names(job_id: UUID, *, search: str = "", after: str = "", limit: int) -> list[MetricName]:

@@ -19,4 +19,4 @@ def family_labels(families: Collection[str], *, user: Any) -> dict[str, str]:
     names = rows.values_list(
         "family", "attempt__job__model_version__model__name", "attempt__job__dataset_version__dataset__name"
     )
-    return {family: f"{model} on {dataset}" for family, model, dataset in names}
+    return {family: model if dataset is None else f"{model} on {dataset}" for family, model, dataset in names}

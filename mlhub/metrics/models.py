@@ -106,6 +106,8 @@ class SpeedSample(models.Model):
     is_shared = models.BooleanField(default=False)  # never alone so far: other gangs used its nodes or links, too
     n_colocated_steps = models.PositiveBigIntegerField(default=0)  # on GPUs that another job held, too; not in n_steps
     colocated_with = models.CharField(max_length=500, blank=True, default="")  # of the newest report
+    # of batches that the attempt changed to: {"256": {"n_steps": 40, "step_s": 0.2, ..., "gpu_memory_bytes": 4e9}}
+    by_batch = models.JSONField(default=dict)
     noise_curve = models.JSONField(default=list)  # [[step, noise scale], ...], ascending, at most MAX_NOISE_POINTS
 
 

@@ -1,18 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storing points of metrics within a job's limits: names, points of each metric, and points in all."""
+"""Storing points of metrics within a job's limits: names, points of each metric, and points in all.
+
+A batch costs the same few statements however many points and metrics it has.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.conf import settings
-from django.db.models import F
+from django.db import connection
 
 from mlhub.jobs.ingest_limits import IngestLimit
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.models import MetricPoint, Series, StreamCursor
+from mlhub.metrics.models import Series, StreamCursor
 from mlhub.metrics.reports import at
 from mlhub.wire.report import MetricReport
+
+STORE = """
+WITH given AS (
+    SELECT * FROM unnest(%s::int[], %s::bigint[], %s::float8[], %s::float8[], %s::timestamptz[], %s::bigint[])
+        AS g(series_id, step, epoch, value, at, seq)),
+stored AS (
+    INSERT INTO metrics_metricpoint (series_id, step, epoch, value, at, seq) SELECT * FROM given
+    ON CONFLICT DO NOTHING RETURNING series_id),
+counted AS (SELECT series_id, count(*) AS n FROM stored GROUP BY series_id)
+UPDATE metrics_series s SET n_points = s.n_points + counted.n FROM counted WHERE s.id = counted.series_id
+"""
+
+
+@dataclass(frozen=True)
+class NumberedPoint:
+    series_id: int
+    step: int
+    epoch: float
+    value: float
+    at: datetime
+    seq: int
 
 
 @dataclass
@@ -21,15 +47,38 @@ class PointBatch:
 
     attempt: Attempt
     cursor: StreamCursor
-    points: list[MetricPoint] = field(default_factory=list)
+    points: list[NumberedPoint] = field(default_factory=list)
     _series: dict[str, Series | None] = field(default_factory=dict)  # None: the job has too many metrics for this one
     _n_added: dict[int, int] = field(default_factory=dict)
 
+    def load_series(self, keys: Iterable[str]) -> None:
+        """Reads the series of these metrics and makes those that are missing. Names count once for the job, however
+        many attempts use them."""
+        wanted = [key for key in dict.fromkeys(keys) if key not in self._series]
+        if not wanted:
+            return
+        of_job = Series.objects.filter(job_id=self.attempt.job_id)
+        found = {series.key: series for series in of_job.filter(attempt=self.attempt, key__in=wanted)}
+        missing = [key for key in wanted if key not in found]
+        if missing:
+            known = set(of_job.values_list("key", flat=True).distinct())
+            n_free = max(0, settings.MAX_METRICS_PER_JOB - len(known))
+            allowed = known.union([key for key in missing if key not in known][:n_free])
+            rows = [
+                Series(job_id=self.attempt.job_id, attempt=self.attempt, key=key) for key in missing if key in allowed
+            ]
+            found |= {series.key: series for series in Series.objects.bulk_create(rows)}
+        self._series |= {key: found.get(key) for key in wanted}
+
+    def series_ids(self) -> dict[str, int]:
+        """Of the metrics that were loaded, without those over the limit."""
+        return {key: series.pk for key, series in self._series.items() if series is not None}
+
     def add(self, report: MetricReport) -> None:
         """Points over a limit are dropped and counted."""
+        self.load_series(report.values)
+        moment = at(report.at)
         for key, value in report.values.items():
-            if key not in self._series:
-                self._series[key] = self._series_of(key)
             series = self._series[key]
             limit = self._limit_reached(series)
             if series is None or limit is not None:
@@ -39,20 +88,18 @@ class PointBatch:
             self.cursor.n_points += 1
             self._n_added[series.pk] = self._n_added.get(series.pk, 0) + 1
             self.points.append(
-                MetricPoint(
-                    series=series,
-                    step=report.step,
-                    epoch=report.epoch,
-                    value=float(value),
-                    at=at(report.at),
-                    seq=self.cursor.last_seq,
-                )
+                NumberedPoint(series.pk, report.step, report.epoch, float(value), moment, self.cursor.last_seq)
             )
 
     def save(self) -> None:
-        MetricPoint.objects.bulk_create(self.points, ignore_conflicts=True, batch_size=1000)
-        for series_id, n in self._n_added.items():
-            Series.objects.filter(pk=series_id).update(n_points=F("n_points") + n)
+        """Stores what was added; of a step that a series has already, the former value stays."""
+        if not self.points:
+            return
+        columns = [
+            [getattr(p, name) for p in self.points] for name in ("series_id", "step", "epoch", "value", "at", "seq")
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(STORE, columns)
 
     def _limit_reached(self, series: Series | None) -> IngestLimit | None:
         if series is None:
@@ -60,15 +107,3 @@ class PointBatch:
         if series.n_points + self._n_added.get(series.pk, 0) >= settings.MAX_POINTS_PER_METRIC:
             return IngestLimit.POINTS_PER_METRIC
         return IngestLimit.POINTS_PER_JOB if self.cursor.n_points >= settings.MAX_POINTS_PER_JOB else None
-
-    def _series_of(self, key: str) -> Series | None:
-        """Names count once for the job, however many attempts use them."""
-        of_job = Series.objects.filter(job_id=self.attempt.job_id)
-        found: Series | None = of_job.filter(attempt=self.attempt, key=key).first()
-        if found is not None:
-            return found
-        is_known = of_job.filter(key=key).exists()
-        if not is_known and of_job.values("key").distinct().count() >= settings.MAX_METRICS_PER_JOB:
-            return None
-        made: Series = Series.objects.create(job_id=self.attempt.job_id, attempt=self.attempt, key=key)
-        return made

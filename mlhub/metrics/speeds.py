@@ -10,6 +10,7 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt
+from mlhub.metrics.batch_sizes import PARTS, keep_noise_scale, learn_other_batch, may_use_batch
 from mlhub.metrics.colocation import colocation_of
 from mlhub.metrics.links import observe_links
 from mlhub.metrics.models import SharedResource, SpeedSample, Staleness
@@ -18,9 +19,7 @@ from mlhub.metrics.plausibility import record_refused, sound_measurements
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.wire.report import ProgressReport, StalenessReport
 
-PARTS = ("step_s", "compute_s", "sync_s", "input_s", "wait_s")
 MEMORY_STEPS = 2000  # later steps count as much as earlier ones until here; then the mean follows
-MAX_NOISE_POINTS = 64  # of an attempt's curve; beyond, every second one is dropped
 OF_THE_GPU = ("gpu_utilisation", "gpu_memory_bytes", "memory_bandwidth")
 
 
@@ -49,8 +48,12 @@ def learn(attempt: Attempt, report: ProgressReport) -> set[str]:
     measured, refused = sound_measurements(attempt, report)
     record_refused(attempt, refused)
     is_sound = not any(problem.spoils_times for problem in refused)
-    is_declared_batch = report.batch_size == attempt.job.batch_size  # the speed model's step is of that batch
-    if is_sound and is_declared_batch and report.steps_done > attempt.last_step and report.step_s > 0:
+    if (
+        is_sound
+        and may_use_batch(attempt.job, report.batch_size)
+        and report.steps_done > attempt.last_step
+        and report.step_s > 0
+    ):
         _learn_times(attempt, replace(report, measured=measured), measured)
     return {problem.field for problem in refused}
 
@@ -71,6 +74,12 @@ def _learn_times(attempt: Attempt, report: ProgressReport, measured: dict[str, f
             **_shape(attempt, report, measured),
         )
         Attempt.objects.filter(pk=attempt.pk).update(measured_step_s=report.step_s)
+        return
+    if report.batch_size != sample.batch_size:
+        is_alone = colocation.resource is None and sample.colocated_with == colocation.key
+        learn_other_batch(sample, report, n_new, measured=measured, is_alone=is_alone)
+        sample.colocated_with, sample.updated_at = colocation.key, timezone.now()
+        sample.save()
         return
     is_mixed, sample.colocated_with = sample.colocated_with != colocation.key, colocation.key
     _keep_measured(sample, measured, step=report.steps_done)
@@ -105,9 +114,7 @@ def _keep_measured(sample: SpeedSample, measured: dict[str, float], *, step: int
     sample.measured = {**sample.measured, **measured}
     if "gpu_memory_bytes" in measured:
         sample.measured["gpu_memory_bytes"] = max(before, measured["gpu_memory_bytes"])
-    if "noise_scale" in measured:
-        curve = [*sample.noise_curve, [step, measured["noise_scale"]]]
-        sample.noise_curve = curve[::2] if len(curve) > MAX_NOISE_POINTS else curve
+    keep_noise_scale(sample, measured, step=step)
 
 
 def keep_staleness(attempt: Attempt, report: StalenessReport, *, shard: int) -> None:
@@ -127,7 +134,7 @@ def _shape(attempt: Attempt, report: ProgressReport, measured: dict[str, float])
         "n_nodes": max(1, len(nodes)),
         "n_racks": max(1, len({n.rack_id for n in found})),
         "gpu_type": next((n.gpu_type for n in found), ""),
-        "batch_size": attempt.job.batch_size,
+        "batch_size": report.batch_size,
         "measured": measured,
         **{name: getattr(report, name) for name in PARTS},
     }

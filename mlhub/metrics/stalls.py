@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from mlhub.jobs.models import Attempt
+from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import StallRecord
+from mlhub.registry.models import Kind
 from mlhub.wire.report import PhaseReport
 
 DOINGS = ("start", "input", "compute", "sync")
@@ -25,12 +26,19 @@ def record_stall(attempt: Attempt, report: PhaseReport, *, worker: int) -> None:
     doing, step, still_s = (report.detail.get(name) for name in ("doing", "step", "still_s"))
     now = timezone.now()
     found = {
-        "since": now - timedelta(seconds=_seconds(still_s)),
+        "since": max(now - timedelta(seconds=_seconds(still_s)), _logged_at(attempt)),
         "reported_at": now,
         "step": max(0, step) if isinstance(step, int) else 0,
         "doing": doing if doing in DOINGS else "",
     }
     StallRecord.objects.update_or_create(attempt=attempt, worker=worker, defaults=found)
+
+
+def _logged_at(attempt: Attempt) -> datetime:
+    """When a script last logged: its launcher does not see what it sends to the platform by itself (MLflow)."""
+    job = Job.objects.select_related("model_version").get(pk=attempt.job_id)
+    at = job.progress_at if job.model_version.kind == Kind.SCRIPT else None
+    return at or datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)

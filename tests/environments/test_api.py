@@ -22,6 +22,8 @@ def test_people_of_the_organisation_see_environments_and_their_log_and_others_do
     address = f"/api/v1/environments/{version.environment_id}"
     (listed,) = bob.get(f"/api/v1/environments?organisation={cast.a.id}&state=ready").json()["results"]
     assert listed == bob.get(address).json()
+    of = {"id": str(version.model_id), "name": version.model.name}
+    assert (listed["n_versions"], listed["used_by"]) == (1, [{"id": str(version.id), "number": 1, "model": of}])
     assert (listed["requirements"], listed["error"]) == (["greeting"], None)
     assert "+ greeting==1.0" in bob.get(f"{address}/log").json()["log"]
     brief = bob.get(f"/api/v1/model-versions/{version.id}").json()["environment"]

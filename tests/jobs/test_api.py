@@ -64,6 +64,11 @@ def test_a_job_may_say_in_which_range_its_batch_grows(cast: Cast) -> None:
     assert answer.json()["hyperparameters"] == {"learning_rate": 0.1, "max_batch_size": 64}
     again = cast.client(cast.bob).post(f"/api/v1/jobs/{answer.json()['id']}/clone", {})
     assert again.json()["hyperparameters"]["max_batch_size"] == 64
+    clone = f"/api/v1/jobs/{answer.json()['id']}/clone"
+    other = cast.client(cast.bob).post(clone, {"batch_size": {"min": 8, "max": 32}}).json()
+    assert (other["batch_size"], other["hyperparameters"]) == (8, {"learning_rate": 0.1, "max_batch_size": 32})
+    fixed = cast.client(cast.bob).post(clone, {"batch_size": 20}).json()
+    assert (fixed["batch_size"], fixed["hyperparameters"]) == (20, {"learning_rate": 0.1})
 
 
 @pytest.mark.parametrize(
@@ -99,6 +104,9 @@ def test_the_same_key_and_body_give_the_same_job_and_another_body_a_conflict(cas
         ({"hyperparameters": {"lr_schedule": "wild"}}, "hyperparameters.lr_schedule"),
         ({"dataset": None}, "dataset"),
         ({"batch_size": 81}, "batch_size"),
+        ({"batch_size": {"min": 8, "max": 16}, "strategy": {"name": "ssp"}}, "batch_size.max"),
+        ({"batch_size": {"min": 8, "max": 16}, "mode": "parameter_server"}, "batch_size.max"),
+        ({"batch_size": 16, "hyperparameters": {"max_batch_size": 8}}, "hyperparameters.max_batch_size"),
         ({"min_workers": 9, "batch_size": 8}, "min_workers"),
         ({"hyperparameters": {"augment": ["flip"]}}, "hyperparameters.augment"),
         ({"strategy": {"name": "luck"}}, "strategy.name"),

@@ -42,6 +42,19 @@ class EnvironmentBriefSerializer(serializers.ModelSerializer[PythonEnvironment])
         )
 
 
+class RequiringModelSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField(help_text="The model's id.")
+    name = serializers.CharField(help_text="The model's name.")
+
+
+class RequiringVersionSerializer(serializers.Serializer[Any]):
+    """A version of code that requires the environment."""
+
+    id = serializers.UUIDField(help_text="The version's id.")
+    number = serializers.IntegerField(help_text="The version's number, from 1 on.")
+    model = RequiringModelSerializer(help_text="The model.")
+
+
 class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
     state = serializers.ChoiceField(
         choices=EnvironmentState.choices, read_only=True, help_text="Whether it is being built, ready, or has failed."
@@ -53,12 +66,16 @@ class EnvironmentSerializer(serializers.ModelSerializer[PythonEnvironment]):
         many=True, read_only=True, help_text="What is installed on top of the platform's own packages."
     )
     error = EnvironmentErrorSerializer(read_only=True, allow_null=True, help_text="Why it failed; null otherwise.")
+    n_versions = serializers.IntegerField(read_only=True, help_text="How many versions of code require it.")
+    used_by = RequiringVersionSerializer(
+        many=True, read_only=True, source="newest_versions", help_text="The newest of these versions, at most 5."
+    )
 
     class Meta:
         model = PythonEnvironment
         fields = [
             "id", "state", "origin", "requirements", "packages", "python", "platform", "size_bytes", "error",
-            "created_at", "started_at", "finished_at",
+            "n_versions", "used_by", "created_at", "started_at", "finished_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(

@@ -34,13 +34,13 @@ class EnvironmentFilter(django_filters.FilterSet):
 class EnvironmentsView(VisibleMixin, generics.ListAPIView[PythonEnvironment]):
     """Environments of the caller's organisations, newest first."""
 
-    queryset = PythonEnvironment.objects.all()
+    queryset = PythonEnvironment.objects.with_users()
     serializer_class = s.EnvironmentSerializer
     filterset_class = EnvironmentFilter
 
 
 class EnvironmentView(VisibleMixin, generics.RetrieveAPIView[PythonEnvironment]):
-    queryset = PythonEnvironment.objects.all()
+    queryset = PythonEnvironment.objects.with_users()
     serializer_class = s.EnvironmentSerializer
 
 

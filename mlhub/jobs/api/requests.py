@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.strict import FiniteFloatField, NameOrIdField, StrictSerializer
+from mlhub.core.api.tags import TagField
+from mlhub.core.tags import MAX_TAGS
+from mlhub.jobs.annotations import MAX_NOTES_LENGTH
 from mlhub.jobs.models import JobKind, ModeChoice
 
 MAX_WORKERS = 4096
@@ -18,6 +22,8 @@ MAX_GPU_TYPES = 20
 MAX_BATCH = 1_000_000
 OF_PREDICTION = ("model_of", "features", "output", "examples")
 OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
+MAX_FURTHER_DATASETS = 20
+FURTHER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class ResourcesSerializer(StrictSerializer):
@@ -141,8 +147,8 @@ class JobSettingsSerializer(StrictSerializer):
         required=False,
         help_text="How often training passes over the dataset; by default by its size.",
     )
-    batch_size = serializers.IntegerField(
-        min_value=1, max_value=MAX_BATCH, required=False, help_text="The global batch size, in examples."
+    batch_size = BatchSizeField(
+        required=False, help_text="The global batch size, in examples; or the range in which the scheduler chooses it."
     )
     hyperparameters = serializers.DictField(
         required=False, help_text="Hyperparameters of the training loop and of the model, by name."
@@ -169,7 +175,7 @@ class JobSettingsSerializer(StrictSerializer):
     environment = serializers.DictField(
         child=serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=32 * 1024),
         required=False,
-        help_text='PythonEnvironment variables of the job\'s pods, such as {"TOKENIZERS_PARALLELISM": "false"}.',
+        help_text='Environment variables of the job\'s pods, such as {"TOKENIZERS_PARALLELISM": "false"}.',
     )
     secrets = serializers.ListField(
         child=serializers.CharField(max_length=100),
@@ -188,13 +194,26 @@ class JobSettingsSerializer(StrictSerializer):
     )
     target_value = FiniteFloatField(required=False, allow_null=True, help_text="The value of target_metric to reach.")
 
+    def to_internal_value(self, data: Any) -> Any:
+        """A batch size becomes its least and its largest value; None: it is fixed."""
+        found = super().to_internal_value(data)
+        given = found.get("batch_size")
+        if isinstance(given, BatchRange):
+            found |= {"batch_size": given.least, "max_batch_size": given.most}
+        elif given is not None:
+            found["max_batch_size"] = None
+        return found
+
 
 class JobCloneSerializer(JobSettingsSerializer):
     """What shall be different from the job that is cloned."""
 
 
 class JobChangeSerializer(StrictSerializer):
-    """What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types."""
+    """What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types.
+
+    Tags and notes may be written at any time, also after the end.
+    """
 
     priority = serializers.IntegerField(
         min_value=-100, max_value=100, required=False, help_text="The priority, -100 to 100; higher goes first."
@@ -217,6 +236,16 @@ class JobChangeSerializer(StrictSerializer):
         required=False,
         help_text="The types of GPU that the job may run on; an empty list: any.",
     )
+    tags = serializers.ListField(
+        child=TagField(), max_length=MAX_TAGS, required=False, help_text="The job's tags, in place of those it has."
+    )
+    notes = serializers.CharField(
+        max_length=MAX_NOTES_LENGTH,
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="What is to be remembered about the job, as text.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
@@ -230,17 +259,22 @@ class JobSubmitSerializer(JobSettingsSerializer):
     To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
     """
 
-    batch_size = BatchSizeField(
-        required=False, help_text="The global batch size, in examples; or the range in which it may grow."
-    )
     kind = serializers.ChoiceField(choices=JobKind.choices, required=False, help_text="By default train.")
-    dataset = NameOrIdField(required=False, help_text="Its name or id; its latest ready version is used.")
+    dataset = NameOrIdField(
+        required=False, help_text="Its name or id; its latest ready version is used. A script may do without."
+    )
     dataset_version = serializers.UUIDField(
         required=False, help_text="The id of a dataset version, instead of dataset."
     )
+    datasets = serializers.DictField(
+        child=NameOrIdField(),
+        required=False,
+        help_text="Of a script: further datasets by the names under which it finds them as folders (letters, digits, "
+        "_): each the name or id of a dataset, whose latest ready version is used, or the id of a version.",
+    )
     model = NameOrIdField(required=False, help_text="Its name or id; its latest uploaded version is used.")
     model_version = serializers.UUIDField(required=False, help_text="The id of a model version, instead of model.")
-    project = NameOrIdField(required=False, help_text="Its name or id; by default the dataset's.")
+    project = NameOrIdField(required=False, help_text="Its name or id; by default the dataset's; required without one.")
     model_of = serializers.UUIDField(
         required=False, help_text="A training job that succeeded, to predict or evaluate with what it trained."
     )
@@ -258,17 +292,26 @@ class JobSubmitSerializer(JobSettingsSerializer):
     )
 
     def to_internal_value(self, data: Any) -> Any:
-        """The largest batch of a range becomes a hyperparameter of the loop, which grows batches."""
+        """The largest batch of a range becomes a hyperparameter of the training loop."""
         found = super().to_internal_value(data)
-        if isinstance(found.get("batch_size"), BatchRange):
-            given = found["batch_size"]
-            found["batch_size"] = given.least
-            found["hyperparameters"] = {**found.get("hyperparameters", {}), "max_batch_size": given.most}
+        most = found.pop("max_batch_size", None)
+        if most is not None:
+            found["hyperparameters"] = {**found.get("hyperparameters", {}), "max_batch_size": most}
         return found
+
+    def validate_datasets(self, datasets: dict[str, Any]) -> dict[str, Any]:
+        if len(datasets) > MAX_FURTHER_DATASETS:
+            raise serializers.ValidationError(f"Give at most {MAX_FURTHER_DATASETS}.")
+        wrong = {name: ["A name is lower-case letters, digits and _, at most 40."] for name in datasets
+                 if not FURTHER_NAME.fullmatch(name)}  # fmt: skip
+        if wrong:
+            raise serializers.ValidationError(wrong)
+        return datasets
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         kind = attrs.get("kind", JobKind.TRAIN)
-        if ("dataset" in attrs) == ("dataset_version" in attrs):
+        n_given = ("dataset" in attrs) + ("dataset_version" in attrs)
+        if n_given > 1 or (n_given == 0 and kind != JobKind.TRAIN):
             raise serializers.ValidationError({"dataset": "Give either dataset or dataset_version."})
         either = "model" if kind == JobKind.TRAIN else "model_of"
         if (either in attrs) == ("model_version" in attrs):

@@ -15,6 +15,7 @@ from mlhub.core.api.described import described
 from mlhub.datasets.api.serializers import DatasetBriefSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
+from mlhub.jobs.api.further_datasets import FurtherDatasetSerializer
 from mlhub.jobs.api.requests import LimitsSerializer, ResourcesSerializer
 from mlhub.jobs.deletion import Deletion
 from mlhub.jobs.ingest_limits import IngestLimit, dropped_reports
@@ -24,12 +25,9 @@ from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.api.serializers import ModelBriefSerializer
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.model.hyperparameters import moved_hints
-from mlhub.runtime.strategies.catalogue.schema import STRATEGIES as CATALOGUE
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 from mlhub.wire.exits import Cause, Fault
 
-CAUSES = [(cause.value, cause.value) for cause in Cause]
-STRATEGIES = [(name, name) for name in CATALOGUE]
 STATES = [(s.value, s.value) for s in JobState]
 INTENTS = [(i.value, i.value) for i in Intent]
 
@@ -74,7 +72,7 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
         fields = [
             "id", "number", "mode", "n_workers", "n_servers", "created_at", "started_at", "training_at",
             "stop_asked_at", "ended_at", "outcome", "cause", "message", "first_step", "last_step",
-            "predicted_step_s", "measured_step_s", "placement",
+            "predicted_step_s", "measured_step_s", "batch_size", "placement",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -95,6 +93,7 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
             last_step="The last step that it reported.",
             predicted_step_s="The predicted time of a step, in seconds.",
             measured_step_s="The measured time of a step, in seconds.",
+            batch_size="The batch that it trains with, or did last, where the scheduler chooses it; null: it is fixed.",
         )
 
     @extend_schema_field(PlacementSerializer(many=True))
@@ -151,7 +150,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
     project = ProjectBriefSerializer(read_only=True, help_text="The project that it belongs to.")
     created_by = UserBriefSerializer(read_only=True, help_text="Who submitted it.")
-    dataset_version = DatasetVersionBriefSerializer(read_only=True, help_text="The dataset version that it reads.")
+    dataset_version = DatasetVersionBriefSerializer(
+        read_only=True, allow_null=True, help_text="The dataset version that it reads; null: a script without one."
+    )
+    datasets = FurtherDatasetSerializer(
+        many=True, read_only=True, source="further", help_text="Further datasets that its script reads, by their names."
+    )
     model_version = ModelVersionBriefSerializer(read_only=True, help_text="The model version that it trains or uses.")
     kind = serializers.ChoiceField(
         choices=JobKind.choices, read_only=True, help_text="What the job does: train, predict or evaluate."
@@ -178,7 +182,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     resources = ResourcesSerializer(read_only=True, help_text="What each pod gets, where the user asked for it.")
     limits = LimitsSerializer(read_only=True, help_text="When the platform ends the job, where the user set it.")
     environment = serializers.DictField(
-        child=serializers.CharField(), read_only=True, help_text="PythonEnvironment variables of its pods, by name."
+        child=serializers.CharField(), read_only=True, help_text="Environment variables of its pods, by name."
     )
     secrets = serializers.ListField(
         child=serializers.CharField(), read_only=True, help_text="Names of the secrets that its pods get."
@@ -196,20 +200,25 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     waited_s = serializers.SerializerMethodField(help_text="Seconds from submission to the first step, or until now.")
     trained_s = serializers.SerializerMethodField(help_text="Seconds since the first step; null before.")
     jct_s = serializers.SerializerMethodField(help_text="Seconds from submission to the end; null before.")
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True, help_text="Its tags, by name.")
+    gpu_hours = serializers.SerializerMethodField(
+        help_text="GPU-hours that its ended attempts held; a GPU that was shared counts whole."
+    )
     current_attempt = serializers.SerializerMethodField(help_text="The newest attempt, also after the end.")
 
     class Meta:
         model = Job
         fields = [
-            "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "model_version", "epochs",
-            "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy", "min_workers", "max_workers",
-            "priority", "resources", "limits", "environment", "secrets", "target_metric", "target_value", "state",
+            "id", "kind", "name", "project", "created_by", "cloned_from", "dataset_version", "datasets",
+            "model_version", "epochs", "batch_size", "hyperparameters", "hints", "seed", "mode", "strategy",
+            "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets",
+            "target_metric", "target_value", "state",
             "intent", "reason",
             "explanations", "preflight", "validation_problem", "profile", "failure",
             "steps_done", "steps_total", "epoch", "step_s", "progress", "result_metrics",
             "result_version", "submitted_at", "started_at", "finished_at", "waited_s", "trained_s", "jct_s",
             "predicted_start_at", "predicted_start_p90_at", "predicted_finish_at", "predicted_finish_p90_at",
-            "first_predicted_finish_at", "current_attempt",
+            "first_predicted_finish_at", "current_attempt", "tags", "gpu_hours",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(
@@ -260,6 +269,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     def get_jct_s(self, job: Job) -> float | None:
         return _seconds(job.submitted_at, job.finished_at) if job.finished_at else None
 
+    def get_gpu_hours(self, job: Job) -> float:
+        return job.gpu_s / 3600
+
     @extend_schema_field(AttemptSerializer(allow_null=True))
     def get_current_attempt(self, job: Job) -> dict[str, Any] | None:
         attempts = sorted(job.attempts.all(), key=lambda a: a.number)
@@ -300,6 +312,7 @@ class RemovedPartSerializer(serializers.ModelSerializer[RemovedPart]):
 class JobDetailSerializer(JobSerializer):
     """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
 
+    notes = serializers.CharField(read_only=True, help_text="What people wrote about it.")
     prediction = serializers.DictField(read_only=True, help_text="Of predict and evaluate: what was asked; else {}.")
     result_file = serializers.SerializerMethodField(help_text="Of predict: what /jobs/{id}/result gives, once done.")
     attempts = serializers.SerializerMethodField(help_text="All attempts, oldest first.")
@@ -323,6 +336,7 @@ class JobDetailSerializer(JobSerializer):
     class Meta(JobSerializer.Meta):
         fields = [
             *JobSerializer.Meta.fields,
+            "notes",
             "prediction",
             "result_file",
             "attempts",
@@ -360,28 +374,6 @@ class JobDetailSerializer(JobSerializer):
 
     def get_cursor(self, job: Job) -> str:  # noqa: ARG002 (DRF's signature)
         return str(self.context.get("cursor", "0-0"))
-
-
-class StrategyParameterSerializer(serializers.Serializer[Any]):
-    """Bounds are allowed themselves, but for a minimum that a value must be above."""
-
-    name = serializers.CharField(help_text="The parameter's name.")
-    kind = serializers.CharField(help_text="int, float, bool or str.")
-    default = serializers.JSONField(help_text="Its value when it is not given.")
-    minimum = serializers.FloatField(allow_null=True, help_text="The least value; null: no bound.")
-    maximum = serializers.FloatField(allow_null=True, help_text="The greatest value; null: no bound.")
-    choices = serializers.ListField(child=serializers.CharField(), help_text="Of a str; else empty.")
-
-
-class StrategySerializer(serializers.Serializer[Any]):
-    """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
-
-    name = serializers.ChoiceField(choices=STRATEGIES, help_text="What a job names it by.")
-    about = serializers.CharField(help_text="What it does.")
-    mode = serializers.CharField(allow_null=True, help_text="The mode that it runs on; null: either.")
-    is_resizable = serializers.BooleanField(help_text="Whether the number of workers may change while it runs.")
-    other_names = serializers.ListField(child=serializers.CharField(), help_text="Other frameworks' words for it.")
-    parameters = StrategyParameterSerializer(many=True, help_text="Its parameters.")
 
 
 def _end(job: Job) -> datetime:

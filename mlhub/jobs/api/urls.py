@@ -6,10 +6,15 @@ from django.urls import path
 from mlhub.jobs.api import checkpoints as c
 from mlhub.jobs.api import views
 from mlhub.jobs.api.artifacts import JobArtifactsView, JobArtifactView
+from mlhub.jobs.api.bulk import BulkView, TagsView
+from mlhub.jobs.api.differences import DifferenceView
+from mlhub.jobs.api.lineage import LineageView
 from mlhub.jobs.api.startup import StartupView
 
 urlpatterns = [
     path("jobs", views.JobsView.as_view()),
+    path("jobs/bulk", BulkView.as_view()),
+    path("job-tags", TagsView.as_view()),
     path("strategies", views.StrategiesView.as_view()),
     path("jobs/<uuid:id>", views.JobView.as_view()),
     path("jobs/<uuid:id>/cancel", views.CancelView.as_view()),
@@ -21,9 +26,11 @@ urlpatterns = [
     path("jobs/<uuid:id>/checkpoints/delete", c.CheckpointDeletionView.as_view()),
     path("jobs/<uuid:id>/checkpoints/<int:checkpoint>", c.CheckpointView.as_view()),
     path("jobs/<uuid:id>/checkpoints/<int:checkpoint>/weights", c.CheckpointWeightsView.as_view()),
+    path("jobs/<uuid:id>/difference", DifferenceView.as_view()),
     path("jobs/<uuid:id>/startup", StartupView.as_view()),
     path("jobs/<uuid:id>/deletion", views.DeletionView.as_view()),
     path("jobs/<uuid:id>/artifacts", JobArtifactsView.as_view()),
     path("jobs/<uuid:id>/artifacts/<path:name>", JobArtifactView.as_view()),
     path("jobs/<uuid:id>/result", views.ResultView.as_view()),
+    path("models/<uuid:id>/versions/<str:version>/lineage", LineageView.as_view()),
 ]

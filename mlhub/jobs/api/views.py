@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import django_filters
+from django.db import transaction
 from django.http import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -18,16 +18,20 @@ from rest_framework.views import APIView
 from mlhub.core.api.fields import FIELDS, only_fields
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
+from mlhub.core.keyset import SortedPage
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.jobs import actions
+from mlhub.jobs.annotations import annotate_job
 from mlhub.jobs.api import serializers as s
+from mlhub.jobs.api.further_datasets import further_datasets_of
+from mlhub.jobs.api.job_list import SORT_KEYS, JobFilter
 from mlhub.jobs.api.requests import JobChangeSerializer, JobCloneSerializer, JobSubmitSerializer
+from mlhub.jobs.api.strategy_serializers import StrategySerializer
 from mlhub.jobs.changes import change_job
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.deletion import delete_job, deletion_of
 from mlhub.jobs.models import Artifact, Job, JobKind
 from mlhub.jobs.predictions import model_version_of_job
-from mlhub.jobs.states import JobState
 from mlhub.jobs.strategies import strategies
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage.downloads import blob_response
@@ -46,20 +50,8 @@ KEY = OpenApiParameter(
 SUBMISSIONS = "submissions"  # the budget of requests that make a job
 
 
-class JobFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter(help_text="Only those of this project.")
-    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
-    kind = django_filters.ChoiceFilter(choices=JobKind.choices)
-    state = django_filters.MultipleChoiceFilter(choices=[(v.value, v.value) for v in JobState])
-    name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
-
-    class Meta:
-        model = Job
-        fields: list[str] = []
-
-
 class StrategiesView(APIView):
-    @extend_schema(responses=s.StrategySerializer(many=True), filters=False)
+    @extend_schema(responses=StrategySerializer(many=True), filters=False)
     def get(self, request: Request) -> Response:  # noqa: ARG002 (DRF's signature)
         """How workers may agree on one model: what a job's `strategy` may name."""
         return Response(strategies())
@@ -69,11 +61,13 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
     queryset = Job.objects.with_what_is_shown()
     serializer_class = s.JobSerializer
     filterset_class = JobFilter
+    pagination_class = SortedPage
+    sort_keys = SORT_KEYS
     rate_limit_budgets = {"POST": SUBMISSIONS}
 
     @extend_schema(parameters=[FIELDS])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The jobs that the caller may see, the newest first."""
+        """The jobs that the caller may see, the newest first, or sorted and filtered as the query says."""
         return super().get(request, *args, **kwargs)
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
@@ -93,11 +87,13 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         body = read_body(JobSubmitSerializer, request)
         user = caller(request)
         dataset_version = dataset_version_of(user, body)
+        if "datasets" in body:
+            body["datasets"] = further_datasets_of(user, body["datasets"], project=body["project"])
         if (job_id := body.pop("model_of", None)) is not None:
             model_version = model_version_of_job(user, job_id)
         else:
             model_version = model_version_of(user, body)
-        project = project_of(user, body, dataset_version)
+        project = project_of(user, body)
         key = request.headers.get("Idempotency-Key", "")
         if len(key) > 255:
             raise InvalidInputError(
@@ -127,9 +123,16 @@ class JobView(VisibleMixin, generics.RetrieveAPIView[Job]):
 
     @extend_schema(request=JobChangeSerializer, responses=s.JobSerializer)
     def patch(self, request: Request, **_: Any) -> Response:
-        """Changes its priority or what it asks of the cluster; the next scheduling round sees it."""
+        """Changes its priority or what it asks of the cluster, which the next scheduling round sees; tags and notes."""
         changes = read_body(JobChangeSerializer, request)
-        return Response(shown(change_job(self.get_object(), actor=caller(request), **changes)))
+        written = {name: changes.pop(name) for name in ("tags", "notes") if name in changes}
+        job, actor = self.get_object(), caller(request)
+        with transaction.atomic():
+            if written:
+                annotate_job(job, actor=actor, **written)
+            if changes:
+                change_job(job, actor=actor, **changes)
+        return Response(shown(job))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
@@ -221,9 +224,20 @@ def shown(job: Job) -> dict[str, Any]:
     return s.JobSerializer(Job.objects.with_what_is_shown().get(pk=job.pk)).data
 
 
-def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion:
-    """A name is looked for in the project of the request first. The request's project is by default the dataset's."""
+def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion | None:
+    """A name is looked for in the project of the request first. The request's project is by default the dataset's.
+
+    None: the request names no dataset, only a project. Raises InvalidInputError where it names neither.
+    """
     project = _project_of(user, body) if "project" in body else None
+    if "dataset" not in body and "dataset_version" not in body:
+        if project is None:
+            raise InvalidInputError(
+                "Give either dataset or dataset_version.",
+                field="dataset",
+                remedy="Name a dataset; for a script that needs none, name the project.",
+            )
+        return None
     near = None if project is None else project.pk
     versions = DatasetVersion.objects.select_related("dataset__project__organisation")
     found: DatasetVersion | None
@@ -246,8 +260,10 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
     if (version_id := body.pop("model_version", None)) is not None:
         found = versions.get_visible(user, version_id, field="model_version")
     else:
-        project = _project_of(user, body)
-        model = Model.objects.get_named(user, body.pop("model"), field="model", project=project.pk)
+        project, name = _project_of(user, body), body.pop("model")
+        if (of_alias := _version_of_alias(user, name, project)) is not None:
+            return of_alias
+        model = Model.objects.get_named(user, name, field="model", project=project.pk)
         newest = versions.filter(model=model, source="upload").order_by("-number")
         found = newest.filter(state=VersionState.READY).first() or newest.first()
     if found is None:
@@ -259,9 +275,19 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
     return found
 
 
-def project_of(user: User, body: dict[str, Any], dataset_version: DatasetVersion) -> Project:
-    """The project of the request, by default the dataset's."""
-    body.setdefault("project", dataset_version.dataset.project)
+def _version_of_alias(user: User, name: Any, project: Project) -> ModelVersion | None:
+    """The version of NAME@ALIAS; None for what is no such name, or the whole name of a model. Raises NotFoundError."""
+    model_name, separator, alias = str(name).rpartition("@")
+    if not separator or Model.objects.visible_to(user).filter(name=name).exists():
+        return None
+    model = Model.objects.get_named(user, model_name, field="model", project=project.pk)
+    versions = ModelVersion.objects.select_related("model__project__organisation", "code_version")
+    found: ModelVersion = versions.get_of_model(user, model.pk, f"@{alias}")
+    return found
+
+
+def project_of(user: User, body: dict[str, Any]) -> Project:
+    """The project of the request, which dataset_version_of has put there. Takes it out of the body."""
     project = _project_of(user, body)
     del body["project"]
     return project

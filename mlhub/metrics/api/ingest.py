@@ -27,6 +27,7 @@ from mlhub.metrics.api import serializers as s
 from mlhub.storage.downloads import blob_response
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
 from mlhub.wire.report import ARTIFACT_FOLDER, MAX_ARTIFACT_NAME, is_output
+from mlhub.wire.report import REPORTS as REPORT_LINES
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -78,7 +79,9 @@ class ReportsView(PodView):
             )
         except ConflictError as error:
             return Response({"next": error.facts["next"]}, status=status.HTTP_409_CONFLICT)
-        return Response({"next": wanted})
+        speaks_for_gang = body["stream"] == REPORT_LINES and (body["role"], body["index"]) == ("worker", 0)
+        batch = {"batch": attempt.batch_decision} if speaks_for_gang and attempt.batch_decision else {}
+        return Response({"next": wanted, **batch})
 
 
 class RawParser(BaseParser):

@@ -164,5 +164,18 @@ class LinesSerializer(StrictSerializer):
     )
 
 
+class BatchDecisionSerializer(serializers.Serializer[Any]):
+    """The batch that the trainer is to use from its next epoch or checkpoint on."""
+
+    batch_size = serializers.IntegerField(help_text="The global batch size, in examples.")
+    noise_scale = serializers.FloatField(
+        allow_null=True, help_text="The gradient noise scale by which the learning rate is scaled, in examples."
+    )
+    reason = serializers.CharField(help_text="Why the scheduler changed it; empty where it did not.")
+
+
 class NextSerializer(serializers.Serializer[Any]):
     next = serializers.IntegerField(help_text="The number of the line that is wanted next.")
+    batch = BatchDecisionSerializer(
+        required=False, help_text="To worker 0 of a job whose batch may change: the scheduler's newest decision."
+    )

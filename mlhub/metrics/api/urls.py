@@ -3,9 +3,11 @@
 
 from django.urls import path
 
-from mlhub.metrics.api import curves, ingest, logs, stream, views
+from mlhub.metrics.api import comparison, curves, ingest, logs, stream, views
 
 urlpatterns = [
+    path("jobs/compare/curves", comparison.CompareCurvesView.as_view()),
+    path("jobs/compare/metrics", comparison.CompareMetricsView.as_view()),
     path("jobs/<uuid:id>/metrics", curves.MetricsView.as_view()),
     path("jobs/<uuid:id>/metrics/names", curves.MetricNamesView.as_view()),
     path("jobs/<uuid:id>/logs", logs.LogsView.as_view()),

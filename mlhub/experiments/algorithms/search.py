@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The next step of a study: a new trial, a promotion, or none, as a function of its rules and recorded trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mlhub.experiments.algorithms import asha, tpe
+from mlhub.experiments.algorithms.asha import Promotion, RungResult
+from mlhub.experiments.algorithms.space import SearchSpace, Value
+
+
+class Algorithm(StrEnum):
+    RANDOM = "random"
+    GRID = "grid"
+    ASHA = "asha"
+    TPE = "tpe"
+
+
+class TrialStatus(StrEnum):
+    """running: its job has to reach the trial's rung. waiting: it has, and may be promoted. completed: the last rung.
+    failed, stopped: it is never trained again."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+OVER = (TrialStatus.COMPLETED, TrialStatus.FAILED, TrialStatus.STOPPED)
+
+
+@dataclass(frozen=True)
+class SearchRules:
+    """rungs: epochs at which trials are compared, rising; the last are all that a trial trains. is_max: whether a
+    larger value of the metric is better."""
+
+    algorithm: Algorithm
+    space: SearchSpace
+    seed: int
+    rungs: tuple[int, ...]
+    eta: int
+    max_trials: int
+    is_max: bool
+
+    def score(self, value: float) -> float:
+        """Larger is better."""
+        return value if self.is_max else -value
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """values: of the metric, one for each rung that it has reached. rung: that it has reached or is trained to."""
+
+    number: int
+    parameters: Mapping[str, Value]
+    status: TrialStatus
+    rung: int
+    values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class NewTrial:
+    number: int
+    parameters: dict[str, Value]
+
+
+def next_step(rules: SearchRules, trials: Sequence[TrialRecord]) -> NewTrial | Promotion | None:
+    """What to do with one more free place. None: nothing, until a running trial reports; or nothing at all.
+
+    trials: all of the study, in any order. The same arguments give the same step.
+    """
+    if rules.algorithm is Algorithm.ASHA and (promotion := _promotion(rules, trials)) is not None:
+        return promotion
+    number = len(trials)
+    if number >= rules.max_trials:
+        return None
+    parameters = _parameters(rules, trials, number)
+    return None if parameters is None else NewTrial(number, parameters)
+
+
+def most_trials(rules: SearchRules) -> int:
+    """How many the study makes at most: its limit, or the points that its space has."""
+    n = rules.space.n_grid_points if rules.algorithm is Algorithm.GRID else None
+    if rules.algorithm in (Algorithm.RANDOM, Algorithm.ASHA):
+        n = rules.space.n_points
+    return rules.max_trials if n is None else min(n, rules.max_trials)
+
+
+def best_trial(rules: SearchRules, trials: Sequence[TrialRecord]) -> TrialRecord | None:
+    """The best of those that reached the highest rung that any reached; None before the first result."""
+    measured = [trial for trial in trials if trial.values and math.isfinite(trial.values[-1])]
+    if not measured:
+        return None
+    highest = max(len(trial.values) for trial in measured)
+    return min(
+        (trial for trial in measured if len(trial.values) == highest),
+        key=lambda trial: (-rules.score(trial.values[-1]), trial.number),
+    )
+
+
+def _promotion(rules: SearchRules, trials: Sequence[TrialRecord]) -> Promotion | None:
+    results = [
+        RungResult(trial.number, rung, rules.score(value))
+        for trial in trials
+        for rung, value in enumerate(trial.values)
+    ]
+    busy = [trial.number for trial in trials if trial.status is not TrialStatus.WAITING]
+    return asha.next_promotion(results, n_rungs=len(rules.rungs), eta=rules.eta, excluded=busy)
+
+
+def _parameters(rules: SearchRules, trials: Sequence[TrialRecord], number: int) -> dict[str, Value] | None:
+    if rules.algorithm is Algorithm.GRID:
+        return rules.space.grid_point(number) if number < rules.space.n_grid_points else None
+    if rules.algorithm is Algorithm.TPE:
+        tried = [_tried(rules, trial) for trial in sorted(trials, key=lambda trial: trial.number)]
+        return tpe.suggest(rules.space, tried, number=number, seed=rules.seed)
+    return rules.space.sample(number, seed=rules.seed)
+
+
+def _tried(rules: SearchRules, trial: TrialRecord) -> tpe.TriedPoint:
+    is_measured = bool(trial.values) and math.isfinite(trial.values[-1])
+    value = rules.score(trial.values[-1]) if is_measured else None
+    return tpe.TriedPoint(trial.parameters, value, is_running=trial.status is TrialStatus.RUNNING and not is_measured)

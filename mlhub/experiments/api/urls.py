@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses below /api/v1."""
+
+from django.urls import path
+
+from mlhub.experiments.api import views
+
+urlpatterns = [
+    path("studies", views.StudiesView.as_view()),
+    path("studies/<uuid:id>", views.StudyView.as_view()),
+    path("studies/<uuid:id>/trials", views.TrialsView.as_view()),
+    path("studies/<uuid:id>/importance", views.ImportanceView.as_view()),
+    path("studies/<uuid:id>/pause", views.PauseStudyView.as_view()),
+    path("studies/<uuid:id>/resume", views.ResumeStudyView.as_view()),
+    path("studies/<uuid:id>/stop", views.StopStudyView.as_view()),
+]

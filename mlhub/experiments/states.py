@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of a study. A study that has ended never runs again."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class StudyState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"  # by a person: its jobs are paused, too
+    COMPLETED = "completed"  # its trials or its budget are used up
+    STOPPED = "stopped"  # by a person
+    FAILED = "failed"  # it cannot give a result
+
+
+ENDED_STUDIES = (StudyState.COMPLETED, StudyState.STOPPED, StudyState.FAILED)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trial's job: submitted once, measured, paused at the rung, resumed by a promotion, cancelled at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.utils import timezone
+
+from mlhub.core.errors import InvalidInputError
+from mlhub.experiments.admission import with_parameters
+from mlhub.experiments.algorithms.search import OVER, TrialStatus
+from mlhub.experiments.endings import NO_METRIC
+from mlhub.experiments.measurements import gpu_seconds_of, metrics_named, result_at
+from mlhub.experiments.models import Study, Trial
+from mlhub.experiments.states import ENDED_STUDIES, StudyState
+from mlhub.jobs.actions import cancel_job, pause_job, resume_job, submit_job
+from mlhub.jobs.models import Job
+from mlhub.jobs.states import ENDED, Intent, JobState
+
+if TYPE_CHECKING:
+    from mlhub.datasets.models import DatasetVersion
+    from mlhub.registry.models import ModelVersion
+
+
+def follow(trial: Trial) -> None:
+    """Called in a transaction that holds the trial's row: what its job did is recorded, what it shall do is asked for.
+
+    Raises the DomainErrors of submitting, pausing, resuming and cancelling that a person or time can remedy.
+    """
+    study = Study.objects.select_related("project__organisation", "created_by", "steered_by").get(pk=trial.study_id)
+    if trial.job_id is None:
+        _begin(study, trial)
+        return
+    job = Job.objects.select_related("project__organisation", "created_by").filter(pk=trial.job_id).first()
+    if job is None:
+        if trial.status not in OVER:
+            _end(trial, TrialStatus.STOPPED, "job_deleted", "Its job was deleted.")
+        trial.is_settled = True
+    else:
+        trial.epochs = max(trial.epochs, job.epoch)
+        trial.gpu_s = max(trial.gpu_s, gpu_seconds_of(job.pk, now=timezone.now()))
+        _record(study, trial, job)
+        _steer(study, trial, job)
+        trial.is_settled = _is_settled(study, trial, job)
+    trial.save()
+
+
+def note_resumed_jobs() -> None:
+    """Jobs of resting trials that a person resumed are followed again, which pauses them: only the study promotes."""
+    resumed = Job.objects.filter(intent=Intent.RUN).exclude(state__in=ENDED)
+    resting = Trial.objects.filter(is_settled=True).exclude(status__in=OVER).exclude(study__state__in=ENDED_STUDIES)
+    resting.filter(job_id__in=resumed.values("id")).update(is_settled=False)
+
+
+def _begin(study: Study, trial: Trial) -> None:
+    if trial.status in OVER:
+        trial.is_settled = True
+    elif study.state == StudyState.RUNNING and study.dataset_version_id and study.model_version_id:
+        try:
+            trial.job_id = _submitted(study, trial).pk
+        except InvalidInputError as error:
+            _end(trial, TrialStatus.FAILED, "refused", f"{error.message} {error.remedy}".strip())
+            trial.is_settled = True
+    trial.save()
+
+
+def _submitted(study: Study, trial: Trial) -> Job:
+    """The same trial gives the same job, however often it is submitted. The study has its dataset and its model."""
+    versions = Study.objects.select_related(
+        "dataset_version__dataset__project__organisation", "model_version__model__project__organisation",
+        "model_version__code_version",
+    ).get(pk=study.pk, dataset_version__isnull=False, model_version__isnull=False)  # fmt: skip
+    settings: dict[str, Any] = with_parameters(study.settings, trial.parameters)
+    return submit_job(
+        study.project,
+        dataset_version=cast("DatasetVersion", versions.dataset_version),
+        model_version=cast("ModelVersion", versions.model_version),
+        name=f"{study.name} trial {trial.number}",
+        idempotency_key=f"trial:{trial.pk}",
+        actor=study.created_by,
+        **settings,
+    )
+
+
+def _record(study: Study, trial: Trial, job: Job) -> None:
+    """The result of the rung that the trial is trained to, once; and how its job ended."""
+    if trial.status == TrialStatus.RUNNING and len(trial.results) == trial.rung:
+        found = result_at(job, study.metric, epochs=study.rungs[trial.rung])
+        if found is not None:
+            trial.results = [*trial.results, found]
+            is_last = trial.rung == len(study.rungs) - 1
+            trial.status = TrialStatus.COMPLETED if is_last else TrialStatus.WAITING
+    if trial.status in OVER:
+        return
+    if job.state == JobState.FAILED:
+        _end(trial, TrialStatus.FAILED, "job_failed", (job.failure or {}).get("message") or "Its job failed.")
+    elif job.state == JobState.CANCELLED:
+        _end(trial, TrialStatus.STOPPED, "job_cancelled", "Its job was cancelled.")
+    elif job.state == JobState.SUCCEEDED and trial.status == TrialStatus.RUNNING:
+        _end(trial, TrialStatus.FAILED, NO_METRIC, metrics_named(job, study.metric))
+
+
+def _steer(study: Study, trial: Trial, job: Job) -> None:
+    """The platform pauses and cancels, whichever roles people have lost; only going on is asked for by a person."""
+    if job.state in ENDED or trial.status == TrialStatus.COMPLETED:
+        return  # one that has reached the last rung ends by itself, with its model
+    if study.state in ENDED_STUDIES or trial.status in OVER:
+        if job.intent != Intent.CANCEL:
+            cancel_job(job, actor=None)
+    elif study.state == StudyState.PAUSED or trial.status == TrialStatus.WAITING:
+        if job.intent == Intent.RUN:
+            pause_job(job, actor=None)
+    elif job.intent == Intent.PAUSE:
+        resume_job(job, actor=study.steered_by or study.created_by)
+
+
+def _is_settled(study: Study, trial: Trial, job: Job) -> bool:
+    """Whether the job does what it shall until the study is changed: it has ended, or rests."""
+    if job.state in ENDED:
+        return trial.status != TrialStatus.RUNNING
+    is_resting = study.state == StudyState.PAUSED or trial.status == TrialStatus.WAITING
+    return is_resting and trial.status not in OVER and job.state == JobState.PAUSED and study.state not in ENDED_STUDIES
+
+
+def _end(trial: Trial, status: TrialStatus, code: str, message: str) -> None:
+    trial.status, trial.code, trial.message = status, code, message

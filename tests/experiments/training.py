@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of trials that train in no time: each pass trains an epoch and reports what a curve says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+
+from mlhub.clusters.models import Node
+from mlhub.experiments.actions import create_study
+from mlhub.experiments.models import Study, Trial
+from mlhub.experiments.tasks import advance_studies
+from mlhub.jobs.lifecycle import advance
+from mlhub.jobs.models import Allocation, Attempt, Job
+from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
+from mlhub.metrics.models import MetricPoint, Series
+from tests.cast import Cast
+from tests.jobs.builders import builtin, ready_dataset
+
+METRIC = "eval/accuracy"
+SPACE: dict[str, Any] = {"learning_rate": {"log_uniform": [1e-4, 0.1]}, "width": {"int": [4, 64]}}
+Curve = Callable[[Job, int], float | None]  # of a job and its epoch; None: it reports nothing
+
+
+def study_of(cast: Cast, *, epochs: int = 9, **request: Any) -> Study:
+    wanted: dict[str, Any] = {
+        "space": SPACE, "metric": METRIC, "direction": "maximize", "algorithm": "asha", "eta": 3, "seed": 1,
+        "max_parallel": 4, "max_trials": 9,
+    }  # fmt: skip
+    return create_study(
+        cast.project_a,
+        dataset_version=ready_dataset(cast.project_a, cast.bob),
+        model_version=builtin("mlp"),
+        name="search",
+        settings={"epochs": epochs},
+        actor=cast.bob,
+        **wanted | request,
+    )
+
+
+def by_width(job: Job, epoch: int) -> float:
+    """The wider, the better; more epochs help."""
+    return float(job.hyperparameters["width"]) / 64 * (1 - 0.5**epoch)
+
+
+@dataclass
+class Trainer:
+    """Stands in for control loop and pods. per_pass: epochs that a running job makes in a pass."""
+
+    curve: Curve = by_width
+    metric: str = METRIC
+    per_pass: int = 1
+    failing: set[int] = field(default_factory=set)  # numbers of trials whose jobs fail in their first epoch
+    most_live: int = 0
+
+    def train(self) -> None:
+        jobs = list(Job.objects.exclude(state__in=[*ENDED, JobState.PAUSED]).order_by("id"))
+        self.most_live = max(self.most_live, len(jobs))
+        for job in jobs:
+            self._train(job)
+
+    def run(self, study: Study, *, passes: int = 200) -> Study:
+        """Advances and trains until the study has ended and all its jobs rest."""
+        for _ in range(passes):
+            advance_studies()
+            study.refresh_from_db()
+            if study.finished_at is not None and not Trial.objects.filter(study=study, is_settled=False).exists():
+                return study
+            self.train()
+        raise AssertionError(f"the study is {study.state} after {passes} passes")
+
+    def _train(self, job: Job) -> None:
+        if job.state == JobState.QUEUED:
+            advance(job.pk, trigger=Trigger.LAUNCH)
+            advance(job.pk, trigger=Trigger.PODS_RUN)
+            number = job.attempts.count() + 1
+            attempt = Attempt.objects.create(job=job, number=number, n_workers=1)
+            Allocation.objects.create(attempt=attempt, node="node", slots=[0])
+            return
+        attempt = job.attempts.get(ended_at=None)
+        trial = Trial.objects.filter(job_id=job.pk).first()
+        if trial is not None and trial.number in self.failing:
+            self._leave(job, attempt, Trigger.GANG_FAILED, failure={"message": "It ran out of memory."})
+            return
+        for _ in range(self.per_pass):
+            self._epoch(job, attempt)
+        job.refresh_from_db()
+        if job.epoch >= job.epochs:
+            self._leave(job, attempt, Trigger.GANG_SUCCEEDED)
+        elif job.intent == Intent.PAUSE:
+            self._leave(job, attempt, Trigger.GANG_STOPPED_FOR_PAUSE)
+        elif job.intent == Intent.CANCEL:
+            self._leave(job, attempt, Trigger.GANG_STOPPED_FOR_CANCEL)
+
+    def _epoch(self, job: Job, attempt: Attempt) -> None:
+        epoch = int(job.epoch) + 1
+        if epoch > job.epochs:
+            return
+        value = self.curve(job, epoch)
+        if value is not None:
+            series, _ = Series.objects.get_or_create(job=job, attempt=attempt, key=self.metric)
+            MetricPoint.objects.create(
+                series=series, step=epoch * 10, epoch=epoch, value=value, at=timezone.now(), seq=epoch
+            )
+        Job.objects.filter(pk=job.pk).update(epoch=epoch, steps_done=epoch * 10)
+        job.epoch = epoch
+
+    def _leave(self, job: Job, attempt: Attempt, trigger: Trigger, **changes: Any) -> None:
+        now = timezone.now()
+        Attempt.objects.filter(pk=attempt.pk).update(ended_at=now)
+        Allocation.objects.filter(attempt=attempt).update(released_at=now)
+        advance(job.pk, trigger=trigger, **changes)
+
+
+def a_node() -> None:
+    Node.objects.create(name="node", n_slots=8)
+
+
+def steps_of(study: Study) -> list[tuple[int, dict[str, Any], int, list[float]]]:
+    """What the study decided: number, parameters, highest rung and results of each trial."""
+    rows = Trial.objects.filter(study=study).order_by("number")
+    return [(t.number, t.parameters, t.rung, [r["value"] for r in t.results]) for t in rows]
