@@ -11,6 +11,7 @@ from django.contrib import auth
 from django.http import HttpRequest
 
 from mlhub.events import sse
+from mlhub.events.changes import ChangeTopics
 from mlhub.events.hub import Listener, hub
 from mlhub.events.wakeups import access_topic
 from mlhub.tenants.models import User
@@ -50,6 +51,10 @@ class StreamAccess:
         self._request = request
         self._rights = rights_of(user)
         self._checked_at = time.monotonic()
+
+    def changes(self) -> ChangeTopics:
+        """Of which organisations this stream reports changes: those whose events it shows."""
+        return ChangeTopics((organisation for organisation, _ in self._rights.roles), sees_all=self._rights.is_staff)
 
     async def ended(self, listener: Listener) -> StreamEnd | None:
         """None while nothing has changed, or while it is not yet time to ask the database again."""

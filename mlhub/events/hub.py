@@ -41,6 +41,11 @@ class Listener:
         self._topics.add(topic)
         self._event.set()
 
+    @property
+    def is_connected(self) -> bool:
+        """False while Redis is away, and nothing can be heard."""
+        return self._hub.is_connected
+
     def heard(self, topic: str) -> bool:
         """Returns whether something was published to this topic since this was asked last."""
         is_news = topic in self._topics

@@ -36,7 +36,7 @@ def test_ids_rise_in_the_order_of_commits_though_writers_overlap():
     order: list[str] = []
 
     def second():
-        first_has_appended.wait(60)
+        first_has_appended.wait(600)
         with transaction.atomic():
             second_was_seen_waiting.set()
             an_event("second")
@@ -48,7 +48,7 @@ def test_ids_rise_in_the_order_of_commits_though_writers_overlap():
     with transaction.atomic():
         an_event("first")
         first_has_appended.set()
-        second_was_seen_waiting.wait(60)
+        second_was_seen_waiting.wait(600)
         assert Event.objects.filter(kind="second").count() == 0
         order.append("first commits")
     thread.join(60)

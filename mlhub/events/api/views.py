@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +29,7 @@ from mlhub.events.api.serializers import (
     VerificationSerializer,
     VerifyQuerySerializer,
 )
+from mlhub.events.changes import ChangeKind
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
 from mlhub.events.verification import verify
@@ -37,6 +39,17 @@ from mlhub.tenants.permissions import IsPlatformAdministrator
 
 BATCH = 200
 MAX_ID_DIGITS = 19
+CHANGED = {
+    "type": "object",
+    "properties": {
+        "kinds": {
+            "type": "array",
+            "items": {"type": "string", "enum": [kind.value for kind in ChangeKind]},
+            "description": "What changed; every kind where the server may have missed something.",
+        }
+    },
+    "required": ["kinds"],
+}
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):
@@ -126,7 +139,10 @@ class JobEventsView(VisibleMixin, generics.ListAPIView[Event]):
 
 @sse.described_stream(
     "Everything that happens in the caller's organisations.",
-    {"event": ("an event; the id of the frame is the event's", {"$ref": "#/components/schemas/Event"})},
+    {
+        "event": ("an event; the id of the frame is the event's", {"$ref": "#/components/schemas/Event"}),
+        "changed": ("something changed of which no event is kept; read again what is shown of these kinds", CHANGED),
+    },
 )
 class EventsStreamView(sse.EventStreamView):
     async def get(self, request: HttpRequest) -> HttpResponseBase:
@@ -153,12 +169,15 @@ async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[byte
         rows = Event.objects.visible_to(access.user).after(cursor).select_related("actor")[:BATCH]
         return [dict(EventSerializer(row).data) for row in rows]
 
-    async with hub().listen(EVENTS, access.topic) as listener:
+    changes = access.changes()
+    async with hub().listen(EVENTS, access.topic, *changes.names()) as listener:
         cursor = await hub().read(newest) if start is None else start
         pulse = sse.Pulse()
         yield sse.HEARTBEAT
+        is_due = True
         while True:
-            found = await hub().read(partial(after, cursor))
+            # changes come far more often than events: the database is asked for these only
+            found = await hub().read(partial(after, cursor)) if is_due else []
             if ended := await access.ended(listener):
                 yield end_frame(ended)
                 return
@@ -166,6 +185,12 @@ async def _frames(access: StreamAccess, start: int | None) -> AsyncIterator[byte
                 cursor = event["id"]
                 yield sse.frame("event", event, id=str(cursor))
                 pulse.restart()
-            if len(found) < BATCH:
+            if kinds := changes.heard(listener):
+                yield sse.frame("changed", {"kinds": kinds})
+                pulse.restart()
+            is_due = len(found) == BATCH
+            if not is_due:
                 async for heartbeat in pulse.until_news(listener):
                     yield heartbeat
+                await asyncio.sleep(sse.COALESCE_S)
+                is_due = listener.heard(EVENTS) or not listener.is_connected

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""E-mail to those who submitted a job: of what they chose, once, while they may see it."""
+
+from __future__ import annotations
+
+from smtplib import SMTPRecipientsRefused, SMTPServerDisconnected
+from typing import Any
+
+import pytest
+from django.core import mail as outgoing
+from django.core.mail import EmailMessage
+from django.core.mail.backends.locmem import EmailBackend
+
+from mlhub.events.actions import append
+from mlhub.jobs.lifecycle import advance
+from mlhub.jobs.states import Trigger
+from mlhub.tenants.models import Membership, User
+from mlhub.webhooks import mail
+from tests.cast import Cast, make_cast
+from tests.jobs.builders import job as submitted
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ADDRESS = "/api/v1/auth/notices"
+
+
+@pytest.fixture
+def cast(settings: Any) -> Cast:
+    settings.HAS_MAIL_SERVER = True
+    found = make_cast()
+    mail.send_notices()  # from here on
+    return found
+
+
+def choose(cast: Cast, person: User, *topics: str) -> None:
+    assert cast.client(person).put(ADDRESS, {"topics": list(topics)}, format="json").status_code == 200
+
+
+def failed(cast: Cast, person: User, name: str = "digits") -> None:
+    job = submitted(cast.project_a, person, name=name)
+    assert advance(job.pk, trigger=Trigger.REJECT, reason="Its data has no column y.")
+
+
+def test_who_submitted_a_job_is_told_once_of_what_they_chose(cast: Cast) -> None:
+    choose(cast, cast.bob, "job.failed")
+    choose(cast, cast.alice, "job.succeeded")
+    failed(cast, cast.bob)
+    failed(cast, cast.alice)
+    assert mail.send_notices() == 1
+    assert mail.send_notices() == 0
+    (message,) = outgoing.outbox
+    assert (message.to, message.subject) == (["bob@example.org"], "digits failed")
+    assert "Its data has no column y." in message.body
+    assert "/jobs/" in message.body
+
+
+def test_nobody_is_told_without_having_asked_or_after_leaving(cast: Cast) -> None:
+    failed(cast, cast.bob)
+    choose(cast, cast.bob, "job.failed")
+    assert mail.send_notices() == 1
+    failed(cast, cast.bob)
+    Membership.objects.filter(user=cast.bob).delete()
+    assert mail.send_notices() == 0
+
+
+def test_a_server_that_is_away_delays_and_a_refused_message_delays_no_other(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(cast, cast.bob, "job.failed")
+    choose(cast, cast.alice, "job.failed")
+    failed(cast, cast.bob)
+    failed(cast, cast.alice)
+    real, code = EmailBackend.send_messages, [450]
+
+    def away(self: object) -> None:
+        raise ConnectionRefusedError
+
+    def refuse_bob(self: Any, messages: list[EmailMessage]) -> int:
+        if messages[0].to == ["bob@example.org"]:
+            raise SMTPRecipientsRefused({"bob@example.org": (code[0], b"no")})
+        return int(real(self, messages))
+
+    with monkeypatch.context() as here:
+        here.setattr(EmailBackend, "open", away)
+        assert [mail.send_notices() for _ in range(mail.MAX_TRIES + 1)] == [0] * (mail.MAX_TRIES + 1)
+    with monkeypatch.context() as here:
+        here.setattr(EmailBackend, "send_messages", refuse_bob)
+        assert [mail.send_notices() for _ in range(3)] == [0, 0, 0]  # not now: tried again
+        code[0] = 550
+        assert [mail.send_notices() for _ in range(2)] == [0, 1]  # for good: left out
+    assert [message.to for message in outgoing.outbox] == [["alice@example.org"]]
+
+
+def test_a_message_that_is_refused_again_and_again_is_left_out(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose(cast, cast.bob, "job.failed")
+    failed(cast, cast.bob)
+
+    def broken(self: object, messages: object) -> int:
+        raise SMTPServerDisconnected
+
+    with monkeypatch.context() as here:
+        here.setattr(EmailBackend, "send_messages", broken)
+        assert sum(mail.send_notices() for _ in range(mail.MAX_TRIES)) == 0
+    assert mail.send_notices() == 0
+    failed(cast, cast.bob, "next")
+    assert mail.send_notices() == 1
+
+
+def test_one_chooses_for_oneself_and_unknown_topics_are_refused(cast: Cast) -> None:
+    choose(cast, cast.bob, "job.failed", "job.waiting_long")
+    shown = cast.client(cast.bob).get(ADDRESS).json()
+    assert shown == {"topics": ["job.failed", "job.waiting_long"], "email": "bob@example.org", "has_mail_server": True}
+    assert cast.client(cast.alice).get(ADDRESS).json()["topics"] == []
+    refused = cast.client(cast.bob).put(ADDRESS, {"topics": ["dataset.ready"]}, format="json")
+    assert refused.status_code == 422
+
+
+def test_admins_who_chose_it_are_notified_of_a_budget_that_is_reached(cast: Cast) -> None:
+    choose(cast, cast.alice, "budget.reached")
+    choose(cast, cast.bob, "budget.reached")
+    facts = {"gpu_hours": 10.0, "used_gpu_hours": 10.5, "period": "week", "gpu_type": "", "on_exhausted": "stop_new"}
+    append(
+        "budget.reached", organisation=cast.a, subject_kind="organisation", subject_id=cast.a.pk, name="A", percent=100,
+        **facts,
+    )  # fmt: skip
+    assert mail.send_notices() == 1
+    (message,) = outgoing.outbox
+    assert (message.to, message.bcc) == ([], ["alice@example.org"])
+    assert message.subject == "A: 100 % of the GPU-hours are used"
+    assert "A has used 10.5 of its 10 GPU-hours (week)." in message.body
+    assert "No job starts until the next period" in message.body
+    append(
+        "budget.reached", organisation=cast.a, subject_kind="organisation", subject_id=cast.a.pk, name="A", percent=100,
+        **facts | {"period": "once"},
+    )  # fmt: skip
+    assert mail.send_notices() == 1
+    assert "No job starts until the budget is raised." in outgoing.outbox[1].body
