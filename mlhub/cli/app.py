@@ -10,7 +10,19 @@ import typer
 from rich.console import Console
 
 from mlhub._version import __version__
-from mlhub.cli.commands import account, checkpoints, cluster, collections, jobs, platform
+from mlhub.cli.commands import (
+    account,
+    checkpoints,
+    cluster,
+    collections,
+    differences,
+    jobs,
+    platform,
+    projects,
+    secrets,
+    studies,
+    trained,
+)
 from mlhub.cli.commands.run import run
 from mlhub.cli.credentials import TOKEN, URL
 from mlhub.cli.failures import CommandError, CommandStatus
@@ -40,13 +52,15 @@ def options(
     context.obj = Session(form=output, url=url, token=token, project=project)
 
 
-ACCOUNT, TRAIN, LOOK, PLATFORM = "Account", "Jobs", "Cluster", "Platform on this machine"
+ACCOUNT, TRAIN, USE, LOOK = "Account", "Jobs", "Trained models", "Cluster"
+PLATFORM = "Platform on this machine"
 for panel, commands in {
     ACCOUNT: (account.login, account.logout, account.whoami),
     TRAIN: (
-        run, jobs.ps, jobs.show, jobs.why, jobs.logs, jobs.metrics, jobs.wait, jobs.cancel, jobs.pause, jobs.resume,
-        jobs.clone, jobs.result,
+        run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, jobs.wait, jobs.cancel, jobs.pause,
+        jobs.resume, jobs.clone, jobs.result, differences.diff,
     ),
+    USE: (trained.predict, trained.serve),
     LOOK: (cluster.top, cluster.queue, cluster.quota, cluster.usage),
     PLATFORM: (
         platform.up, platform.demo, platform.down, platform.status, platform.doctor, platform.env, platform.backup,
@@ -55,9 +69,11 @@ for panel, commands in {
 }.items():  # fmt: skip
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+collections.model.command()(trained.export)
+collections.model.add_typer(trained.alias, name="alias")
 for name, group in {
-    "dataset": collections.dataset, "model": collections.model, "project": collections.project, "node": cluster.node,
-    "checkpoint": checkpoints.checkpoint,
+    "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
+    "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 

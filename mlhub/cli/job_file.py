@@ -14,8 +14,9 @@ import yaml
 from mlhub.cli.failures import CommandError
 
 SETTINGS = (
-    "name", "kind", "epochs", "batch_size", "hyperparameters", "mode", "strategy", "min_workers", "max_workers",
-    "priority", "resources", "limits", "seed", "target_metric", "target_value", "features", "output", "examples",
+    "name", "kind", "datasets", "epochs", "batch_size", "hyperparameters", "mode", "strategy", "min_workers",
+    "max_workers", "priority", "resources", "limits", "seed", "target_metric", "target_value", "environment",
+    "secrets", "features", "output", "examples",
 )  # fmt: skip
 REFERENCES = ("project", "dataset", "dataset_version", "model", "model_version", "model_of")
 BROUGHT = ("data", "code", "entry", "target")
@@ -37,9 +38,9 @@ class JobFile:
     target: str = ""
 
     def over(self, other: JobFile) -> JobFile:
-        """The fields of both; where both have one, this one's."""
+        """The fields of both; where both have one, this one's. Of mappings: entry by entry."""
         return JobFile(
-            settings={**other.settings, **self.settings},
+            settings={**other.settings, **{n: _joined(n, v, other.settings.get(n)) for n, v in self.settings.items()}},
             references={**other.references, **self.references},
             data=self.data or other.data,
             code=self.code or other.code,
@@ -74,6 +75,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
     for name in ("entry", "target", *REFERENCES, "data", "code"):
         if name in content and not isinstance(content[name], str):
             raise CommandError(f"{where}: `{name}` must be text.")
+    _check_environment(content, where=where)
     return JobFile(
         settings={n: content[n] for n in SETTINGS if n in content},
         references={n: content[n] for n in REFERENCES if n in content},
@@ -82,6 +84,23 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
         entry=content.get("entry", ""),
         target=content.get("target", ""),
     )
+
+
+def _joined(name: str, value: Any, beneath: Any) -> Any:
+    """value over beneath. A strategy that is named takes no parameter of another one."""
+    if not (isinstance(value, dict) and isinstance(beneath, dict)) or (name == "strategy" and "name" in value):
+        return value
+    return {**beneath, **value}
+
+
+def _check_environment(content: dict[str, Any], *, where: str) -> None:
+    """Raises CommandError for a variable whose value YAML reads as something else than text: no, 1e3, 010."""
+    variables = content.get("environment", {})
+    if not isinstance(variables, dict):
+        raise CommandError(f"{where}: `environment` must be a mapping of names to values.")
+    for name, value in variables.items():
+        if not isinstance(value, str):
+            raise CommandError(f"{where}: `environment.{name}` must be text.", remedy=f'Write it as {name}: "...".')
 
 
 def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, Any]:
@@ -108,11 +127,14 @@ def with_changes(content: dict[str, Any], changes: Sequence[str]) -> dict[str, A
 
 def of_job(job: dict[str, Any]) -> dict[str, Any]:
     """The content of a file that submits a job of the API again: same versions, same settings."""
-    found: dict[str, Any] = {"project": job["project"]["id"], "dataset_version": job["dataset_version"]["id"]}
-    if job["model_version"]:
-        found["model_version"] = job["model_version"]["id"]
+    found: dict[str, Any] = {"project": job["project"]["id"]}
+    for version in ("dataset_version", "model_version"):
+        if job[version]:
+            found[version] = job[version]["id"]
     for name in SETTINGS:
         value = job.get(name)
+        if name == "datasets":
+            value = {one["name"]: one["version"] for one in value or []}
         if isinstance(value, dict):
             value = {inner: v for inner, v in value.items() if v is not None}
         if value not in (None, "", {}, []):

@@ -27,7 +27,7 @@ def found(api: Api, collection: str, name: str, **query: Any) -> dict[str, Any]:
         rows = [r for r in api.get(f"/{collection}", limit=LISTED, **query)["results"] if r["id"].startswith(name)]
     if len(rows) == 1:
         return rows[0]
-    kind = collection.rstrip("s")
+    kind = _kind(collection)
     if rows:
         ids = ", ".join(row["id"] for row in rows)
         raise CommandError(f"Several {collection} are called {name}.", remedy=f"Give --project, or an id: {ids}.")
@@ -47,7 +47,9 @@ def project_id(api: Api, name: str) -> str:
         return str(rows[0]["id"])
     names = ", ".join(row["name"] for row in rows)
     if not rows:
-        raise CommandError("You are in no project.", remedy="Ask an owner of your organisation to make one.")
+        raise CommandError(
+            "You are in no project.", remedy="`mlhub project create NAME` makes one, where you are admin or owner."
+        )
     raise CommandError("Which project?", remedy=f"Give --project; there are: {names}.")
 
 
@@ -58,13 +60,18 @@ def _by_id(api: Api, collection: str, pk: str) -> dict[str, Any]:
         if error.problem.get("status") != 404:
             raise
         raise CommandError(
-            f"There is no {collection.rstrip('s')} {pk} that you may see.", code=CommandStatus.REFUSED
+            f"There is no {_kind(collection)} {pk} that you may see.", code=CommandStatus.REFUSED
         ) from error
     return row
 
 
 def _listing(collection: str) -> str:
-    return "ps --all" if collection == "jobs" else f"{collection.rstrip('s')} ls"
+    return "ps --all" if collection == "jobs" else f"{_kind(collection)} ls"
+
+
+def _kind(collection: str) -> str:
+    """One of them: job, study."""
+    return collection.removesuffix("ies") + "y" if collection.endswith("ies") else collection.rstrip("s")
 
 
 def _is_id(text: str) -> bool:

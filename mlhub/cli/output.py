@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+UNCUT = 500  # columns of characters of a table in a pipe, where nothing is cut off
 PrintedRow = Mapping[str, Any]
 
 
@@ -47,8 +48,8 @@ class Output:
             table.add_column(heading, no_wrap=True)
         for row in rows:
             table.add_row(*(_cell(value(row)) for value in columns.values()))
-        width = max(self.console.width, 20) if sys.stdout.isatty() else 500  # a pipe cuts nothing off
-        self.console.print(table, width=width, soft_wrap=False)
+        console = self.console if sys.stdout.isatty() else Console(highlight=False, width=UNCUT)
+        console.print(table, width=max(console.width, 20), soft_wrap=False)
 
     def data(self, value: Any) -> None:
         """As YAML where a table was asked for: one object is read from top to bottom."""

@@ -16,7 +16,7 @@ from mlhub.cli.failures import CommandError
 
 LEFT_OUT = {"__pycache__", "node_modules", "venv", "env"}  # and everything hidden, such as .git and .venv
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's own first moment: the time of a file is no content
-PYTHON = {".py", ".txt", ".toml", ".yaml", ".yml", ".json"}  # what travels with a single script
+PYTHON = {".py", ".txt", ".toml", ".lock", ".yaml", ".yml", ".json", ".jsonl"}  # what travels with a single script
 MAX_SCRIPT_FOLDER_BYTES = 4 * 2**20
 PIECE = 2**20
 

@@ -6,18 +6,28 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.output import size
 from mlhub.cli.packing import Packed
 from mlhub.cli.session import Session
 from mlhub.client.api import Refused
+from mlhub.client.resumable import FROM_BYTES, ResumableFile
 
 POLL_S = 0.3
+COLUMNS = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    DownloadColumn(),
+    TransferSpeedColumn(),
+    TimeRemainingColumn(),
+)
 
 
 def uploaded(
@@ -35,31 +45,62 @@ def uploaded(
     there = session.api.get(f"/{collection}", name=name, project=project, limit=1)["results"]
     path = f"/{collection}/{there[0]['id']}/versions" if there else f"/{collection}"
     new = {} if there else {"name": name, "project": project}
-    made = _sent(session, path, file, {**new, **fields})
-    version = _accepted(session, collection, (made if there else made["latest_version"])["id"])
+    made = _sent(session, path, file, {**new, **fields}, project=project)
+    version = accepted(session, collection, (made if there else made["latest_version"])["id"])
     _remember(key, version["id"])
     return version
 
 
-def _sent(session: Session, path: str, file: Packed, fields: dict[str, Any]) -> dict[str, Any]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=session.output.notes, transient=True) as progress, file.path.open("rb") as raw:
+def _sent(session: Session, path: str, file: Packed, fields: dict[str, Any], *, project: str) -> dict[str, Any]:
+    with Progress(*COLUMNS, console=session.output.notes, transient=True) as progress, file.path.open("rb") as raw:
+        if file.size_bytes >= FROM_BYTES:
+            upload_id = _sent_in_pieces(session, file, raw, progress, project=project)
+            return session.api.use_upload(path, upload_id, **fields)
         reader = progress.wrap_file(raw, total=file.size_bytes, description=f"Uploading {file.filename}")
         return session.api.upload(path, file.filename, reader, **fields)
 
 
-def _accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:
-    """Waits for the inspection of a version."""
-    with session.output.notes.status("The platform inspects it ..."):
+def _sent_in_pieces(session: Session, file: Packed, raw: BinaryIO, progress: Progress, *, project: str) -> str:
+    """The id of the upload, which goes on where an earlier run of this command was ended."""
+    key = _key("upload", session.api.url, project, file.digest)
+    task = progress.add_task(f"Uploading {file.filename}", total=file.size_bytes)
+    sending = ResumableFile(
+        raw,
+        size_bytes=file.size_bytes,
+        filename=file.filename,
+        project=project,
+        on_begun=lambda upload_id: _remember(key, upload_id),
+        on_bytes=lambda n_bytes: progress.update(task, completed=n_bytes),
+    )
+    return sending.send(session.api, _remembered().get(key, ""))
+
+
+def accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:
+    """Waits until a version is fetched and inspected. Raises CommandError when it is refused, or needs a choice of
+    columns."""
+    with session.output.notes.status("The platform inspects it ...") as status:
         while True:
             version: dict[str, Any] = session.api.get(_version_path(collection, pk))
-            if version["state"] in ("ready", "refused"):
+            if version["state"] not in ("fetching", "inspecting"):
                 break
+            status.update(_under_way(version))
             time.sleep(POLL_S)
-    if version["state"] == "refused":
-        error = version["error"]
-        raise CommandError(error["message"], remedy=error.get("remedy") or "", code=CommandStatus.REFUSED)
-    return version
+    if version["state"] == "ready":
+        return version
+    error, remedy = version["error"], version["error"].get("remedy") or ""
+    if version["state"] == "needs_columns":
+        name = shlex.quote(version["dataset"]["name"])
+        remedy = f"{remedy}\nThe file is kept: mlhub dataset columns {name} --target COLUMN --ignore COLUMN"
+    raise CommandError(error["message"], remedy=remedy, code=CommandStatus.REFUSED)
+
+
+def _under_way(version: dict[str, Any]) -> str:
+    if version["state"] == "inspecting":
+        return "The platform inspects it ..."
+    progress = version["source"]["progress"] or {}
+    total = progress.get("total_bytes")
+    of = f" of {size(total)}" if total is not None else ""
+    return f"The platform fetches it: {size(progress.get('fetched_bytes', 0))}{of} ..."
 
 
 def _still_there(session: Session, collection: str, pk: str) -> dict[str, Any] | None:

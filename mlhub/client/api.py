@@ -16,6 +16,7 @@ POLL_S, MOST_POLL_S = 0.2, 2.0
 PAGE = 200
 STREAM_TIMEOUT_S = 30.0  # six of the heartbeats that the platform sends while nothing happens
 PATIENCE_S = 120.0  # for a platform that is away, and for the inspection of an upload
+HASHED_WITHIN_S = 900.0  # the platform reads the whole of a large file once, and moves it into its bucket
 Progress = Callable[[str], object]
 
 
@@ -82,6 +83,14 @@ class Api:
         """Raises Refused, httpx.TransportError."""
         return content_of(self._in_time("PATCH", path, json=body))
 
+    def put(self, path: str, **body: Any) -> Any:
+        """Raises Refused, httpx.TransportError."""
+        return content_of(self._in_time("PUT", path, json=body))
+
+    def delete(self, path: str) -> None:
+        """Raises Refused, httpx.TransportError."""
+        content_of(self._in_time("DELETE", path))
+
     def all(self, path: str, *, at_most: int | None = None, **query: Any) -> Iterator[dict[str, Any]]:
         """The rows of a list, over its pages. Raises Refused, httpx.TransportError."""
         limit = PAGE if at_most is None else min(PAGE, at_most)
@@ -113,6 +122,16 @@ class Api:
         found: dict[str, Any] = content_of(self._in_time("POST", path, **sent))
         return found
 
+    def use_upload(self, path: str, upload_id: str, **fields: Any) -> dict[str, Any]:
+        """As upload(), of a file that arrived before. Raises Refused, httpx.TransportError."""
+        sent = {"files": {"upload": (None, upload_id)}, "data": fields, "timeout": HASHED_WITHIN_S}
+        found: dict[str, Any] = content_of(self._in_time("POST", path, **sent))
+        return found
+
+    def exchange(self, method: str, path: str, *, headers: dict[str, str], content: bytes = b"") -> httpx.Response:
+        """One request of raw bytes, and its answer whatever the status. Raises httpx.TransportError."""
+        return self._in_time(method, path, headers=headers, content=content)
+
     def download(self, path: str, to: Path, **query: Any) -> None:
         """Raises Refused, httpx.TransportError."""
         until = time.monotonic() + self.patience_s
@@ -143,7 +162,7 @@ class Api:
             version: dict[str, Any] = self.get(f"/datasets/{dataset_id}")["latest_version"]
             if version["state"] == "ready":
                 return version
-            if version["state"] == "refused":
+            if version["state"] in ("refused", "needs_columns"):
                 raise Refused(version["error"])
             if time.monotonic() > until:
                 raise TimeoutError(f"The dataset {dataset_id} is still being inspected after {PATIENCE_S:.0f} s.")

@@ -19,9 +19,9 @@ LEFT_OUT = ("model", "label", "features", "url", "token", "project", "progress")
 class Estimator:
     """Trains a model on an MLHub; MLHub chooses what is left out.
 
-    model: name or id of a model, or the id of a finished job to continue from. label: the column of a table to predict.
-    features: the columns to learn from; by default all others. project: name or id; not needed where there is one.
-    resources: of each pod, such as {"memory_gib": 4}; limits: when the job is ended, such as {"stall_s": 900}.
+    model: name or id of a model, name@alias, or the id of a finished job to continue from. label: the column of a table
+    to predict. features: the columns to learn from; by default all others. project: name or id; not needed where there
+    is one. resources: of each pod, such as {"memory_gib": 4}; limits: when the job is ended, such as {"stall_s": 900}.
     environment: variables of its processes; secrets: names of secrets of the project that become variables, too.
     progress: called with a line whenever something happens, such as print.
     """
@@ -112,7 +112,9 @@ class Estimator:
             if job["result_version"] is None:
                 raise ValueError(f"The job {self.model} has no model: it is {job['state']}.")
             return {"model_version": job["result_version"]}
-        found = [m for m in api.get("/models", limit=200)["results"] if m["name"] == self.model]
+        if "@" in self.model:
+            return {"model": self.model}  # the platform resolves the alias
+        found = api.get("/models", name=self.model, limit=1)["results"]
         if not found:
             raise ValueError(f"There is no model called {self.model!r} that you may see.")
         return {"model": found[0]["id"]}

@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from mlhub.client.api import Api, Progress
 from mlhub.client.frames import Upload, array_upload, coded, is_array, table_upload
+from mlhub.client.resumable import FROM_BYTES, ResumableFile
 
 CONFIG, WEIGHTS = "model.json", "weights.safetensors"
 VERSION = 1
@@ -125,10 +127,17 @@ def kept(api: Api, upload: Upload, *, project: str) -> dict[str, Any]:
     before = api.get("/datasets", project=project, name=upload.name)["results"]
     found = before[0] if before else None
     if found is None:
-        found = api.upload(
-            "/datasets", upload.filename, upload.content, name=upload.name, project=project, **upload.options
-        )
+        found = _sent(api, upload, project=project)
     return api.wait_for_dataset(found["id"])
+
+
+def _sent(api: Api, upload: Upload, *, project: str) -> dict[str, Any]:
+    fields = {"name": upload.name, "project": project, **upload.options}
+    if len(upload.content) < FROM_BYTES:
+        return api.upload("/datasets", upload.filename, upload.content, **fields)
+    content = BytesIO(upload.content)
+    file = ResumableFile(content, size_bytes=len(upload.content), filename=upload.filename, project=project)
+    return api.use_upload("/datasets", file.send(api), **fields)
 
 
 def _asked(stored: dict[str, Any]) -> Asked:

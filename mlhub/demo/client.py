@@ -67,7 +67,7 @@ class Person:
             version = found["latest_version"]
             if version["state"] == "ready":
                 return found
-            if version["state"] == "refused":
+            if version["state"] in ("refused", "needs_columns"):
                 raise RequestRefused({"detail": version["error"]["message"], "remedy": version["error"]["remedy"]})
             if time.monotonic() > until:
                 raise TimeoutError(f"{path} is still being inspected after {seconds:.0f} s")

@@ -13,10 +13,13 @@ import yaml
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.embedded.ports import free_port
-from mlhub.tenants.actions import create_token
-from mlhub.tenants.models import Project
+from mlhub.registry.models import Model, ModelVersion
+from mlhub.tenants.actions import create_organisation, create_token
+from mlhub.tenants.models import Membership, Project, User
+from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
-from tests.jobs.builders import builtin, ready_dataset
+from tests.jobs.builders import builtin, job, ready_dataset
+from tests.jobs.test_differences import NEW, OLD, code, with_code
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,6 +65,13 @@ def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: py
     assert (shown["id"], shown["epochs"], shown["hyperparameters"]["learning_rate"]) == (pk, 3, 0.01)
     assert main(["why", pk[:8]]) == CommandStatus.OK
     assert capsys.readouterr().out.strip()
+    assert main(["startup", "first"]) == CommandStatus.OK
+    started = capsys.readouterr().out.splitlines()
+    assert started[0].split() == ["PHASE", "SECONDS", "SHARE"]
+    assert started[1].split()[0] == "request"
+    assert started[-1].startswith("So far: ")
+    assert main(["startup", "first", "--attempt", "1"]) == CommandStatus.REFUSED
+    assert "has no attempt 1" in capsys.readouterr().err
     assert main(["cancel", "first"]) == CommandStatus.OK
     assert "cancelled" in capsys.readouterr().out
     assert main(["ps"]) == CommandStatus.OK
@@ -82,6 +92,22 @@ def test_a_job_as_a_file_submits_the_same_job_again(
     assert again != pk
     assert main(["show", again, "--as-file"]) == CommandStatus.OK
     assert yaml.safe_load(capsys.readouterr().out) == yaml.safe_load(file.read_text())
+
+
+def test_the_settings_and_the_code_that_differ_between_two_jobs_are_printed(
+    bob: Cast, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_code(job(bob.project_a, bob.bob, name="first", hyperparameters={"lr": 0.1}), code(bob, OLD))
+    with_code(job(bob.project_a, bob.bob, name="second", hyperparameters={"lr": 0.5}), code(bob, NEW))
+    assert main(["diff", "first", "second"]) == CommandStatus.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines[:3:2]] == [
+        ["SETTING", "BEFORE", "AFTER"],
+        ["hyperparameters.lr", "0.1", "0.5"],
+    ]
+    assert lines[lines.index("model.py (changed)") :][2:5] == [" import torch", "-WIDTH = 8", "+WIDTH = 16"]
+    assert main(["diff", "first", "first"]) == CommandStatus.OK
+    assert capsys.readouterr().out == "Nothing differs.\n"
 
 
 def test_options_of_the_command_come_before_the_file(
@@ -128,8 +154,30 @@ def test_a_file_that_is_wrong_is_refused_with_the_remedy(
 def test_what_cannot_be_done_ends_with_a_code_and_names_the_reason(
     bob: Cast, capsys: pytest.CaptureFixture[str], argv: list[str], code: CommandStatus, message: str
 ) -> None:
+    builtin()
     assert main(argv) == code
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_who_has_no_project_makes_one(
+    cast: Cast, live_server: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    person = User.objects.create(username="new")
+    _, token = create_token(person, name="terminal", scopes=["read", "write"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_URL", live_server.url)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+
+    def error_of(*argv: str) -> str:
+        assert main(list(argv)) == CommandStatus.USAGE
+        return capsys.readouterr().err
+
+    assert "You are in no organisation." in error_of("project", "create", "first")
+    Membership.objects.create(user=person, organisation=create_organisation("mine", actor=person), role=Role.OWNER)
+    assert "`mlhub project create NAME` makes one" in error_of("dataset", "push", __file__)
+    assert "there are: mine" in error_of("project", "create", "first", "--organisation", "other")
+    assert main(["project", "create", "first"]) == CommandStatus.OK
+    assert main(["project", "ls"]) == CommandStatus.OK
+    assert "first" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_of_several_projects_one_must_be_named(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,3 +233,22 @@ def test_lists_show_what_one_may_see(bob: Cast, capsys: pytest.CaptureFixture[st
     assert "vision" in capsys.readouterr().out
     assert main(["queue"]) == CommandStatus.OK
     assert main(["top"]) == CommandStatus.OK
+
+
+def test_a_script_runs_without_data_and_its_file_names_none(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model = Model.objects.create(project=bob.project_a, name="fetching", created_by=bob.bob)
+    code = {"source": "upload", "kind": "script", "entry": "train.py", "state": "ready"}
+    ModelVersion.objects.create(model=model, number=1, **code)
+    assert main(["run", "--model", "fetching", "--name", "alone", "--detach"]) == CommandStatus.OK
+    pk = capsys.readouterr().out.strip()
+    assert main(["show", pk, "--as-file"]) == CommandStatus.OK
+    written = yaml.safe_load(capsys.readouterr().out)
+    assert not {"dataset", "dataset_version"} & set(written)
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(written))
+    assert main(["run", str(tmp_path / "job.yaml"), "--detach"]) == CommandStatus.OK
+    package = tmp_path / "model.py"
+    package.write_text("def build_model(hyperparameters): ...\n")
+    assert main(["run", str(package)]) == CommandStatus.USAGE
+    assert "On which data?" in capsys.readouterr().err

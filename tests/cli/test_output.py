@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mlhub.cli.output import duration, size, until
+from mlhub.cli.output import Format, Output, duration, size, until
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -30,3 +30,9 @@ def test_moments_lie_ahead_or_behind() -> None:
 @pytest.mark.parametrize(("n_bytes", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**41, "2.0 TiB")])
 def test_sizes(n_bytes: int, text: str) -> None:
     assert size(n_bytes) == text
+
+
+def test_a_table_in_a_pipe_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"first": "a" * 100, "second": "b" * 100}
+    Output(Format.TABLE).rows([row], {"FIRST": lambda r: r["first"], "SECOND": lambda r: r["second"]})
+    assert capsys.readouterr().out.splitlines()[1].split() == ["a" * 100, "b" * 100]

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub dataset push|ls|show|pull, mlhub model push|ls|show|pull, mlhub project ls."""
+"""mlhub dataset push|ls|show|columns|refresh|pull, mlhub model push|ls|show|pull."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mlhub.cli import packing, uploads
-from mlhub.cli.failures import CommandError
+from mlhub.cli.commands.columns import columns
+from mlhub.cli.commands.references import refer, refresh
+from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
@@ -18,7 +21,10 @@ Name = Annotated[str, typer.Argument(help="Name or id.")]
 New = Annotated[str, typer.Option(help="By default that of the file.")]
 dataset = typer.Typer(help="Datasets.", no_args_is_help=True)
 model = typer.Typer(help="Models: code that is uploaded, and what was trained.", no_args_is_help=True)
-project = typer.Typer(help="Projects.", no_args_is_help=True)
+
+
+dataset.command("columns")(columns)
+dataset.command("refresh")(refresh)
 
 
 def _version(row: dict[str, Any]) -> dict[str, Any]:
@@ -47,18 +53,6 @@ def list_models(context: typer.Context) -> None:
     _list(context, "models", {**OWNED, "KIND": lambda row: _version(row).get("kind")})
 
 
-@project.command("ls")
-def list_projects(context: typer.Context) -> None:
-    """List your projects."""
-    session = session_of(context)
-    columns = {
-        "ID": lambda p: p["id"][:8],
-        "NAME": lambda p: p["name"],
-        "ORGANISATION": lambda p: p["organisation"]["name"],
-    }
-    session.output.rows(list(session.api.all("/projects")), columns)
-
-
 @dataset.command("show")
 def show_dataset(context: typer.Context, name: Name) -> None:
     """A dataset with its newest version: files, columns, preview."""
@@ -76,25 +70,66 @@ def show_model(context: typer.Context, name: Name) -> None:
 @dataset.command("push")
 def push_dataset(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="A file, or a folder of images.")],
+    path: Annotated[Path, typer.Argument(help="A file, or a folder of images; with --from, the dataset's name.")],
     name: New = "",
+    uri: Annotated[str, typer.Option("--from", help="https://, s3://, hf:// or file://: where the file is.")] = "",
+    secret: Annotated[
+        list[str] | None, typer.Option(help="With --from: token=NAME of a secret of the project; repeatable.")
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(help="With --from: sha256, etag, endpoint or region=value; repeatable.")
+    ] = None,
     target: Annotated[str, typer.Option(help="The column to predict, of a table.")] = "",
+    ignore: Annotated[list[str] | None, typer.Option(help="A column of a table not to learn from; repeatable.")] = None,
     options: Annotated[list[str] | None, typer.Option("--option", help="field=value, such as tokenizer=byte.")] = None,
 ) -> None:
-    """Upload a dataset, or a new version of one of that name, unless it has not changed."""
+    """Upload a dataset, or a new version of one of that name, unless it has not changed; or have it fetched."""
     session = session_of(context)
-    fields = {"target": target} if target else {}
+    fields: dict[str, Any] = {"target": target} if target else {}
+    if ignore:
+        fields["ignore"] = ignore
     for option in options or []:
         field, separator, value = option.partition("=")
         if not separator:
             raise CommandError(f"{option!r} is no field=value.")
         fields[field] = value
+    if uri:
+        called = (name or str(path))[:100]
+        version = refer(session, called, uri, fields=fields, secrets=secret or [], places=source or [])
+        _made(session, version, size(version["size_bytes"]))
+        return
+    if secret or source:
+        raise CommandError("--secret and --source are of --from.", remedy="Give the address with --from URI.")
     with packing.packed(path) as file:
         version = uploads.uploaded(
             session, "datasets", file, name=(name or path.resolve().stem)[:100],
             project=project_id(session.api, session.project), fields=fields,
         )  # fmt: skip
     _made(session, version, size(version["size_bytes"]))
+
+
+@dataset.command("pull")
+def pull_dataset(
+    context: typer.Context,
+    name: Name,
+    to: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
+    number: Annotated[int, typer.Option("--version", help="By default the newest version.")] = 0,
+) -> None:
+    """Download a dataset's file as it was uploaded."""
+    session = session_of(context)
+    row = _of(session, "datasets", name)
+    version = row["latest_version"]
+    if number:
+        versions = session.api.all(f"/datasets/{row['id']}/versions")
+        version = next((one for one in versions if one["number"] == number), None)
+        if version is None:
+            raise CommandError(f"{row['name']} has no version {number}.")
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / Path(version["files"][0]["name"]).name
+    session.api.download(f"/dataset-versions/{version['id']}/download", path)
+    if sha256_of(path) != version["files"][0]["sha256"]:
+        raise CommandError(f"{path} is not what the platform has.", remedy="Pull it again.", code=CommandStatus.REFUSED)
+    session.output.note(f"Written: {path} ({size(path.stat().st_size)}).")
 
 
 @model.command("push")
@@ -141,6 +176,12 @@ def pull_model(
         path = to / f"{part}.{endings[part]}"
         session.api.download(f"/model-versions/{version['id']}/download", path, what=part)
         session.output.note(f"Written: {path} ({size(path.stat().st_size)}).")
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _trained(session: Session, name: str) -> dict[str, Any]:

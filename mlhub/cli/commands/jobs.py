@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub ps, show, why, metrics, cancel, pause, resume, clone: what is asked of jobs that exist."""
+"""mlhub ps, show, why, startup, metrics, cancel, pause, resume, clone: what is asked of jobs that exist."""
 
 from __future__ import annotations
 
@@ -98,6 +98,28 @@ def analysis_lines(analysis: dict[str, Any]) -> list[str]:
         whose = " (an administrator may)" if action["by"] == "administrator" else ""
         lines.append(f"Would help: {action['sentence']}{whose} It {effect}{gain}; {cost}.")
     return lines
+
+
+def startup(
+    context: typer.Context,
+    job: JobArgument,
+    attempt: Annotated[int | None, typer.Option(min=1, help="The number of an attempt; by default the newest.")] = None,
+) -> None:
+    """How long each phase of a job's start took, from the request to the first step."""
+    session = session_of(context)
+    query = {} if attempt is None else {"attempt": attempt}
+    answer = session.api.get(f"/jobs/{found(session.api, 'jobs', job)['id']}/startup", **query)
+    if session.output.form != "table":
+        session.output.data(answer)
+        return
+    total_s = answer["total_s"]
+    columns = {
+        "PHASE": lambda phase: phase["name"],
+        "SECONDS": lambda phase: f"{phase['duration_s']:.2f}",
+        "SHARE": lambda phase: f"{phase['duration_s'] / total_s:.0%}" if total_s else "",
+    }
+    session.output.rows(answer["phases"], columns)
+    session.output.line(f"{'All' if answer['is_complete'] else 'So far'}: {total_s:.2f} s.")
 
 
 def metrics(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,22 +26,25 @@ def run(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
     dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
-    model: Annotated[str, typer.Option(help="A model that is there, such as mlp, by name or id.")] = "",
+    model: Annotated[str, typer.Option(help="A model that is there, such as mlp, by name or id, or NAME@ALIAS.")] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",
     entry: Annotated[str, typer.Option(help="The script of a folder of code, such as src/train.py.")] = "",
     name: Annotated[str, typer.Option(help="The name of the job.")] = "",
     epochs: Annotated[int | None, typer.Option(min=1)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", help="field=value, as in a job file.")] = None,
+    variables: Annotated[list[str] | None, typer.Option("--env", "-e", help="NAME=value, or NAME as here.")] = None,
+    secrets: Annotated[list[str] | None, typer.Option("--secret", help="Name of a secret of the project.")] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not follow its log.")] = False,
 ) -> None:
     """Train: `mlhub run train.py --data ./folder`, `mlhub run --dataset iris --model mlp`, `mlhub run job.yaml`.
 
-    Ctrl-C stops following; the job goes on.
+    A script may do without data. Ctrl-C stops following; the job goes on.
     """
     session = session_of(context)
     is_file = what is not None and what.suffix in (".yaml", ".yml")
     given = {"dataset": dataset, "model": model, "target": target, "entry": entry, "name": name, "epochs": epochs}
     wanted = job_file.with_changes({n: v for n, v in given.items() if v}, changes or [])
+    wanted.update(_environment(wanted, variables or [], secrets or []))
     here = job_file.parsed(wanted, folder=Path(), where="the command line")
     if data is not None:
         here = here.over(JobFile(data=data))
@@ -56,13 +60,27 @@ def run(
         session.output.note(f"The job goes on. `mlhub logs -f {job['id'][:8]}` follows it, `mlhub cancel` ends it.")
 
 
+def _environment(wanted: dict[str, Any], variables: list[str], secrets: list[str]) -> dict[str, Any]:
+    """The fields environment and secrets, where any was given. Raises CommandError for a variable without a value."""
+    given = dict(wanted.get("environment") or {})
+    for variable in variables:
+        name, separator, value = variable.partition("=")
+        if not separator and name not in os.environ:
+            raise CommandError(f"{name} is not set here.", remedy=f"Write --env {name}=VALUE.")
+        given[name] = value if separator else os.environ[name]
+    found = {"environment": given, "secrets": [*(wanted.get("secrets") or []), *secrets]}
+    return {field: value for field, value in found.items() if value}
+
+
 def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     """What POST /jobs gets, after uploading what is to be uploaded. Raises CommandError, Refused."""
-    _check(wanted)
+    _check(session, wanted)
     project = project_id(session.api, session.project or wanted.references.get("project", ""))
     sent = {**wanted.settings, "project": project}
     for field, value in wanted.references.items():
-        if field in COLLECTIONS:
+        if field == "model" and "@" in value:
+            sent[field] = value  # NAME@ALIAS, which the platform resolves
+        elif field in COLLECTIONS:
             sent[field] = found(session.api, COLLECTIONS[field], value)["id"]
         elif field != "project":
             sent[field] = value
@@ -73,12 +91,29 @@ def body(session: Session, wanted: JobFile) -> dict[str, Any]:
     return sent
 
 
-def _check(wanted: JobFile) -> None:
-    """Raises CommandError when there is no data or no model, before anything is uploaded."""
-    if wanted.data is None and not {"dataset", "dataset_version"} & set(wanted.references):
-        raise CommandError("On which data?", remedy="Give --data FILE, or --dataset NAME (`mlhub dataset ls`).")
-    if wanted.code is None and not {"model", "model_version", "model_of"} & set(wanted.references):
+def _check(session: Session, wanted: JobFile) -> None:
+    """Raises CommandError when there is no model, or no data for what is no script, before anything is uploaded."""
+    has_data = wanted.data is not None or {"dataset", "dataset_version"} & set(wanted.references)
+    has_model = wanted.code is not None or {"model", "model_version", "model_of"} & set(wanted.references)
+    if not has_data and not (has_model and _is_script(session, wanted)):
+        raise CommandError(
+            "On which data?",
+            remedy="Give --data FILE, or --dataset NAME (`mlhub dataset ls`). A script alone may do without.",
+        )
+    if not has_model:
         raise CommandError("Which model?", remedy="Name a script or a folder, or give --model NAME (`mlhub model ls`).")
+
+
+def _is_script(session: Session, wanted: JobFile) -> bool:
+    """Whether the code, brought or named, runs as a script. Raises CommandError, Refused for code that is not there."""
+    if wanted.code is not None:
+        return packing.code(wanted.code, wanted.entry).kind == "script"
+    if version := wanted.references.get("model_version"):
+        return bool(session.api.get(f"/model-versions/{version}")["kind"] == "script")
+    if name := wanted.references.get("model"):
+        newest = found(session.api, "models", name)["latest_version"] or {}
+        return bool(newest.get("kind") == "script")
+    return False
 
 
 def _dataset(session: Session, wanted: JobFile, project: str) -> str:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub predict, mlhub serve, mlhub model export, mlhub model alias: what trained models are used for."""
+
+from __future__ import annotations
+
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.exports import fetch, rows_of, run_program
+from mlhub.cli.failures import CommandError
+from mlhub.cli.model_names import EXAMPLES, model_named, parts_of, version_path
+from mlhub.cli.session import Session, session_of
+
+ModelArgument = Annotated[str, typer.Argument(help=EXAMPLES)]
+
+
+ROWS_AT_ONCE = 256
+ALIASES = {"ALIAS": lambda row: f"@{row['name']}", "VERSION": lambda row: row["version"]}
+alias = typer.Typer(help="Names of versions of a model, such as iris@best.", no_args_is_help=True)
+
+
+class ExportFormat(StrEnum):
+    FOLDER = "folder"
+    ONNX = "onnx"
+    TORCH_EXPORT = "torch_export"
+
+
+SUFFIXES = {ExportFormat.ONNX: ".onnx", ExportFormat.TORCH_EXPORT: ".pt2"}
+
+
+def export(
+    context: typer.Context,
+    model: ModelArgument,
+    form: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.FOLDER,
+    to: Annotated[Path, typer.Option("--to", "-o", help="The folder to write into.")] = Path(),
+) -> None:
+    """Write a trained model as a folder that predicts with torch alone, or converted from that folder on this machine.
+
+    A conversion runs the model's own code here; ONNX needs the packages of requirements-onnx.txt in the folder.
+    """
+    session = session_of(context)
+    path = version_path(session, model)
+    if form is ExportFormat.FOLDER:
+        session.output.note(f"Written: {fetch(session, path, to)}")
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = fetch(session, path, Path(temporary))
+        to.mkdir(parents=True, exist_ok=True)
+        file = (to / f"{folder.name}{SUFFIXES[form]}").resolve()
+        run_program(folder, "convert.py", [form.value, str(file)])
+
+
+def predict(
+    context: typer.Context,
+    model: ModelArgument,
+    file: Annotated[Path, typer.Option("--data", help="CSV, JSON (a row or a list of rows), a text, or an image.")],
+) -> None:
+    """Predict the rows of a small file on the platform; for whole datasets, submit a prediction job."""
+    session = session_of(context)
+    path, rows = version_path(session, model), rows_of(file)
+    found: list[dict[str, Any]] = []
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        answer = session.api.post(f"{path}/predict", rows=rows[start : start + ROWS_AT_ONCE])
+        found += answer["predictions"]
+    if session.output.form != "table":
+        session.output.data(found)
+        return
+    numbered = [{"row": number, **answer} for number, answer in enumerate(found)]
+    session.output.rows(numbered, {"ROW": lambda row: row["row"], "PREDICTION": _answer, "PROBABILITY": _probability})
+
+
+@alias.command("ls")
+def list_aliases(context: typer.Context, model: Annotated[str, typer.Argument(help="Name or id.")]) -> None:
+    """List the aliases of a model."""
+    session = session_of(context)
+    rows = session.api.get(f"/models/{model_named(session, model)['id']}/aliases")
+    session.output.rows(rows, ALIASES)
+
+
+@alias.command("set")
+def set_alias(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="NAME@ALIAS, such as iris@best.")],
+    version: Annotated[int, typer.Argument(help="The number of the version.")],
+) -> None:
+    """Give a version of a model a name, or move the name to it."""
+    session = session_of(context)
+    session.output.rows([session.api.put(_alias_path(session, name), version=version)], ALIASES)
+
+
+@alias.command("rm")
+def delete_alias(
+    context: typer.Context, name: Annotated[str, typer.Argument(help="NAME@ALIAS, such as iris@best.")]
+) -> None:
+    """Delete a name; the version stays."""
+    session = session_of(context)
+    session.api.delete(_alias_path(session, name))
+    session.output.note(f"Deleted: {name}.")
+
+
+def _alias_path(session: Session, written: str) -> str:
+    model, name, _ = parts_of(written)
+    if not name:
+        raise CommandError(f"{written!r} has no alias.", remedy="Write NAME@ALIAS, such as iris@best.")
+    return f"/models/{model_named(session, model)['id']}/aliases/{name}"
+
+
+def serve(
+    context: typer.Context,
+    model: ModelArgument,
+    host: Annotated[str, typer.Option(help="Where to listen; by default for this machine only.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 8600,
+) -> None:
+    """Predict over HTTP on this machine: POST /predict with {"rows": [...]}. It runs the model's own code here."""
+    session = session_of(context)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = fetch(session, version_path(session, model), Path(temporary))
+        run_program(folder, "serve.py", ["--host", host, "--port", str(port)])
+
+
+def _answer(row: dict[str, Any]) -> str:
+    if "next" in row:
+        return repr(row["next"][0]["text"])
+    found = row.get("prediction", row.get("output"))
+    return f"{found:.6g}" if isinstance(found, float) else str(found)
+
+
+def _probability(row: dict[str, Any]) -> str:
+    values = row.get("probabilities") or {each["text"]: each["probability"] for each in row.get("next", [])}
+    return f"{max(values.values()):.3f}" if values else ""

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported models on this machine: fetched, unpacked, and their own programs run where torch is installed."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlhub.cli.failures import CommandError
+from mlhub.cli.session import Session
+from mlhub.wire.delimiters import delimiter_of
+
+EXPORT = "model.zip"
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+
+
+def fetch(session: Session, path: str, into: Path) -> Path:
+    """Downloads the export of a version and unpacks it; returns its folder. Raises CommandError, Refused."""
+    into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=into) as temporary:
+        archive = Path(temporary) / EXPORT
+        session.api.download(f"{path}/export", archive)
+        try:
+            with zipfile.ZipFile(archive) as opened:
+                (top,) = {name.partition("/")[0] for name in opened.namelist()}
+                if (into / top).exists():
+                    raise CommandError(f"{into / top} is there already.", remedy="Remove it, or name another folder.")
+                opened.extractall(into)
+        except (zipfile.BadZipFile, ValueError) as error:
+            raise CommandError(f"The export came incomplete: {error}.", remedy="Send the command again.") from error
+    return into / top
+
+
+def run_program(folder: Path, script: str, arguments: Sequence[str]) -> None:
+    """Runs a script of the export with this Python. Raises CommandError when it fails, or torch is not there."""
+    torch_is_there = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True, check=False)
+    if torch_is_there.returncode:
+        raise CommandError(
+            f"{script} needs torch, which this Python does not have.",
+            remedy=f"Run: {sys.executable} -m pip install -r {folder / 'requirements.txt'}",
+        )
+    ended = subprocess.run([sys.executable, str(folder / script), *arguments], check=False)
+    if ended.returncode:
+        raise CommandError(f"{script} ended with the status {ended.returncode}.", remedy="Its message is above.")
+
+
+def rows_of(file: Path) -> list[Any]:
+    """The rows of a small file as the API takes them. Raises CommandError."""
+    suffix = file.suffix.lower()
+    try:
+        if suffix in IMAGES:
+            return [{"image": base64.b64encode(file.read_bytes()).decode()}]
+        text = file.read_text(encoding="utf-8-sig")
+        if suffix == ".csv":
+            lines = text.splitlines(keepends=True)
+            return list(csv.DictReader(lines, delimiter=delimiter_of(lines[0] if lines else "")))
+        if suffix == ".json":
+            found = json.loads(text)
+            return found if isinstance(found, list) else [found]
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from error
+    if suffix in (".txt", ".text"):
+        return [{"text": text}]
+    raise CommandError(f"{file.name} is of no known kind.", remedy="Give .csv, .json, .txt, or an image.")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a table on the command line: pushed once, described, and chosen without another upload."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mlhub.cli import uploads
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.datasets import tasks
+from mlhub.datasets.models import DatasetVersion, VersionState
+from mlhub.storage.models import Blob
+from mlhub.tenants.actions import create_token
+from tests.cast import make_cast
+from tests.datasets.files import customers
+
+
+@pytest.fixture
+def table(transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An ordinary CSV of bob's; while the command line waits, what was uploaded is inspected."""
+    _, token = create_token(make_cast().bob, name="terminal", scopes=["read", "write"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_URL", live_server.url)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+    monkeypatch.delenv("MLHUB_PROJECT", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(uploads, "time", SimpleNamespace(sleep=lambda _: _inspect()))
+    path = tmp_path / "customers.csv"
+    path.write_bytes(customers())
+    return path
+
+
+def _inspect() -> None:
+    for version in DatasetVersion.objects.filter(state=VersionState.INSPECTING):
+        tasks.inspect_version(str(version.id))
+
+
+def test_a_table_is_pushed_once_and_its_columns_are_chosen_afterwards(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["dataset", "push", str(table), "--ignore", "city"]) == CommandStatus.REFUSED
+    errors = capsys.readouterr().err
+    assert "not clear which column" in errors
+    assert "mlhub dataset columns customers --target COLUMN" in errors.replace("\n", " ")
+    choice = ["--target", "churned", "--type", "source=category"]
+    assert main(["-o", "json", "dataset", "columns", "customers", *choice]) == CommandStatus.OK
+    roles = {column["name"]: column["role"] for column in json.loads(capsys.readouterr().out)}
+    assert [name for name, role in roles.items() if role == "ignored"] == ["customer_id", "city"]
+    assert (roles["churned"], roles["source"]) == ("target", "feature")
+    assert main(["dataset", "columns", "customers"]) == CommandStatus.OK
+    table_rows = capsys.readouterr().out.splitlines()
+    assert table_rows[0].split() == ["COLUMN", "ROLE", "TYPE", "MISSING", "DISTINCT", "EXAMPLES"]
+    assert table_rows[-1].split()[:3] == ["churned", "target", "category"]
+    version = DatasetVersion.objects.get()
+    assert version.options == {"target": "churned", "ignore": ["city"], "types": {"source": "category"}}
+    assert version.state == VersionState.READY
+    assert main(["dataset", "columns", "customers", "--missing", "age"]) == CommandStatus.USAGE
+    assert Blob.objects.count() == 1
+
+    content, folder = table.read_bytes(), table.parent / "pulled"
+    assert main(["dataset", "pull", "customers", "--to", str(folder), "--version", "1"]) == CommandStatus.OK
+    assert (folder / "customers.csv").read_bytes() == content
+    assert main(["dataset", "pull", "customers", "--version", "2"]) == CommandStatus.USAGE

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trained models from the command line: their export arrives whole, and serves predictions on this machine."""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.jobs.models import Job
+from mlhub.registry.predictors.pool import predictor_pool
+from mlhub.runtime.exported_model.model import ExportedModel
+from mlhub.runtime.exported_model.serving import PredictionServer
+from mlhub.tenants.actions import create_token
+from tests.cast import Cast, make_cast
+from tests.registry import exported
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def bob(transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cast]:
+    """The command line speaks as bob, by environment variables."""
+    cast = make_cast()
+    _, token = create_token(cast.bob, name="terminal", scopes=["read", "submit", "write"], expires_in_days=1)
+    monkeypatch.setenv("MLHUB_URL", live_server.url)
+    monkeypatch.setenv("MLHUB_TOKEN", token)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    yield cast
+    predictor_pool().close()
+    predictor_pool.cache_clear()
+
+
+def posted(address: str, body: bytes) -> tuple[int, dict[str, Any]]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, body, method="POST"), timeout=600) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    version, _ = exported.table_of_flowers(tmp_path).registered(bob)
+    assert version.model.name == "mlp (trained)"
+    assert main(["model", "alias", "set", "mlp@best", str(version.number)]) == CommandStatus.OK, capsys.readouterr().err
+    assert version.model.aliases.get().name == "best"
+
+
+def test_an_exported_model_is_unpacked_and_serves(
+    bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    version, _ = exported.table_of_houses(tmp_path).registered(bob)
+    to = tmp_path / "to"
+    assert main(["model", "export", "houses", "-o", str(to)]) == CommandStatus.OK, capsys.readouterr().err
+    (folder,) = to.iterdir()
+    assert folder.name == f"houses-{version.number}"
+    assert main(["model", "export", "houses:2", "-o", str(to)]) == CommandStatus.USAGE
+    assert "is there already" in " ".join(capsys.readouterr().err.split())
+    assert main(["model", "export", "houses:1", "-o", str(to)]) == CommandStatus.REFUSED
+    assert "it is code" in " ".join(capsys.readouterr().err.split())
+    rows = tmp_path / "rows.csv"
+    rows.write_text("rooms,area\n3,50\n,60\n")
+    assert main(["-o", "json", "predict", "houses", "--data", str(rows)]) == CommandStatus.OK
+    on_the_platform = json.loads(capsys.readouterr().out)
+    rows.write_text("rooms;area\n3;50\n;60\n")
+    assert main(["-o", "json", "predict", "houses", "--data", str(rows)]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out) == on_the_platform
+    assert main(["model", "alias", "set", "houses@best", str(version.number)]) == CommandStatus.OK
+    assert main(["model", "alias", "ls", "houses"]) == CommandStatus.OK
+    assert "@best" in capsys.readouterr().out
+    assert main(["-o", "json", "predict", "houses@best", "--data", str(rows)]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out) == on_the_platform
+    dataset = version.dataset_version.dataset.name
+    assert main(["run", "--dataset", dataset, "--model", "houses@best", "-d"]) == CommandStatus.OK
+    assert Job.objects.get().model_version_id == version.pk, "it begins with those weights"
+    assert main(["model", "alias", "rm", "houses@best"]) == CommandStatus.OK
+    with PredictionServer(ExportedModel(folder), "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}/predict"
+        status, found = posted(address, b'{"rows": [{"rooms": 3, "area": 50}, {"rooms": null, "area": "60"}]}')
+        assert status == 200
+        expected = [row["prediction"] for row in on_the_platform]
+        assert [row["prediction"] for row in found["predictions"]] == pytest.approx(expected, rel=1e-5)
+        status, found = posted(address, b'{"rows": [{"rooms": 3}]}')
+        assert (status, found["field"], found["detail"]) == (422, "area", "Row 0 has no column area.")
+        status, found = posted(address, b'{"rows": [{"rooms": "many", "area": 1}]}')
+        assert (status, found["field"]) == (422, "rooms")
+        assert posted(address, b"[]")[0] == 400
+        server.shutdown()
