@@ -7,6 +7,7 @@ installed MLHub needs no checkout. Standard library only: the supervisor reads i
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -32,3 +33,9 @@ def dashboard_build() -> Path:
 def default_cluster_file() -> Path:
     """The virtual cluster of the local backend when MLHUB_CLUSTER_FILE is not set."""
     return INSTALLED_FILES / "cluster.yaml" if is_installed() else ROOT / "deploy" / "local" / "cluster.yaml"
+
+
+def default_warm_workers() -> int:
+    """One process that waits to become a pod for each 6 GiB of memory, at most two; each takes 230 MiB."""
+    total_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(2, total_bytes // (6 * 2**30))

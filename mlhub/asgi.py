@@ -7,6 +7,7 @@ import sys
 from django.core.asgi import get_asgi_application
 
 from mlhub.core.secret_key import require_secret_key
+from mlhub.storage.streamed_uploads import SplitUploads
 
 # A request comes back from each of its queries to threads that compute. By default it waits up to 5 ms for each of
 # them, dozens of times, so that a few submissions under way would slow every page down.
@@ -15,4 +16,4 @@ sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 require_secret_key()
-application = get_asgi_application()
+application = SplitUploads(get_asgi_application())

@@ -10,6 +10,8 @@ from mlhub.control import exporter, probes
 from mlhub.core import health
 from mlhub.core.dashboard import dashboard
 from mlhub.core.headers import API_DOCUMENTATION_POLICY
+from mlhub.tenants.api.single_sign_on_callback import callback
+from mlhub.tenants.single_sign_on.provider import CALLBACK
 
 documentation = csp_replace(API_DOCUMENTATION_POLICY)(SpectacularSwaggerSplitView.as_view(url_name="schema"))
 
@@ -21,20 +23,26 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.registry.api.urls")),
     path("", include("mlhub.jobs.api.urls")),
     path("", include("mlhub.metrics.api.urls")),
+    path("", include("mlhub.experiments.api.urls")),
+    path("", include("mlhub.tracking.api.urls")),
     path("", include("mlhub.events.api.urls")),
     path("", include("mlhub.control.api.urls")),
     path("", include("mlhub.usage.api.urls")),
+    path("", include("mlhub.webhooks.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     path("docs", documentation, name="docs"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api)),
+    path("", include("mlhub.tracking.api.protocol_urls")),
+    path("api/v1/ingest/attempts/<uuid:attempt_id>/", include("mlhub.tracking.api.protocol_urls")),
     path("healthz", health.alive),
     path("healthz/rounds", probes.rounds),
     path("readyz", health.ready),
     path("metrics", exporter.metrics),
     path("admin/", admin.site.urls),
+    path(CALLBACK, callback),
     re_path(r"^(?!api/|static/|admin/|assets/|metrics$).*$", dashboard),
 ]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,20 @@ def pytest_configure() -> None:
 
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 64, 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay to the end: looking for garbage among them is in vain, now and in every later search.
+
+    What tests make is searched less often than by default: together that was a fifth of the processor time of many.
+    """
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+    return found  # type: ignore[return-value]
 
 
 @pytest.hookimpl(trylast=True)
@@ -63,12 +78,14 @@ def django_db_modify_db_settings(servers: Any) -> None:
     """pytest-django's hook: point Django at the servers before the test database is made."""
     import environ
     from django.conf import settings
+    from django.core.management.commands import flush
     from django.db import connections
     from django.db.backends.postgresql.operations import DatabaseOperations
 
-    from tests.flushing import delete_rows
+    from tests.flushing import delete_rows, send_nothing
 
     DatabaseOperations.sql_flush = delete_rows  # type: ignore[method-assign]
+    flush.emit_post_migrate_signal = send_nothing
     database = environ.Env.db_url_config(servers.database_url)
     connections.databases["default"].update(
         {k: v for k, v in database.items() if k in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}

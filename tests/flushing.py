@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A database is emptied after a test by deleting the rows there are: TRUNCATE makes every table's files anew.
 
-That takes 0.4 s of processors for the platform's tables, of which a test fills a few.
+That takes 0.4 s of processors for the platform's tables, of which a test fills a few. Content types and permissions
+stay, so Django's signal after a flush, whose receivers look for each of them (0.07 s of processors, and the server's
+answers), is not sent.
 """
 
 from __future__ import annotations
@@ -39,6 +41,10 @@ def delete_rows(operations: DatabaseOperations, style: Style, tables: list[str],
     emptied = [table for table in tables if table not in KEPT]
     quoted = ", ".join(operations.quote_name(table) for table in emptied)
     return [EMPTY.format(tables=quoted, names=_literals(emptied), refusing=_literals(REFUSING))]
+
+
+def send_nothing(*_: Any, **__: Any) -> None:
+    """What Django's flush calls instead of emit_post_migrate_signal."""
 
 
 def _literals(tables: list[str]) -> str:

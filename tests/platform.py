@@ -68,7 +68,7 @@ class RunningPlatform:
     def stop(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        return self.process.wait(600)
 
     def kill(self) -> None:
         assert self.process is not None

@@ -25,7 +25,7 @@ from mlhub.core.origin import RequestOrigin, set_origin
 logger = structlog.stdlib.get_logger(__name__)
 HEADER = "X-Request-ID"
 PLAUSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-RESOURCE = re.compile(r"(\w+)s/<uuid:(\w+)>")  # of a route: jobs/<uuid:id> names a job
+RESOURCE = re.compile(r"(\w+?)(ies|s)/<uuid:(\w+)>")  # of a route: jobs/<uuid:id> names a job, studies/... a study
 QUIET = ("/healthz", "/readyz", "/metrics", "/static/", "/assets/", "/api/v1/ingest/")
 PROBLEM = "application/problem+json"
 
@@ -64,7 +64,8 @@ class RequestLogMiddleware:
     def process_view(self, request: HttpRequest, _view: Any, _args: Any, kwargs: dict[str, Any]) -> None:
         """Binds the ids that the address names: `job` of /jobs/{id}, `attempt` of /ingest/attempts/{id}, and so on."""
         route = request.resolver_match.route if request.resolver_match else ""
-        ids = {kind: str(kwargs[name]) for kind, name in RESOURCE.findall(route) if name in kwargs}
+        found = [(stem + "y" if ending == "ies" else stem, name) for stem, ending, name in RESOURCE.findall(route)]
+        ids = {kind: str(kwargs[name]) for kind, name in found if name in kwargs}
         if ids:
             structlog.contextvars.bind_contextvars(**ids)
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,13 +33,18 @@ def binaries() -> Path:
 
 @dataclass
 class Postgres:
-    """One server over one data folder. durable=False trades safety for speed, in tests."""
+    """One server over one data folder. durable=False trades safety for speed, in tests.
+
+    start_timeout_s: None = a start takes as long as it takes. on_wait: called while it does.
+    """
 
     data: Path
     port: int
     password: str
     durable: bool = True
     process: subprocess.Popen[bytes] | None = None
+    start_timeout_s: float | None = START_TIMEOUT_S
+    on_wait: Callable[[], None] = lambda: None
 
     @property
     def url(self) -> str:
@@ -105,11 +111,13 @@ class Postgres:
 
     def _wait_until_ready(self) -> None:
         assert self.process is not None
-        until = time.monotonic() + START_TIMEOUT_S
+        limit_s = self.start_timeout_s
+        until = None if limit_s is None else time.monotonic() + limit_s
         ready = [str(binaries() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode:
-            if self.process.poll() is not None or time.monotonic() > until:
+            if self.process.poll() is not None or (until is not None and time.monotonic() > until):
                 raise PostgresError(f"PostgreSQL did not start: {self.log.read_text(errors='replace')[-800:]}")
+            self.on_wait()
             time.sleep(0.05)
 
     def _create_database(self) -> None:

@@ -29,10 +29,10 @@ from mlhub.backends.local import LocalBackend, read_cluster
 from mlhub.embedded.bytecode import compile_sources
 from mlhub.embedded.children import Child
 from mlhub.embedded.home import PROJECT, Home, Platform, given_address
+from mlhub.embedded.patience import Patience
 from mlhub.embedded.postgres import Postgres, PostgresError
 from mlhub.embedded.valkey import Valkey, ValkeyError
 
-READY_TIMEOUT_S = 60.0
 POD_GRACE_S = 10.0
 PREFERRED_PORT = 8000
 N_START_TRIES = 3
@@ -103,6 +103,7 @@ class Supervisor:
         self._lock: TextIO | None = None
         self._stop_asked = False
         self._began = time.monotonic()
+        self._patience = Patience(self._report)
 
     def __enter__(self) -> Supervisor:
         self.home.prepare()
@@ -127,6 +128,7 @@ class Supervisor:
         is_everywhere = host == "0.0.0.0"  # noqa: S104 # nosec B104 - compared, not bound
         self.url = f"http://{'127.0.0.1' if is_everywhere else host}:{port}"
         self.environment = self.home.environment(url=self.url, database_url=database_url, redis_url=redis_url)
+        self._report("bringing the database up to date")
         self.migrate(self.environment)
         self._report("database is up to date")
         for name, argv in self.commands(port).items():
@@ -173,35 +175,48 @@ class Supervisor:
             data = self.home.path / "pg18"
             _wait_for_old_postgres(data)
             postgres = Postgres(data, self.home.port("postgres"), self.home.secret("postgres"))
-            self.servers.append(postgres)
-            postgres.start()
+            self._start_patiently(postgres)
             database_url = postgres.url
         if not redis_url:
             valkey = Valkey(self.home.path / "valkey", self.home.port("valkey"), self.home.secret("valkey"))
-            self.servers.append(valkey)
-            valkey.start()
+            self._start_patiently(valkey)
             redis_url = valkey.url
         self._report("PostgreSQL and Valkey are up")
         return database_url, redis_url
 
+    def _start_patiently(self, server: Postgres | Valkey) -> None:
+        """However long it takes; a later start is limited, since all else has to be looked after meanwhile."""
+        name, limit_s = type(server).__name__, server.start_timeout_s
+
+        def wait() -> None:
+            if self._stop_asked:
+                raise StartError(f"Stopped while {name} was starting.")
+            self._patience.wait_for(f"{name} to answer", detail=f"see {server.log}")
+
+        self.servers.append(server)
+        server.start_timeout_s, server.on_wait = None, wait
+        server.start()
+        server.start_timeout_s, server.on_wait = limit_s, lambda: None
+
     def _wait_until_ready(self) -> None:
-        until = time.monotonic() + READY_TIMEOUT_S
-        address = self.url + self.health_path
+        """Until the web server says so, or the user stops. Raises StartError when a process ends again and again."""
+        address, answered = self.url + self.health_path, "no answer"
         while not self._stop_asked:
-            with (
-                contextlib.suppress(urllib.error.URLError, OSError),
-                urllib.request.urlopen(address, timeout=5) as answer,  # noqa: S310 # nosec B310 - our own address
-            ):
-                if answer.status == 200:
-                    return
+            try:
+                with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 # nosec B310 - our own address
+                    if answer.status == 200:
+                        return
+                    answered = f"status {answer.status}"
+            except (urllib.error.URLError, OSError) as error:
+                answered = str(error)
             for child in self.children:
                 if news := child.look_after():
                     self._report(news)
                     self._note(self.environment["DATABASE_URL"], self.environment["REDIS_URL"])
             failing = next((c for c in self.children if c.n_restarts >= N_START_TRIES), None)
-            if failing or time.monotonic() > until:
-                child = failing or self.children[0]
-                raise StartError(f"{child.name} did not come up:\n{child.last_words()}")
+            if failing is not None:
+                raise StartError(f"{failing.name} did not come up:\n{failing.last_words()}")
+            self._patience.wait_for(f"the web server at {address}", detail=f"{answered}; see {self.home.logs}")
             time.sleep(0.1)
 
     def _stop(self) -> None:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class Valkey:
     password: str
     durable: bool = True
     process: subprocess.Popen[bytes] | None = None
+    start_timeout_s: float | None = START_TIMEOUT_S
+    on_wait: Callable[[], None] = lambda: None
 
     @property
     def url(self) -> str:
@@ -85,10 +88,12 @@ class Valkey:
 
     def _wait_until_ready(self) -> None:
         assert self.process is not None
-        until = time.monotonic() + START_TIMEOUT_S
+        limit_s = self.start_timeout_s
+        until = None if limit_s is None else time.monotonic() + limit_s
         while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > until:
+            if self.process.poll() is not None or (until is not None and time.monotonic() > until):
                 raise ValkeyError(f"Valkey did not start: {self.log.read_text(errors='replace')[-800:]}")
+            self.on_wait()
             time.sleep(0.05)
 
     def _answers(self) -> bool:

@@ -146,8 +146,14 @@ def load(dump: IO[bytes], into: Database) -> None:
 
 
 def sessions(database: Database) -> list[str]:
-    """Who is connected, besides this program's own sessions."""
-    query = "SELECT coalesce(nullif(application_name, ''), backend_type) FROM pg_stat_activity WHERE datname = %s"
+    """Who is connected, besides this program's own sessions.
+
+    PostgreSQL's autovacuum is left out: it comes whenever it likes, and makes way for a renaming by itself.
+    """
+    query = (
+        "SELECT coalesce(nullif(application_name, ''), backend_type) FROM pg_stat_activity "
+        "WHERE datname = %s AND backend_type <> 'autovacuum worker'"
+    )
     return [str(row[0]) for row in _asked(database.named("postgres"), query, database.name)]
 
 

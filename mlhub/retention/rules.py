@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from mlhub.control.models import Round
+from mlhub.control.models import PolicyReplay, Round
 from mlhub.environments.actions import remove_environment
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.models import Event
@@ -25,6 +25,11 @@ from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation,
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series
 from mlhub.storage import actions as storage
+from mlhub.storage.resumable import remove_written_before
+from mlhub.tracking.actions import remove_run
+from mlhub.tracking.models import Run
+from mlhub.tracking.points import remove_points
+from mlhub.webhooks.models import Delivery
 
 RemovalRule = Callable[[datetime, datetime, int], int]
 
@@ -93,6 +98,11 @@ def remove_rounds(before: datetime, now: datetime, limit: int) -> int:  # noqa: 
     return _delete(Round.objects.filter(at__lt=before), limit)
 
 
+def remove_replays(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Replays of the policy lab that ended before that time."""
+    return _delete(PolicyReplay.objects.filter(ended_at__lt=before), limit)
+
+
 def remove_validations(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
     """Dry runs that passed. Jobs keep their profiles."""
     return _delete(PassedValidation.objects.filter(at__lt=before), limit)
@@ -104,14 +114,40 @@ def remove_environments(before: datetime, now: datetime, limit: int) -> int:  # 
     return sum(remove_environment(environment_id) for environment_id in list(due))
 
 
+def remove_deliveries(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Deliveries of webhooks that ended before that time."""
+    return _delete(Delivery.objects.filter(ended_at__lt=before), limit)
+
+
+def remove_deleted_runs(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """A run that a client of MLflow deleted before that time, with its curves and artifacts."""
+    due = Run.objects.filter(job=None, deleted_at__lt=before).select_related("project__organisation")
+    run = due.order_by("deleted_at", "id").first()
+    if run is None:
+        return 0
+    n = remove_points(run, limit=limit)
+    if n == 0:
+        remove_run(run, actor=None)
+    return n or 1
+
+
+def remove_uploads(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Uploads that no bytes have arrived of since that time, with what has arrived."""
+    return remove_written_before(before, limit=limit)
+
+
 RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
     "events": remove_events,
     "results": remove_results,
     "rounds": remove_rounds,
+    "replays": remove_replays,
     "validations": remove_validations,
     "environments": remove_environments,
+    "deleted_runs": remove_deleted_runs,
+    "deliveries": remove_deliveries,
+    "uploads": remove_uploads,
 }
 
 

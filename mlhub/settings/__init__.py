@@ -2,7 +2,7 @@
 """Settings, read from the environment; the embedded default sets every variable, a real deployment sets its own."""
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 import environ
@@ -10,12 +10,13 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from mlhub import _installation
-from mlhub._version import __version__
 from mlhub.core.addresses import networks
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
 from mlhub.core.rate_limits import limits as rate_limits
+from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from mlhub.settings.secret_values import secret_value, signing_keys
+from mlhub.settings.single_sign_on import read_password_users, read_single_sign_on
 from mlhub.usage.prices import read_prices
 
 env = environ.Env()
@@ -40,7 +41,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of tr
 USE_X_FORWARDED_HOST = True
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "mlhub.tenants.admin_app.PlatformAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -63,10 +64,13 @@ INSTALLED_APPS = [
     "mlhub.registry",
     "mlhub.jobs",
     "mlhub.metrics",
+    "mlhub.experiments",
+    "mlhub.tracking",
     "mlhub.control",
     "mlhub.recovery",
     "mlhub.retention",
     "mlhub.usage",
+    "mlhub.webhooks",
 ]
 
 MIDDLEWARE = [
@@ -129,6 +133,10 @@ AXES_ENABLE_ADMIN = False
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the wait that is shown to people is the real one
 AXES_CLIENT_IP_CALLABLE = "mlhub.core.addresses.client_address"
 AXES_USERNAME_CALLABLE = "mlhub.tenants.lockout.counted_name"
+# Administrators of the platform have its rights in a browser only with a second factor
+REQUIRE_SECOND_FACTOR = env.bool("MLHUB_REQUIRE_SECOND_FACTOR", default=False)
+SINGLE_SIGN_ON = read_single_sign_on(env)
+PASSWORD_USERS = read_password_users(env, SINGLE_SIGN_ON)  # None: everybody
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -160,6 +168,7 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 FILE_UPLOAD_TEMP_DIR = None
 # JSON bodies: bytes (of people, and of pods, which send batches of log lines) and levels of nesting
 MAX_JSON_BYTES = env.int("MLHUB_MAX_JSON_BYTES", default=2**20)
+MAX_ROWS_JSON_BYTES = 16 * 2**20  # rows to predict, images among them
 MAX_POD_JSON_BYTES = env.int("MLHUB_MAX_POD_JSON_BYTES", default=16 * 2**20)
 MAX_JSON_DEPTH = env.int("MLHUB_MAX_JSON_DEPTH", default=32)
 
@@ -180,37 +189,6 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 
-SPECTACULAR_SETTINGS = {
-    "TITLE": "MLHub",
-    "DESCRIPTION": "Bring data and a model; MLHub decides the rest.",
-    "VERSION": __version__,
-    "OAS_VERSION": "3.1.0",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SCHEMA_PATH_PREFIX": r"/api/v1",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "mlhub.core.api.openapi.add_problems",
-    ],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {
-        "VersionState": "mlhub.datasets.models.VersionState",
-        "EnvironmentState": "mlhub.environments.models.EnvironmentState",
-        "JobKind": "mlhub.jobs.models.JobKind",
-        "KindEnum": "mlhub.registry.models.Kind",
-        "JobState": "mlhub.jobs.api.serializers.STATES",
-        "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
-        "StrategyName": "mlhub.jobs.api.serializers.STRATEGIES",
-        "DecisionKind": "mlhub.control.models.DECISIONS",
-        "StopCause": "mlhub.control.round_health.STOP_CAUSES",
-        "ItemKind": "mlhub.control.models.ITEM_KINDS",
-        "Role": "mlhub.tenants.api.serializers.ROLES",
-        "PodRole": [("worker", "worker"), ("server", "server")],
-    },
-}
-
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -221,9 +199,15 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600}
 CELERY_TASK_TIME_LIMIT = 1800
 CELERY_TIMEZONE = "UTC"
 # workers take from both in turn: sweeps and other periodic work do not wait behind the messages of uploads and jobs
-CELERY_TASK_QUEUES = [Queue("celery"), Queue("sandbox")]
+# outgoing: what calls other sites and reads secrets, so that a worker that has uploads inspected needs neither
+CELERY_TASK_QUEUES = [Queue("celery"), Queue("sandbox"), Queue("outgoing")]
 CELERY_TASK_DEFAULT_QUEUE = "celery"
-CELERY_TASK_ROUTES = {"mlhub.storage.tasks.work_on_next": {"queue": "sandbox"}}
+CELERY_TASK_ROUTES = {
+    "mlhub.storage.tasks.work_on_next": {"queue": "sandbox"},
+    "mlhub.storage.tasks.work_on_next_outgoing": {"queue": "outgoing"},
+    "mlhub.webhooks.tasks.deliver": {"queue": "outgoing"},
+    "mlhub.webhooks.tasks.send_mail_notices": {"queue": "outgoing"},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(MLHUB_HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "sweep-datasets": {"task": "mlhub.datasets.tasks.sweep_uninspected", "schedule": 30.0},
@@ -231,14 +215,20 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-environments": {"task": "mlhub.environments.tasks.sweep_unbuilt", "schedule": 30.0},
     "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
     "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
+    "advance-studies": {"task": "mlhub.experiments.tasks.advance_studies", "schedule": 5.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
+    "sweep-replays": {"task": "mlhub.control.tasks.sweep_replays", "schedule": 10.0},
     "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
+    "watch-budgets": {"task": "mlhub.control.tasks.watch_budgets", "schedule": 60.0},
     "check-usage": {"task": "mlhub.usage.tasks.check_ledger", "schedule": 60.0},
+    "deliver-webhooks": {"task": "mlhub.webhooks.tasks.deliver", "schedule": 5.0},
+    "send-mail-notices": {"task": "mlhub.webhooks.tasks.send_mail_notices", "schedule": 10.0},
+    "watch-waiting-jobs": {"task": "mlhub.webhooks.tasks.watch_waiting_jobs", "schedule": 60.0},
     "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
-# where invitations are sent from, such as smtp+tls://user:password@mail.example.org:587; "" = no mail server
+# the mail server, such as smtp+tls://user:password@mail.example.org:587; "" = no mail server
 EMAIL_URL = secret_value(os.environ, "MLHUB_EMAIL_URL")
 HAS_MAIL_SERVER = bool(EMAIL_URL)
 if HAS_MAIL_SERVER:
@@ -246,7 +236,18 @@ if HAS_MAIL_SERVER:
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env("MLHUB_EMAIL_FROM", default=f"mlhub@{urlsplit(PUBLIC_URL).hostname or 'localhost'}")
 
+# hosts and networks inside the site that webhooks may call, also by plain http; all other addresses must be public
+WEBHOOK_ALLOW = env.list("MLHUB_WEBHOOK_ALLOW", default=[])
+LONG_WAIT_S = env.float("MLHUB_LONG_WAIT_S", default=1800.0)  # 0 = no notices of jobs that wait
+
 # MLHub's own
+# data by reference: hosts and networks inside the site that files may be fetched from, also by plain http; folders of
+# the site that everybody may read; how long one fetch may take, and how many are under way at a time
+DATA_ALLOW = env.list("MLHUB_DATA_ALLOW", default=[])
+DATA_FOLDERS = [PurePosixPath(folder) for folder in env.list("MLHUB_DATA_FOLDERS", default=[])]
+HUB_URL = env("MLHUB_HUB_URL", default="https://huggingface.co")
+FETCH_TIMEOUT_S = env.float("MLHUB_FETCH_TIMEOUT_S", default=1200.0)  # less than CELERY_TASK_TIME_LIMIT
+FETCHES_AT_ONCE = env.int("MLHUB_FETCHES_AT_ONCE", default=1)  # a worker does nothing else meanwhile
 BLOB_ROOT = Path(env("MLHUB_BLOB_ROOT", default=str(MLHUB_HOME / "blobs")))
 # "" = files under BLOB_ROOT; s3://bucket/prefix otherwise. The endpoint of a store that is not Amazon's, and the one
 # at which pods reach it ("" = they read through the web)
@@ -258,6 +259,8 @@ SANDBOX_ROOT = MLHUB_HOME / "sandbox"
 # uploads of several organisations are run even where the sandbox cannot keep them apart
 ALLOW_WEAK_SANDBOX = env.bool("MLHUB_ALLOW_WEAK_SANDBOX", default=False)
 MAX_UPLOAD_BYTES = env.int("MLHUB_MAX_UPLOAD_BYTES", default=4 * 2**30)
+# of one file that arrives in several requests
+MAX_RESUMABLE_UPLOAD_BYTES = env.int("MLHUB_MAX_RESUMABLE_UPLOAD_BYTES", default=64 * 2**30)
 BACKEND = env("MLHUB_BACKEND", default="local")
 # where uploads are inspected and jobs tried out: local = on the Celery worker's machine; jobs = as Jobs of the cluster
 SANDBOX = env.str("MLHUB_SANDBOX", default="jobs" if BACKEND == "kubernetes" else "local")
@@ -291,6 +294,10 @@ POD_NETWORK = env.str("MLHUB_POD_NETWORK", default="gang")
 if POD_NETWORK not in ("gang", "host"):
     raise ImproperlyConfigured(f"MLHUB_POD_NETWORK is {POD_NETWORK!r}; known: gang, host.")
 LIFELINE = env("MLHUB_LIFELINE", default="")
+# processes of the local backend that wait to become pods, with torch imported; 0 = every pod imports it for itself
+WARM_WORKERS = env.int("MLHUB_WARM_WORKERS", default=_installation.default_warm_workers())
+if WARM_WORKERS < 0:
+    raise ImproperlyConfigured(f"MLHUB_WARM_WORKERS is {WARM_WORKERS}; give 0 (pods start cold) or more.")
 # between workers and servers: tls, hmac, or auto: tls for gangs on several nodes; all local nodes are one machine
 DATA_PLANE = env.str("MLHUB_DATA_PLANE", default="auto" if BACKEND == "kubernetes" else "hmac")
 if DATA_PLANE not in ("auto", "tls", "hmac"):
@@ -304,6 +311,10 @@ KUBERNETES = {
 CONTROL_PERIOD_S = env.float("MLHUB_CONTROL_PERIOD_S", default=2.0)
 # without a finished round for so long, scheduling counts as stopped: /healthz/rounds, a banner, an event
 ROUNDS_LATE_S = env.float("MLHUB_ROUNDS_LATE_S", default=max(60.0, 10 * CONTROL_PERIOD_S))
+# how long the policy lab may simulate for one replay; below Celery's limit of a task
+REPLAY_LIMIT_S = env.float("MLHUB_REPLAY_LIMIT_S", default=600.0)
+if not 1 <= REPLAY_LIMIT_S <= CELERY_TASK_TIME_LIMIT - 120:
+    raise ImproperlyConfigured(f"MLHUB_REPLAY_LIMIT_S is {REPLAY_LIMIT_S:g}; give seconds from 1 to 1680.")
 STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
@@ -317,7 +328,11 @@ KEPT_DAYS = {
     "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),
     "failed_checkpoints": env.float("MLHUB_KEEP_FAILED_CHECKPOINTS_DAYS", default=14.0),
     "rounds": env.float("MLHUB_KEEP_ROUNDS_DAYS", default=30.0),
+    "replays": env.float("MLHUB_KEEP_REPLAYS_DAYS", default=30.0),
     "validations": env.float("MLHUB_KEEP_VALIDATIONS_DAYS", default=30.0),
+    "deliveries": env.float("MLHUB_KEEP_DELIVERIES_DAYS", default=30.0),
+    "deleted_runs": env.float("MLHUB_KEEP_DELETED_RUNS_DAYS", default=30.0),
+    "uploads": env.float("MLHUB_KEEP_UPLOADS_DAYS", default=3.0),
     "environments": env.float("MLHUB_KEEP_ENVIRONMENTS_DAYS", default=7.0),
 }
 # PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
@@ -329,15 +344,20 @@ MAX_USER_RETRIES = 0
 MAX_LOG_LINES_PER_S = env.int("MLHUB_MAX_LOG_LINES_PER_S", default=1000)
 MAX_LOG_BYTES = env.int("MLHUB_MAX_LOG_BYTES", default=256 * 2**20)
 MAX_POINTS_PER_METRIC = env.int("MLHUB_MAX_POINTS_PER_METRIC", default=1_000_000)
+MAX_RUNS_PER_PROJECT = env.int("MLHUB_MAX_RUNS_PER_PROJECT", default=100_000)
 MAX_POINTS_PER_JOB = env.int("MLHUB_MAX_POINTS_PER_JOB", default=10_000_000)
 MAX_METRICS_PER_JOB = env.int("MLHUB_MAX_METRICS_PER_JOB", default=1000)
 MAX_WAITING_JOBS_PER_USER = env.int("MLHUB_MAX_WAITING_JOBS_PER_USER", default=1000)
 MAX_WAITING_JOBS_PER_ORGANISATION = env.int("MLHUB_MAX_WAITING_JOBS_PER_ORGANISATION", default=5000)
+MAX_LIVE_STUDIES_PER_ORGANISATION = env.int("MLHUB_MAX_LIVE_STUDIES_PER_ORGANISATION", default=100)
 MAX_PLATFORM_RETRIES = 5
 
 # Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
 # submissions that one web process works on at a time, shared between organisations; 0: any number
 SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=2)
+# trained models that one web process keeps loaded to be tried out, 0: none; a model that is not used is closed after
+PREDICTORS = env.int("MLHUB_PREDICTORS", default=2)
+PREDICTOR_IDLE_S = env.float("MLHUB_PREDICTOR_IDLE_S", default=300.0)
 HAS_RATE_LIMITS = env.bool("MLHUB_RATE_LIMITS", default=True)
 try:
     RATE_LIMITS = rate_limits.read_rate_limits(

@@ -36,7 +36,7 @@ from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
 
 pytestmark = pytest.mark.slow
-EXAMPLES = int(os.environ.get("REQUESTS_EXAMPLES", "4"))
+EXAMPLES = int(os.environ.get("REQUESTS_EXAMPLES", "2"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 TEXTS = [
     "\x00",

@@ -220,7 +220,7 @@ def test_a_task_carries_the_id_of_the_request_that_sent_it(servers: Any) -> None
     with structlog.contextvars.bound_contextvars(request_id="r-5"):
         app.send_task("tests.note_bound_in_a_worker", args=["j-1"], queue="logs-test")
     with start_worker(app, queues=["logs-test"], pool="solo", perform_ping_check=False, loglevel="ERROR"):
-        bound = BOUND_IN_WORKER.get(timeout=120)
+        bound = BOUND_IN_WORKER.get(timeout=600)
     assert (bound["request_id"], bound["job"]) == ("r-5", "j-1")
 
 

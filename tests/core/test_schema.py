@@ -66,7 +66,7 @@ def test_every_status_of_a_domain_error_is_in_the_schema():
 @pytest.mark.parametrize(
     ("name", "events"),
     [
-        ("get /api/v1/stream", {"event", "heartbeat", "end"}),
+        ("get /api/v1/stream", {"event", "changed", "heartbeat", "end"}),
         ("get /api/v1/jobs/{id}/stream", {"job", "event", "metrics", "log", "heartbeat", "end"}),
     ],
 )

@@ -91,7 +91,7 @@ def test_two_processes_do_not_migrate_at_once(monkeypatch: pytest.MonkeyPatch) -
 
     other = threading.Thread(target=hold)
     other.start()
-    assert is_held.wait(60)
+    assert is_held.wait(600)
     called: list[str] = []
     monkeypatch.setattr(schema, "call_command", lambda name, **_: called.append(name))
     with pytest.raises(CommandError, match="Another process applies the migrations"):

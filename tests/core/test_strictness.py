@@ -10,11 +10,15 @@ import pytest
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework import serializers
 
+from mlhub.control.models import PolicyReplay
 from mlhub.core.api.operations import METHODS, operation_of
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job
+from mlhub.tenants.actions.service_accounts import create_service_account
 from mlhub.tenants.models import Team
+from mlhub.tenants.roles import Role
+from mlhub.webhooks.models import Webhook
 from tests.jobs.builders import builtin, job, ready_dataset
 
 SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
@@ -34,14 +38,18 @@ def world(cast):
     found: Job = job(cast.project_a, cast.alice)
     dataset: DatasetVersion = ready_dataset(cast.project_a, cast.alice)
     team = Team.objects.create(organisation=cast.a, name="team")
+    robot = create_service_account(cast.a, name="ci", role=Role.MEMBER, actor=cast.root)
+    hook = Webhook.objects.create(organisation=cast.a, url="https://example.org", encrypted_secret=b"")
     ids = {
         "jobs": found.id, "organisations": cast.a.id, "teams": team.id, "projects": cast.project_a.id,
         "datasets": dataset.dataset_id, "dataset-versions": dataset.id, "models": builtin().model_id,
         "model-versions": builtin().id, "memberships": cast.a.memberships.get(user=cast.bob).id,
         "tokens": found.id, "invitations": found.id,
         "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
-        "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY",
-        "users": cast.bob.id, "sessions": found.id,
+        "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY", "studies": found.id,
+        "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
+        "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
+        "identities": found.id, "replays": PolicyReplay.objects.create(trace="x").id,
     }  # fmt: skip
 
     def address(path: str) -> str:

@@ -3,6 +3,7 @@
 
 backend.py: the five verbs. shim.py: one small process a pod, which outlives its launcher. folders.py: the layout
 on disk. gangs.py: from pods' states to a gang's. cluster.py: the cluster file. gpus.py: real GPUs, by their driver.
+warm_pool.py, warm_worker.py: processes that have imported what pods import, and become pods.
 """
 
 from mlhub.backends.local.backend import LocalBackend

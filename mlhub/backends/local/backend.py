@@ -24,6 +24,7 @@ from mlhub.backends.local.folders import GangFolder, PodFolder, is_alive, read_j
 from mlhub.backends.local.gangs import gang_status
 from mlhub.backends.local.gpus import LocalGpus
 from mlhub.backends.local.quarantine import DAMAGES, DamagedGangs, end_processes
+from mlhub.backends.local.warm_pool import WarmPool, may_start_warm
 from mlhub.backends.protocol import (
     AttemptStatus,
     BackendUnavailableError,
@@ -73,7 +74,7 @@ class LocalBackend:
     """home: where gangs' folders lie. argv: what a pod runs. lifeline: see docs/decisions/lifeline.md; "" = none.
 
     enclose: None starts pods with all rights of this process. gpus: None = no node has any, and pods see none.
-    plan_group: None leaves their memory to the shim's watch.
+    plan_group: None leaves their memory to the shim's watch. warm: processes that become pods; None starts all cold.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class LocalBackend:
         enclose: Enclose | None = None,
         gpus: LocalGpus | None = None,
         plan_group: PlanGroup | None = None,
+        warm: WarmPool | None = None,
     ) -> None:
         self.home = home
         self.cluster = cluster
@@ -96,6 +98,7 @@ class LocalBackend:
         self.enclose = enclose
         self.gpus = gpus
         self.plan_group = plan_group
+        self.warm = warm
         self._damaged = DamagedGangs()
         (home / "pods").mkdir(parents=True, exist_ok=True)
         (home / "nodes").mkdir(exist_ok=True)
@@ -158,6 +161,8 @@ class LocalBackend:
 
     def observe(self) -> Sequence[AttemptStatus]:
         self._damaged.begin_observation()
+        if self.warm is not None:
+            self.warm.tend()
         return [self._observed(gang) for gang in self._gangs()]
 
     def inventory(self) -> Sequence[NodeStatus]:
@@ -272,6 +277,8 @@ class LocalBackend:
             },
             mode=0o600,
         )
+        if self.warm is not None and not place.enter and may_start_warm(spec) and self.warm.take(folder.path):
+            return
         with (folder.path / "shim.log").open("ab") as log:
             # -S: the shim needs the standard library only, and starts three times as fast without site-packages
             subprocess.Popen(
@@ -280,7 +287,7 @@ class LocalBackend:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8"},
+                env=shim_module.environment(os.environ),
             )
 
     def _planned_group(self, folder: PodFolder, pod: PodPlacement) -> dict[str, Any] | None:

@@ -2,7 +2,9 @@
 """The process between the platform and one pod: starts it, limits it, ends it, and writes down how it went.
 
 Run as `python -S shim.py <pod folder>`: self-contained and small, in a session of its own, so that it outlives its
-launcher. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is left.
+launcher. It reads pod.json, writes shim.json (who it is), and exit.json once nothing of the pod is left. A warm worker
+executes it with two more arguments: the id of the pod's process, which it has forked, and whether that one has the
+control group of pod.json.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +31,51 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
-def main(folder: Path) -> None:
+class AdoptedProcess:
+    """A child that was forked before this program was executed; offers what is used here of subprocess.Popen."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self._waited(os.WNOHANG)
+
+    def wait(self) -> int:
+        code = self._waited(0)
+        assert code is not None
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _waited(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+
+PodProcess = subprocess.Popen[bytes] | AdoptedProcess
+
+
+def main(folder: Path, *, adopted: int | None = None, has_group: bool = False) -> None:
+    """Returns once nothing of the pod is left. adopted, has_group: the pod's process, where a warm worker forked it."""
     pod = json.loads((folder / "pod.json").read_text())
-    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what the pod leaves behind comes to us
-    group = made_group(pod.get("control_group"))
+    adopt_orphans()
     asked = [False]
     signal.signal(signal.SIGTERM, lambda *_: asked.__setitem__(0, True))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with (folder / "output.log").open("ab", buffering=0) as output:
-        child = subprocess.Popen(
-            pod["argv"],
-            cwd=folder / "work",
-            env=pod["environment"],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            process_group=0,
-            preexec_fn=lambda: _limit(pod, group),
-        )
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    child: PodProcess
+    if adopted is None:
+        group = made_group(pod.get("control_group"))
+        child = started(folder, pod, group)
+    else:
+        group = pod.get("control_group") if has_group else None
+        child = AdoptedProcess(adopted)
     me, it = os.getpid(), child.pid
     write(folder / "shim.json", {"pid": me, "started": born(me), "child": it, "child_started": born(it)})
     cause, message = watch(folder, pod, child, asked)
@@ -59,7 +89,32 @@ def main(folder: Path) -> None:
     write(folder / "exit.json", {"code": code, "cause": cause, "message": message, "at": time.time()})
 
 
-def watch(folder: Path, pod: dict[str, Any], child: subprocess.Popen[bytes], asked: list[bool]) -> tuple[str, str]:
+def adopt_orphans() -> None:
+    """What the pod leaves behind becomes a child of this process, also after it executes another program."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def environment(of: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a shim, given those of its launcher."""
+    return {"PATH": of.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8"}
+
+
+def started(folder: Path, pod: dict[str, Any], group: dict[str, Any] | None) -> subprocess.Popen[bytes]:
+    """The pod's first process."""
+    with (folder / "output.log").open("ab", buffering=0) as output:
+        return subprocess.Popen(
+            pod["argv"],
+            cwd=folder / "work",
+            env=pod["environment"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+            preexec_fn=lambda: limit(pod, group),
+        )
+
+
+def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool]) -> tuple[str, str]:
     """Until the pod's main process has ended. Returns a cause and message when we ended it for a reason of our own."""
     stop = folder.parent / "stop.json"
     down = Path(pod["node_down_file"])
@@ -72,6 +127,9 @@ def watch(folder: Path, pod: dict[str, Any], child: subprocess.Popen[bytes], ask
             end_group(child.pid)
             return "node_lost", f"Node {pod['node']} went down."
         used = memory_of(child.pid)
+        if used > pod["memory_bytes"]:
+            # dearer to read, and exact, but for a fork between the readings of two processes: so the lower of two
+            used = min(shared_memory_of(child.pid), shared_memory_of(child.pid))
         if used > pod["memory_bytes"]:
             end_group(child.pid)
             return "out_of_memory", f"The pod used {used / 2**20:.0f} MiB of its {pod['memory_bytes'] / 2**20:.0f} MiB."
@@ -123,7 +181,7 @@ class Lifeline:
             return True
 
 
-def _limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:
+def limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:
     """In the child, before it becomes the pod."""
     for folder in group["folders"] if group else ():
         Path(folder["path"], "cgroup.procs").write_text(str(os.getpid()))
@@ -156,13 +214,31 @@ def descendants(ancestor: int) -> list[int]:
 
 def memory_of(ancestor: int) -> int:
     """Bytes of private memory in use by the pod's processes (shared library pages are not counted)."""
-    page = os.sysconf("SC_PAGE_SIZE")
     total = 0
     for pid in descendants(ancestor):
         with contextlib.suppress(OSError, ProcessLookupError):
-            fields = Path(f"/proc/{pid}/statm").read_text().split()
-            total += (int(fields[1]) - int(fields[2])) * page
+            total += private_memory(pid)
     return total
+
+
+def shared_memory_of(ancestor: int) -> int:
+    """As memory_of, where a page that several processes share since a fork counts once: by each one's part of it."""
+    total = 0
+    for pid in descendants(ancestor):
+        with contextlib.suppress(OSError, ProcessLookupError):
+            try:
+                text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            except PermissionError:
+                total += private_memory(pid)
+                continue
+            total += next((int(line.split()[1]) * 1024 for line in text.splitlines() if "Pss_Anon:" in line), 0)
+    return total
+
+
+def private_memory(pid: int) -> int:
+    """Bytes of a process that are no file's. Raises OSError."""
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
 
 
 def made_group(group: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -229,4 +305,5 @@ def write(path: Path, value: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    given = sys.argv[2:]
+    main(Path(sys.argv[1]), adopted=int(given[0]) if given else None, has_group=given[1:] == ["1"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 
 from mlhub.core.api.strict import shown, unknown_name
 from mlhub.core.errors import InvalidQueryError
@@ -30,3 +31,13 @@ def only_fields(serializer: Any, text: str | None) -> Any:
     for name in set(fields) - names:
         fields.pop(name)
     return serializer
+
+
+class CalendarTimeField(serializers.DateTimeField):
+    """A point in time between the years 1971 and 9998, from which periods can be counted in both directions."""
+
+    def to_internal_value(self, value: Any) -> Any:
+        found = super().to_internal_value(value)
+        if not 1970 < found.year < 9999:
+            raise serializers.ValidationError("Give a year from 1971 to 9998.")
+        return found

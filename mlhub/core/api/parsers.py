@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar, NoReturn
 
 from django.conf import settings
@@ -17,6 +17,7 @@ from mlhub.core.api.strict import shown
 from mlhub.core.errors import InvalidInputError, TooLargeError
 
 MAX_INTEGER = 2**63 - 1
+Place = tuple[Any, str | int] | None  # of a value in the body: the place of what holds it, and its name there
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"\s*:?|[\[\]{}]')
 
 
@@ -39,6 +40,12 @@ class PodJSONParser(BoundedJSONParser):
     limit_setting = "MAX_POD_JSON_BYTES"
 
 
+class RowsJSONParser(BoundedJSONParser):
+    """For rows that a model predicts, which may be images."""
+
+    limit_setting = "MAX_ROWS_JSON_BYTES"
+
+
 def parse_json(content: bytes) -> Any:
     """The decoded body. Raises ParseError when it is not JSON, InvalidInputError naming the field that is refused."""
     try:
@@ -55,17 +62,18 @@ def parse_json(content: bytes) -> Any:
 def check_values(value: Any) -> None:
     """Raises InvalidInputError for nesting deeper than MAX_JSON_DEPTH, for text with NUL characters or half surrogate
     pairs, and for numbers of more than 64 bits. Walks without recursion, whatever the depth."""
-    waiting: list[tuple[str, int, Any]] = [("", 0, value)]
+    deepest = settings.MAX_JSON_DEPTH
+    waiting: list[tuple[Place, int, Any]] = [(None, 0, value)]
     while waiting:
-        path, depth, found = waiting.pop()
+        place, depth, found = waiting.pop()
         if isinstance(found, str):
-            _check_text(path, found)
+            _check_text(place, found)
         elif isinstance(found, int | float) and not isinstance(found, bool):
-            _check_number(path, found)
+            _check_number(place, found)
         elif isinstance(found, dict | list):
-            if depth >= settings.MAX_JSON_DEPTH:
-                raise _too_deep(path)
-            waiting.extend((inner, depth + 1, child) for inner, child in _children(path, found))
+            if depth >= deepest:
+                raise _too_deep(_path(place))
+            waiting.extend(((place, key), depth + 1, child) for key, child in _children(place, found))
 
 
 def body_too_large(limit: int) -> TooLargeError:
@@ -76,30 +84,38 @@ def body_too_large(limit: int) -> TooLargeError:
     )
 
 
-def _children(path: str, found: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
-    for key, child in found.items() if isinstance(found, dict) else enumerate(found):
-        name = shown(str(key))
-        inner = f"{path}.{name}" if path else name
-        if isinstance(key, str):
-            _check_text(inner, key)
-        yield inner, child
+def _children(place: Place, found: dict[str, Any] | list[Any]) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(found, list):
+        return enumerate(found)
+    for key in found:
+        _check_text((place, key), key)
+    return found.items()
 
 
-def _check_text(path: str, text: str) -> None:
+def _path(place: Place) -> str:
+    """The names on the way to a value, joined by dots; written only for an error."""
+    names: list[str] = []
+    while place is not None:
+        place, key = place
+        names.append(shown(str(key)))
+    return ".".join(reversed(names))
+
+
+def _check_text(place: Place, text: str) -> None:
     if "\x00" in text:
         raise InvalidInputError(
-            "Text must not hold NUL characters.", field=path[:300], remedy="Leave the character \\u0000 out."
+            "Text must not hold NUL characters.", field=_path(place)[:300], remedy="Leave the character \\u0000 out."
         )
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise InvalidInputError(
-            "Text holds half of a surrogate pair.", field=path[:300], remedy="Send valid Unicode text."
+            "Text holds half of a surrogate pair.", field=_path(place)[:300], remedy="Send valid Unicode text."
         )
 
 
-def _check_number(path: str, number: float) -> None:
+def _check_number(place: Place, number: float) -> None:
     if (isinstance(number, int) and abs(number) > MAX_INTEGER) or not math.isfinite(number):
         raise InvalidInputError(
-            "The number has more than 64 bits.", field=path[:300], remedy=f"Give at most {MAX_INTEGER}."
+            "The number has more than 64 bits.", field=_path(place)[:300], remedy=f"Give at most {MAX_INTEGER}."
         )
 
 

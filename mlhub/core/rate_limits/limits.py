@@ -15,7 +15,9 @@ DEFAULTS = {
     "writes": "token=300/60,user=600/60,organisation=3000/60",
     "submissions": "user=30/15,organisation=90/15",
     "uploads": "user=60/60,organisation=300/60",
+    "pieces": "user=3000/60,organisation=12000/60",
     "reports": "pod=1200/60",
+    "tracking": "pod=1200/60,token=2400/60,user=4800/60,organisation=24000/60",
     "unauthenticated": "address=300/60",
 }
 RateLimits = Mapping[str, tuple["RateLimit", ...]]

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cursor pages of a list that people sort: by a value and, where values are the same, by the newest row."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.core.exceptions import ValidationError
+from django.db.models import Field, Q
+from rest_framework.utils.urls import replace_query_param
+
+from mlhub.core.errors import InvalidQueryError
+from mlhub.core.pagination import NewestFirst
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class SortKey(NamedTuple):
+    """What rows are sorted by. expression: never NULL. field: of the type that the expression has."""
+
+    expression: Any
+    field: Field[Any, Any]
+
+
+class Position(NamedTuple):
+    """Where a page begins: behind the row of this value and id, or, is_backward, before it."""
+
+    value: Any
+    pk: Any
+    is_backward: bool
+
+
+class SortedPage(NewestFirst):
+    """?sort=name or ?sort=-name, of the view's `sort_keys`; without it newest first. Cursors are of one order only."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        keys: Mapping[str, SortKey] = view.sort_keys
+        name = request.query_params.get("sort") or "-created"
+        if name == "-created":
+            self.links: dict[str, str | None] | None = None
+            return super().paginate_queryset(queryset, request, view)
+        if name.removeprefix("-") not in keys:
+            raise InvalidQueryError(
+                f"The list cannot be sorted by {name[:100]!r}.",
+                field="sort",
+                remedy=f"Give one of {', '.join(_names(keys))}.",
+            )
+        self.base_url = request.build_absolute_uri()
+        return self._page(queryset, keys[name.removeprefix("-")], request, is_falling=name.startswith("-"))
+
+    def _page(self, queryset: Any, key: SortKey, request: Request, *, is_falling: bool) -> list[Any]:
+        position = _decoded(request.query_params.get("cursor"), key, queryset.model._meta.pk)
+        goes_down = is_falling != (position is not None and position.is_backward)
+        rows = queryset.alias(sort_value=key.expression).annotate(sorted_by=key.expression)
+        if position is not None:
+            side = "lt" if goes_down else "gt"
+            rows = rows.filter(
+                Q(**{f"sort_value__{side}": position.value})
+                | Q(sort_value=position.value, **{f"pk__{side}": position.pk})
+            )
+        limit = self.get_page_size(request)
+        order = ("-sort_value", "-pk") if goes_down else ("sort_value", "pk")
+        found = list(rows.order_by(*order)[: limit + 1])
+        has_more, found = len(found) > limit, found[:limit]
+        is_backward = position is not None and position.is_backward
+        if is_backward:
+            found.reverse()
+        self.links = {
+            "next": self._link(found[-1:], has_more or is_backward, is_backward=False),
+            "previous": self._link(found[:1], has_more if is_backward else position is not None, is_backward=True),
+        }
+        return found
+
+    def _link(self, rows: list[Any], is_there: bool, *, is_backward: bool) -> str | None:
+        if not rows or not is_there:
+            return None
+        cursor = _encoded(Position(rows[0].sorted_by, rows[0].pk, is_backward))
+        return str(replace_query_param(str(self.base_url), "cursor", cursor))
+
+    def get_next_link(self) -> str | None:
+        return super().get_next_link() if self.links is None else self.links["next"]
+
+    def get_previous_link(self) -> str | None:
+        return super().get_previous_link() if self.links is None else self.links["previous"]
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        sort = {
+            "name": "sort",
+            "in": "query",
+            "required": False,
+            "description": "What the rows are sorted by, with a minus the greatest first; -created when absent.",
+            "schema": {"type": "string", "enum": _names(view.sort_keys)},
+        }
+        return [*super().get_schema_operation_parameters(view), sort]
+
+
+def _names(keys: Mapping[str, SortKey]) -> list[str]:
+    return [f"{sign}{name}" for name in keys for sign in ("", "-")]
+
+
+def _encoded(position: Position) -> str:
+    value = position.value.isoformat() if isinstance(position.value, datetime) else position.value
+    text = json.dumps([value, str(position.pk), position.is_backward], ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _decoded(text: str | None, key: SortKey, pk: Field[Any, Any]) -> Position | None:
+    """Raises InvalidQueryError for what _encoded did not make, or made of another order."""
+    if not text:
+        return None
+    try:
+        value, row, is_backward = json.loads(base64.urlsafe_b64decode(text.encode()))
+        if isinstance(value, str):
+            value.encode()  # a surrogate without its other half is no text
+            if "\x00" in value:
+                raise ValueError("NUL")
+        value = key.field.to_python(value)
+        if isinstance(value, datetime):
+            value = value.astimezone(UTC)
+        row = pk.to_python(row)
+        if value is None or row is None or not isinstance(is_backward, bool):
+            raise ValueError("Not a position.")
+        return Position(value, row, is_backward)
+    except (ValueError, TypeError, OverflowError, RecursionError, ValidationError) as error:
+        raise InvalidQueryError(
+            "The cursor is not one of this list.", field="cursor", remedy="Take it from `next` or `previous`."
+        ) from error

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the OpenAPI schema is made, and how its enumerations are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlhub._version import __version__
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "MLHub",
+    "DESCRIPTION": "Bring data and a model; MLHub decides the rest.",
+    "VERSION": __version__,
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "mlhub.core.api.openapi.add_problems",
+    ],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "VersionState": "mlhub.datasets.models.VersionState",
+        "EnvironmentState": "mlhub.environments.models.EnvironmentState",
+        "JobKind": "mlhub.jobs.models.JobKind",
+        "RunStatus": "mlhub.tracking.models.RunStatus",
+        "KindEnum": "mlhub.registry.models.Kind",
+        "JobState": "mlhub.jobs.api.serializers.STATES",
+        "FailureCause": "mlhub.jobs.api.serializers.CAUSES",
+        "StrategyName": "mlhub.jobs.api.strategy_serializers.STRATEGIES",
+        "DecisionKind": "mlhub.control.models.DECISIONS",
+        "StopCause": "mlhub.control.round_health.STOP_CAUSES",
+        "BudgetPeriod": "mlhub.tenants.budgets.PERIODS",
+        "OnExhausted": "mlhub.tenants.budgets.ON_EXHAUSTED",
+        "ItemKind": "mlhub.control.models.ITEM_KINDS",
+        "WebhookTopic": "mlhub.webhooks.topics.CHOICES",
+        "DeliveryTopic": "mlhub.webhooks.topics.DELIVERY_CHOICES",
+        "ReplayState": "mlhub.control.models.ReplayState",
+        "MailTopic": "mlhub.webhooks.topics.MAIL_CHOICES",
+        "StudyState": "mlhub.experiments.api.serializers.STUDY_STATES",
+        "TrialStatus": "mlhub.experiments.api.serializers.TRIAL_STATUSES",
+        "Algorithm": "mlhub.experiments.api.serializers.ALGORITHMS",
+        "Direction": "mlhub.experiments.models.Direction",
+        "Role": "mlhub.tenants.api.serializers.ROLES",
+        "PodRole": [("worker", "worker"), ("server", "server")],
+    },
+}
