@@ -9,6 +9,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 export PATH := $(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 export NODE_USE_SYSTEM_CA := 1
+export TIMEFORMAT = $@ took %1R s, %1U + %1S s of processors
 EXIT ?=
 
 ##@ Use it
@@ -43,7 +44,7 @@ frontend/node_modules/.installed: frontend/package-lock.json | setup
 
 frontend/dist/index.html: frontend/node_modules/.installed $(FRONTEND_SOURCES)
 	@echo "dashboard: building"
-	@cd frontend && npm run --silent build
+	@cd frontend && time npm run --silent build
 	@touch $@
 
 browser:  ## Install Chromium for the browser test (Debian or Ubuntu, root or sudo)
@@ -61,30 +62,36 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint scan format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz soak
-# What runs in one thread goes at the same time, and prints when it has ended; then what needs all processors.
-AT_ONCE := frontend browser lint types imports schema-check frontend-test
+.PHONY: test lint scan format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz soak docs
+# One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
+# is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
+PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
 test: setup  ## Everything that must pass
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target $(AT_ONCE)
-	@$(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory e2e
+	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
 	@echo "make test: everything passed"
+
+.PHONY: unit-shown
+unit-shown: setup
+	@$(MAKE) --no-print-directory --output-sync=none unit
 
 lint: setup frontend/node_modules/.installed scan  ## ruff, ESLint and the security scans
 	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
-	@cd frontend && npm run --silent lint
+	@cd frontend && time npm run --silent lint
 
 scan: setup frontend/node_modules/.installed  ## bandit, and known flaws of the pinned packages (pip-audit, npm audit)
-	@python deploy/local/scan.py
+	@time python deploy/local/scan.py
 
 format: setup  ## Let ruff mend what it can
 	@ruff check --fix . ; ruff format .
 
 types: setup  ## mypy
-	@mypy scheduler mlhub
+	@time mypy scheduler mlhub
 
 imports: setup  ## Who may import whom
-	@lint-imports --no-cache
+	@time lint-imports --no-cache
+
+docs: setup  ## The documentation as a site, in .mlhub/site/html, every link checked (ARGS=--serve)
+	@time python deploy/docs/site.py $(ARGS)
 
 picture: setup  ## Draw the components in ARCHITECTURE.md from the import graph
 	@python -m tests.architecture.picture --write
@@ -100,7 +107,7 @@ schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema and 
 	@cd frontend && npm run --silent schema
 
 schema-check: setup frontend/node_modules/.installed  ## The committed schema and types are those of the code
-	@deploy/local/schema-check.sh
+	@time deploy/local/schema-check.sh
 
 # Each process has servers of its own; the tests of a file stay together. Half of a test is waiting for processes that it
 # started, so there is one more than processors. JOBS=0: in one process. With bytecode a process of the platform starts
@@ -108,17 +115,21 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema an
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
 	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
-	@PYTHONDONTWRITEBYTECODE= python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
-	@cd frontend && npm test --silent
+	@cd frontend && time npm test --silent
 
-e2e: setup frontend  ## The whole platform, driven through a real browser
-	@python -m pytest -m e2e $(ARGS)
+e2e: setup frontend browser  ## The whole platform, driven through a real browser
+	@time python -m pytest -m e2e $(or $(ARGS),tests/e2e)
 
 .PHONY: test-scripts
 test-scripts: setup  ## Run unchanged scripts on a platform of their own; writes benchmarks/results/scripts.md (ARGS=names)
 	@OMP_NUM_THREADS=1 python -m tests.scripts $(if $(ARGS),$(ARGS),--page benchmarks/results/scripts.md)
+
+.PHONY: test-examples
+test-examples: setup  ## Run examples/ on a platform of its own, by the commands of its README (ARGS=names)
+	@OMP_NUM_THREADS=1 python -m tests.examples $(ARGS)
 
 chaos: setup  ## What is guaranteed under faults, as much as fits into MINUTES=10; writes docs/guides/guarantees.md
 	@OMP_NUM_THREADS=1 python -m tests.chaos --minutes $(or $(MINUTES),10) $(ARGS)
@@ -148,6 +159,10 @@ bench-scheduling-cost: setup  ## What rounds and simulations cost by size ($MLHU
 .PHONY: bench-startup
 bench-startup: setup  ## From POST to the first step, and what starts import; writes benchmarks/results/startup.md (ARGS=)
 	@python -m benchmarks.startup $(ARGS)
+
+.PHONY: bench-dashboard
+bench-dashboard: setup frontend  ## Pages of the dashboard with 10 to 10,000 jobs in Chromium; writes benchmarks/results/dashboard.md (ARGS=)
+	@python -m benchmarks.dashboard --page benchmarks/results/dashboard.md $(ARGS)
 
 .PHONY: bench-servers-return
 bench-servers-return: setup  ## What a killed parameter server costs; writes benchmarks/results/servers-return.md (ARGS=)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 
@@ -27,9 +28,11 @@ SHOWN = ["trial", "production", "scheduled"]
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "kubernetes.md"
 AWS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 KEYS = {"MLHUB_SECRET_KEY", "MLHUB_SECRET_KEY_FALLBACKS"}
+OUTSIDE = {"MLHUB_EMAIL_URL", "MLHUB_OIDC_CLIENT_SECRET"}
 SECRETS = {
-    "web": {*KEYS, "DATABASE_URL", "REDIS_URL", *AWS, "MLHUB_METRICS_TOKEN"},
+    "web": {*KEYS, "DATABASE_URL", "REDIS_URL", *AWS, "MLHUB_METRICS_TOKEN", *OUTSIDE},
     "worker": {"DATABASE_URL", "REDIS_URL", *AWS},
+    "sender": {*KEYS, "DATABASE_URL", "REDIS_URL", *AWS, "MLHUB_EMAIL_URL"},
     "beat": {"REDIS_URL"},
     "control": {*KEYS, "DATABASE_URL", "REDIS_URL"},
     "migrate": {"DATABASE_URL"},
@@ -109,7 +112,7 @@ def test_nothing_is_a_hook_that_an_installer_would_wait_for(name: str) -> None:
     assert re.fullmatch(r"mlhub-migrate-[0-9a-f]{10}", job)
 
 
-@pytest.mark.parametrize("component", ["web", "worker", "control"])
+@pytest.mark.parametrize("component", ["web", "worker", "sender", "control"])
 def test_processes_wait_for_the_schema_and_the_migrations_for_nobody(component: str) -> None:
     found = pods("trial")
     [first] = found[component]["spec"]["initContainers"]
@@ -127,7 +130,7 @@ def test_every_process_has_the_three_probes_and_limits(name: str) -> None:
             assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
 
 
-@pytest.mark.parametrize("component", ["worker", "beat", "control"])
+@pytest.mark.parametrize("component", ["worker", "sender", "beat", "control"])
 @pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe", "livenessProbe"])
 def test_probes_ask_for_the_heartbeat_that_the_process_records(
     component: str, probe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -176,12 +179,12 @@ def test_only_files_on_a_disk_need_a_shared_volume(name: str) -> None:
     assert ("mlhub-state" in kinds(name, "PersistentVolumeClaim")) != has_bucket
     for component in PROCESSES:
         [home] = [v for v in pods(name)[component]["spec"]["volumes"] if v["name"] == "home"]
-        assert ("persistentVolumeClaim" in home) == (component in ("web", "worker") and not has_bucket)
+        assert ("persistentVolumeClaim" in home) == (component in ("web", "worker", "sender") and not has_bucket)
 
 
 def test_a_cloud_s_account_for_the_bucket_goes_to_those_who_use_it() -> None:
     accounts = {component: pod["spec"].get("serviceAccountName") for component, pod in pods("scheduled").items()}
-    assert accounts["web"] == accounts["worker"] == "mlhub-blobs"
+    assert accounts["web"] == accounts["worker"] == accounts["sender"] == "mlhub-blobs"
     assert accounts["beat"] is accounts["migrate"] is accounts["postgres"] is None
 
 
@@ -202,8 +205,12 @@ def policies(name: str) -> dict[str, dict[str, Any]]:
 
 def test_databases_answer_mlhubs_processes_only() -> None:
     found = policies("trial")
-    assert [peers(rule, "from") for rule in found["postgres"]["ingress"]] == [{"web", "worker", "control", "migrate"}]
-    assert [peers(rule, "from") for rule in found["valkey"]["ingress"]] == [{"web", "worker", "beat", "control"}]
+    assert [peers(rule, "from") for rule in found["postgres"]["ingress"]] == [
+        {"web", "worker", "sender", "control", "migrate"}
+    ]
+    assert [peers(rule, "from") for rule in found["valkey"]["ingress"]] == [
+        {"web", "worker", "sender", "beat", "control"}
+    ]
     assert found["postgres"]["egress"] == found["valkey"]["egress"] == []
 
 
@@ -214,14 +221,29 @@ def test_every_pod_is_under_a_policy_that_opens_only_what_it_needs(name: str) ->
     for component, policy in found.items():
         assert policy["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == component
         assert policy["policyTypes"] == ["Ingress", "Egress"]
-    for component in ("worker", "beat", "control", "migrate"):
+    for component in ("worker", "sender", "beat", "control", "migrate"):
         assert found[component]["ingress"] == []
     for component, pod in pods(name).items():
         [container] = pod["spec"]["containers"]
-        ports = {p["port"] for rule in found[component]["egress"] for p in rule["ports"]}
+        ports = {p["port"] for rule in found[component]["egress"] for p in rule.get("ports", [])}
         databases, valkeys = {5432} & ports, {6379, 6380} & ports
         assert bool(databases) == ("DATABASE_URL" in secrets_of(container))
         assert bool(valkeys) == ("REDIS_URL" in secrets_of(container))
+
+
+@pytest.mark.parametrize("name", ["trial", "production"])
+def test_only_the_sender_calls_other_sites_and_it_runs_nothing_of_users(name: str) -> None:
+    anywhere = {
+        component: [rule["to"] for rule in policy["egress"] if "ports" not in rule]
+        for component, policy in policies(name).items()
+    }
+    [[peer]] = anywhere.pop("sender")
+    assert peer["ipBlock"]["cidr"] == "0.0.0.0/0"
+    assert "169.254.0.0/16" in peer["ipBlock"]["except"]  # the metadata service of a cloud's machines
+    assert not any(anywhere.values())
+    queues = {c: pods(name)[c]["spec"]["containers"][0]["command"][-1] for c in ("worker", "sender")}
+    assert queues == {"worker": "celery,sandbox", "sender": "outgoing"}
+    assert set(",".join(queues.values()).split(",")) == {queue.name for queue in settings.CELERY_TASK_QUEUES}
 
 
 def test_the_web_answers_the_ingress_and_training_pods() -> None:
@@ -303,7 +325,7 @@ def test_the_bundled_valkey_starts_with_its_password_and_refuses_all_else(tmp_pa
         assert "a-long-password" not in Path(f"/proc/{server.pid}/cmdline").read_text()
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(600)
 
 
 class _Web(http.server.BaseHTTPRequestHandler):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,6 +52,18 @@ def impatient(self):
         raise PostgresError("PostgreSQL did not start in time")
     wait_until_ready(self)
 Postgres._wait_until_ready = impatient
+"""
+
+# In front of it: the web server is not reached before a file is there, and the clock runs a hundred times as fast.
+SLOW_MACHINE = """
+import sys, time, urllib.request
+from pathlib import Path
+monotonic, urlopen = time.monotonic, urllib.request.urlopen
+def reached(*arguments, **more):
+    if not Path(sys.argv[1]).with_name("reachable").exists():
+        raise OSError("Connection refused")
+    return urlopen(*arguments, **more)
+time.monotonic, urllib.request.urlopen = lambda: 100 * monotonic(), reached
 """
 
 
@@ -155,6 +168,20 @@ def test_a_database_that_recovers_for_long_stops_nothing_else(start: Callable[..
     assert all(is_alive(pid) for name, pid in pids.items() if name != "postgres")
 
 
+def test_a_start_on_a_slow_machine_goes_on_and_says_what_it_waits_for(start: Callable[..., Running]) -> None:
+    running = start(SLOW_MACHINE)
+    assert running.process.stdout is not None
+    said = ""  # lines are folded
+    while not any(int(seconds) > 120 for seconds in re.findall(r"server at \S+ for (\d+) s", said)):
+        line = running.process.stdout.readline()
+        assert line, said
+        said = f"{said} {line.strip()}"
+    assert "Connection refused" in said
+    (running.home.path.parent / "reachable").touch()
+    assert any("platform is up" in line for line in running.process.stdout)
+    assert is_alive(running.ready()["web"])
+
+
 def test_a_second_supervisor_says_where_the_first_one_is(start: Callable[[], Running]) -> None:
     first = start()
     pids = first.ready()
@@ -162,7 +189,7 @@ def test_a_second_supervisor_says_where_the_first_one_is(start: Callable[[], Run
     assert platform is not None
     second = subprocess.run(
         [sys.executable, "-c", STAND_IN, str(first.home.path)],
-        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=60,
+        cwd=PROJECT, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert second.returncode == 3
     assert platform.url in second.stdout.replace("\n", "")

@@ -130,7 +130,7 @@ def run_rights_test(server: ApiServer, folder: Path) -> subprocess.CompletedProc
     return subprocess.run(
         [sys.executable, *arguments],
         env={**environment, "MLHUB_API_SERVER": f"http://127.0.0.1:{server.port}"},
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
 
 

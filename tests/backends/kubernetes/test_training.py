@@ -115,7 +115,7 @@ def run(pods: list[tuple[Path, dict[str, Any]]], which: str) -> list[int]:
         with (own / f"{which}.log").open("wb") as log:
             argv = [sys.executable, *container["command"][1:]]
             started.append(subprocess.Popen(argv, env=variables, cwd=own / "scratch", stdout=log, stderr=log))
-    return [process.wait(timeout=120) for process in started]
+    return [process.wait(timeout=600) for process in started]
 
 
 def pod_logs(pod: Path) -> str:

@@ -2,8 +2,9 @@
 
 {{/* process: keys. A process that is not named here gets none. "docs/guides/kubernetes.md" has the reasons. */}}
 {{- define "mlhub.secretsOf" -}}
-web: [MLHUB_SECRET_KEY, MLHUB_SECRET_KEY_FALLBACKS, DATABASE_URL, REDIS_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, MLHUB_METRICS_TOKEN]
+web: [MLHUB_SECRET_KEY, MLHUB_SECRET_KEY_FALLBACKS, DATABASE_URL, REDIS_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, MLHUB_METRICS_TOKEN, MLHUB_EMAIL_URL, MLHUB_OIDC_CLIENT_SECRET]
 worker: [DATABASE_URL, REDIS_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]
+sender: [MLHUB_SECRET_KEY, MLHUB_SECRET_KEY_FALLBACKS, DATABASE_URL, REDIS_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, MLHUB_EMAIL_URL]
 beat: [REDIS_URL]
 control: [MLHUB_SECRET_KEY, MLHUB_SECRET_KEY_FALLBACKS, DATABASE_URL, REDIS_URL]
 migrate: [DATABASE_URL]
@@ -17,6 +18,8 @@ valkey: [VALKEY_PASSWORD]
 {{- define "mlhub.sectionsOfSecrets" -}}
 MLHUB_SECRET_KEY: secret
 MLHUB_SECRET_KEY_FALLBACKS: secret
+MLHUB_EMAIL_URL: secret
+MLHUB_OIDC_CLIENT_SECRET: secret
 DATABASE_URL: database
 POSTGRES_PASSWORD: database
 REDIS_URL: redis
@@ -41,7 +44,7 @@ MLHUB_METRICS_TOKEN: metrics
 {{/* A process's secrets as variables. root, process */}}
 {{- define "mlhub.secretVariables" -}}
 {{- $keys := get (include "mlhub.secretsOf" . | fromYaml) .process }}
-{{- $optional := list "MLHUB_SECRET_KEY_FALLBACKS" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" "MLHUB_METRICS_TOKEN" }}
+{{- $optional := list "MLHUB_SECRET_KEY_FALLBACKS" "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY" "MLHUB_METRICS_TOKEN" "MLHUB_EMAIL_URL" "MLHUB_OIDC_CLIENT_SECRET" }}
 {{- range $keys }}
 - name: {{ . }}
   valueFrom:
