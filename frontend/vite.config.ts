@@ -6,16 +6,24 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 import { firstLoadLimit } from "./build/firstLoad.ts";
+import { lightScrollArea } from "./build/lightScrollArea.ts";
+import { mantineStyles } from "./build/mantineStyles.ts";
 import { precompressed } from "./build/precompressed.ts";
 
 const backend = "http://127.0.0.1:8000";
-const FIRST_LOAD_LIMIT_KB = 250;
+const FIRST_LOAD_LIMIT_KB = 215;
 const TESTS = ["src/**/*.test.{ts,tsx}", "build/**/*.test.ts"];
 const REPLACING = "src/**/*.isolated.test.tsx";
 
 export default defineConfig({
-  plugins: [react(), precompressed(), firstLoadLimit(FIRST_LOAD_LIMIT_KB)],
-  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  plugins: [react(), lightScrollArea(), mantineStyles(), precompressed(), firstLoadLimit(FIRST_LOAD_LIMIT_KB)],
+  resolve: {
+    alias: {
+      "@": fileURLToPath(new URL("./src", import.meta.url)),
+      // tests run in Node, for which the package has another build, without files of browsers
+      "tus-js-client": fileURLToPath(new URL("./node_modules/tus-js-client/lib.esm/browser/index.js", import.meta.url)),
+    },
+  },
   server: { proxy: { "/api": backend, "/admin": backend, "/static": backend } },
   build: {
     target: "es2023",
@@ -24,19 +32,20 @@ export default defineConfig({
       output: {
         codeSplitting: {
           // what changes with a new version of a library only, and every page needs
-          groups: [{ name: "react", test: /node_modules\/(?:react|react-dom|scheduler|react-router|@tanstack)\// }],
+          groups: [{ name: "react", test: /node_modules\/(?:react|react-dom|scheduler|react-router|@tanstack\/(?:query-core|react-query))\// }],
         },
       },
     },
   },
   test: {
     environment: "jsdom",
+    server: { deps: { inline: [/tus-js-client/] } },
     environmentOptions: { jsdom: { url: "http://localhost:3000/" } },
     setupFiles: ["./src/testing/setup.ts"],
     css: false,
     restoreMocks: true,
-    testTimeout: 30_000,
-    expect: { poll: { timeout: 10_000 } },
+    testTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     // The page, the server and their state are new for each test; modules are loaded once a process, but for those files
     // that replace a module for themselves.
     projects: [

@@ -23,3 +23,14 @@ it("counts what is imported at once, and each chunk once however often it is imp
     { page: "entry.js", bytes: size("entry", "react") },
   ]);
 });
+
+it("counts the styles that the chunks bring along", () => {
+  const css = ".page { color: red }";
+  const chunks = {
+    "entry.js": chunk("entry", [], ["page.js"], true),
+    "page.js": { ...chunk("page"), viteMetadata: { importedCss: new Set(["page.css"]) } },
+  };
+  const scripts = gzipSync("entry").length + gzipSync("page").length;
+  const [largest] = firstLoads(chunks, { "page.css": css, "other.css": css });
+  expect(largest).toEqual({ page: "page.js", bytes: scripts + gzipSync(css).length });
+});

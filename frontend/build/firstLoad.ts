@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much JavaScript a browser must load before it can show a page, and the limit of it that a build keeps.
+// How much a browser must load before it can show a page (scripts and styles), and the limit of it that a build keeps.
 import { gzipSync } from "node:zlib";
 
 import type { Plugin, Rollup } from "vite";
@@ -13,18 +13,26 @@ export interface FirstLoad {
   bytes: number;
 }
 
-type Chunks = Record<string, Pick<Rollup.OutputChunk, "code" | "imports" | "dynamicImports" | "isEntry" | "facadeModuleId">>;
+interface Chunk extends Pick<Rollup.OutputChunk, "code" | "imports" | "dynamicImports" | "isEntry" | "facadeModuleId"> {
+  /** The files of the styles that Vite loads together with the chunk. */
+  viteMetadata?: { importedCss: ReadonlySet<string> };
+}
+type Chunks = Record<string, Chunk>;
+/** By file. */
+type Styles = Record<string, string>;
 
 /** For each page that the entry imports on demand: the entry, the page, and all that both import; largest first. */
-export function firstLoads(chunks: Chunks): FirstLoad[] {
-  const sizes = new Map(Object.entries(chunks).map(([file, { code }]) => [file, gzipSync(code).length]));
+export function firstLoads(chunks: Chunks, styles: Styles = {}): FirstLoad[] {
+  const contents = [...Object.entries(chunks).map(([file, { code }]) => [file, code] as const), ...Object.entries(styles)];
+  const sizes = new Map(contents.map(([file, text]) => [file, gzipSync(text).length]));
   const loads: FirstLoad[] = [];
   for (const [entry, { isEntry }] of Object.entries(chunks)) {
     if (!isEntry) continue;
     const shell = staticClosure(chunks, [entry]);
     const pages = [...shell].flatMap((file) => chunks[file]?.dynamicImports ?? []);
     for (const page of [entry, ...pages]) {
-      const files = staticClosure(chunks, [entry, page]);
+      const scripts = [...staticClosure(chunks, [entry, page])];
+      const files = new Set(scripts.flatMap((file) => [file, ...(chunks[file]?.viteMetadata?.importedCss ?? [])]));
       const bytes = [...files].reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0);
       loads.push({ page: chunks[page]?.facadeModuleId ?? page, bytes });
     }
@@ -43,7 +51,7 @@ function staticClosure(chunks: Chunks, roots: readonly string[]): Set<string> {
   return found;
 }
 
-/** Fails the build when a page's first load is more than `limit_kb` (1,000 bytes) of compressed JavaScript. */
+/** Fails the build when a page's first load is more than `limit_kb` (1,000 bytes) of compressed scripts and styles. */
 export function firstLoadLimit(limit_kb: number): Plugin {
   let root = "";
   return {
@@ -54,13 +62,18 @@ export function firstLoadLimit(limit_kb: number): Plugin {
     },
     generateBundle(_, bundle) {
       const chunks = Object.fromEntries(Object.entries(bundle).filter(([, { type }]) => type === "chunk"));
-      const largest = firstLoads(chunks as Chunks)[0];
+      const largest = firstLoads(chunks as Chunks, stylesOf(bundle))[0];
       if (largest === undefined) this.error("The build has no entry.");
-      const said = `The largest first load is ${(largest.bytes / KB).toFixed(1)} kB of compressed JavaScript, of ${largest.page.replace(root, "")}`;
+      const said = `The largest first load is ${(largest.bytes / KB).toFixed(1)} kB of compressed scripts and styles, of ${largest.page.replace(root, "")}`;
       if (largest.bytes > limit_kb * KB) {
         this.error(`${said}; the limit is ${limit_kb} kB. Import what the page need not show at once on demand.`);
       }
       this.info(`${said} (limit ${limit_kb} kB).`);
     },
   };
+}
+
+function stylesOf(bundle: Rollup.OutputBundle): Styles {
+  const files = Object.values(bundle).filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
+  return Object.fromEntries(files.map((file) => [file.fileName, file.type === "asset" ? file.source.toString() : ""]));
 }

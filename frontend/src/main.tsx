@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts the dashboard.
-import "@mantine/core/styles.css";
+import "@/app/mantine.css";
 import "@mantine/notifications/styles.css";
 import "@/app/global.css";
 

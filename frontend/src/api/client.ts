@@ -21,6 +21,8 @@ export class Problem extends Error {
   readonly detail: string;
   readonly remedy: string;
   readonly errors: FieldError[];
+  /** Further members, which are facts of the code. */
+  readonly facts: Record<string, unknown>;
 
   constructor(status: number, body: unknown) {
     const facts = isRecord(body) ? body : {};
@@ -33,6 +35,7 @@ export class Problem extends Error {
     this.title = title;
     this.detail = detail;
     this.remedy = text(facts.remedy);
+    this.facts = facts;
     this.errors = Array.isArray(facts.errors) ? facts.errors.filter(isFieldError) : [];
   }
 
@@ -61,6 +64,9 @@ export const api = createClient<paths>({
   fetch: patientFetch,
 });
 api.use(csrf);
+
+/** How a list of ids stands in an address: once, separated by commas. */
+export const commaLists = { array: { style: "form", explode: false } } as const;
 
 /** The result of a call of `api`, or a thrown Problem. */
 export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {

@@ -5,7 +5,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import type { JobPreview, JobSubmit, WhatIf, WhatIfAnswer } from "@/api/types";
 
-/** Rounds come without an event of ours. */
+/** A timer, since that no round comes any more is what no stream can report; rounds that come are reported. */
 const EVERY_MS = 10_000;
 
 export const schedulerStatusQuery = queryOptions({

@@ -21,6 +21,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/identities": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The identities with which one signs in to this account. */
+        get: operations["auth_identities_list"];
+        put?: never;
+        /**
+         * @description Begins to link an identity: the person signs in at the provider. With password, and code where there is
+         *     one, as the identity opens the account from then on.
+         */
+        post: operations["auth_identities_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/identities/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Unlinks it and ends one's other sessions; 409 when it is the only way to sign in. */
+        delete: operations["auth_identities_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/invitation": {
         parameters: {
             query?: never;
@@ -64,7 +102,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Starts a session. 401 for a wrong name or password, 429 after too many of them. */
+        /** @description Starts a session. 401 for a wrong name or password, 403 where a code is missing, 429 after too many. */
         post: operations["auth_login_create"];
         delete?: never;
         options?: never;
@@ -106,6 +144,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How one may sign in here, and why it failed just now. */
+        get: operations["auth_methods_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What one is notified of, of the jobs that one submitted. */
+        get: operations["auth_notices_retrieve"];
+        /** @description Chooses what to be notified of, all of it; from now on. */
+        put: operations["auth_notices_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/password": {
         parameters: {
             query?: never;
@@ -134,6 +207,58 @@ export interface paths {
         put?: never;
         /** @description Sets a password by a link that an administrator made, and starts a session. 403 for a link that is void. */
         post: operations["auth_password_link_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether one has a second factor. */
+        get: operations["auth_second_factor_retrieve"];
+        put?: never;
+        /** @description A new secret for an authenticator app. It counts once confirmed by a code; 409 where there is one already. */
+        post: operations["auth_second_factor_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/second-factor/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Turns the second factor on and ends one's other sessions. The recovery codes are in this answer only. */
+        post: operations["auth_second_factor_confirm_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/second-factor/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Turns the second factor off, with password and code: a session alone cannot. */
+        post: operations["auth_second_factor_remove_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -186,6 +311,40 @@ export interface paths {
         put?: never;
         /** @description Creates the first administrator and starts a session. 409 once there is one. */
         post: operations["auth_setup_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/single-sign-on": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Begins a sign-in, which is to end in this browser within ten minutes. 503 when the provider is away. */
+        post: operations["auth_single_sign_on_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/single-sign-on/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ends a sign-in for which the provider vouched, and that waits for the code of a second factor. */
+        post: operations["auth_single_sign_on_code_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -269,6 +428,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cluster/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Which job held which GPUs when, and predicted ends; jobs of other organisations have no names. */
+        get: operations["cluster_timeline_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dataset-versions/{id}": {
         parameters: {
             query?: never;
@@ -282,6 +458,84 @@ export interface paths {
         post?: never;
         /** @description With its files; 409 while jobs use it, or when the dataset has no other version. */
         delete: operations["dataset_versions_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dataset-versions/{id}/columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Reads the same file by another choice of columns, without another upload. A version that waits for its
+         *     columns takes the choice and is inspected again; of a ready one a new version over the same files is made.
+         *     409 while it is inspected, 422 for a column that is not there.
+         */
+        post: operations["dataset_versions_columns_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dataset-versions/{id}/download": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
+         *     since the file is not kept then.
+         */
+        get: operations["dataset_versions_download_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dataset-versions/{id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Looks at the version's address again: a new version of what is there now, whose source says whether it is
+         *     another file. 409 for an uploaded version, and while the dataset is being fetched.
+         */
+        post: operations["dataset_versions_refresh_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dataset-versions/{id}/trained": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The model versions that were trained on this dataset version, newest first. */
+        get: operations["dataset_versions_trained_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -323,6 +577,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/datasets/{id}/references": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Creates another version by reference: it is fetched from its source, then inspected. */
+        post: operations["datasets_references_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/datasets/{id}/versions": {
         parameters: {
             query?: never;
@@ -335,6 +606,40 @@ export interface paths {
         put?: never;
         /** @description Uploads another version, which is then inspected. */
         post: operations["datasets_versions_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/references": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Creates a dataset by reference: its first version is fetched from its source, then inspected. */
+        post: operations["datasets_create_by_reference"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries/{id}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Sends a delivery that ended once more, under the same id. */
+        post: operations["deliveries_send_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -628,6 +933,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/job-tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The tags of the jobs that the caller may see, the most used first. */
+        get: operations["job_tags_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -635,7 +957,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The jobs that the caller may see, the newest first. */
+        /** @description The jobs that the caller may see, the newest first, or sorted and filtered as the query says. */
         get: operations["jobs_list"];
         put?: never;
         /** @description Submits a job. 422 names what can never run, 409 what is not ready yet. */
@@ -661,7 +983,7 @@ export interface paths {
         delete: operations["jobs_destroy"];
         options?: never;
         head?: never;
-        /** @description Changes its priority or what it asks of the cluster; the next scheduling round sees it. */
+        /** @description Changes its priority or what it asks of the cluster, which the next scheduling round sees; tags and notes. */
         patch: operations["jobs_partial_update"];
         trace?: never;
     };
@@ -810,6 +1132,23 @@ export interface paths {
         };
         /** @description What would go and what would stay if the job were deleted now, or why that is refused. */
         get: operations["jobs_deletion_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description From this job to another: settings that differ, and diffs of the code's text files, of bounded size. */
+        get: operations["jobs_difference_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1059,6 +1398,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Does one thing to each of the jobs; what one job refuses does not keep the others from it. */
+        post: operations["jobs_bulk_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/compare/curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description The curves of one metric of many jobs: of each its ends, and the lowest and highest point of each stretch. */
+        post: operations["jobs_compare_curves_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/compare/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description The names of the metrics that the jobs have, with how many of them have each. */
+        post: operations["jobs_compare_metrics_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/preview": {
         parameters: {
             query?: never;
@@ -1112,7 +1502,8 @@ export interface paths {
         delete: operations["model_versions_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Writes its tags and notes, at any time; 403 for built-in models. */
+        patch: operations["model_versions_partial_update"];
         trace?: never;
     };
     "/api/v1/model-versions/{id}/download": {
@@ -1168,6 +1559,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/models/{id}/aliases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description All aliases of the model, by name. */
+        get: operations["models_aliases_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}/aliases/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description Sets the alias, or moves it from another version. */
+        put: operations["models_aliases_update"];
+        post?: never;
+        /** @description The version stays. */
+        delete: operations["models_aliases_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models/{id}/versions": {
         parameters: {
             query?: never;
@@ -1180,6 +1606,65 @@ export interface paths {
         put?: never;
         /** @description Uploads another version of the code, which is then validated. */
         post: operations["models_versions_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}/versions/{version}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description A zip with a folder that predicts elsewhere with torch alone: weights, code, preprocessing, `predict.py`.
+         *
+         *     409 and 422 with the code `not_exportable` say why a version has none.
+         */
+        get: operations["models_versions_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}/versions/{version}/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the version was made from and by which job, the newest 50 jobs that used it, and what they made. */
+        get: operations["models_versions_lineage_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{id}/versions/{version}/predict": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Predicts some rows at once, to try a model out; whole datasets are predicted by jobs.
+         *
+         *     422 names the column that is wrong; 409 and 422 say why a version cannot be tried out.
+         */
+        post: operations["models_versions_predict_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1252,7 +1737,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The members of an organisation, with their roles. */
+        /** @description The people of an organisation, with their roles; its service accounts have a list of their own. */
         get: operations["organisations_members_list"];
         put?: never;
         /** @description Adds a user without asking; for administrators of the platform. Others invite: see invitations. */
@@ -1292,6 +1777,76 @@ export interface paths {
         get: operations["organisations_quota_tree_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/quota/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Gives the quota the rules that it had at an older version, as a new version, by who may change it. */
+        post: operations["organisations_quota_restore_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/quota/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Who changed the quota, when, and what; the newest 100 changes, newest first. */
+        get: operations["organisations_quota_versions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/service-accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The service accounts of an organisation. */
+        get: operations["organisations_service_accounts_list"];
+        put?: never;
+        /** @description A new one, for admins. It has no password: programs use tokens that are made for it. */
+        post: operations["organisations_service_accounts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The organisation's webhooks. */
+        get: operations["organisations_webhooks_list"];
+        put?: never;
+        /** @description Makes one; its secret is shown this once. It is notified of what happens from now on. */
+        post: operations["organisations_webhooks_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1354,6 +1909,40 @@ export interface paths {
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
         patch: operations["projects_quota_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/quota/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Gives the quota the rules that it had at an older version, as a new version, by who may change it. */
+        post: operations["projects_quota_restore_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/quota/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Who changed the quota, when, and what; the newest 100 changes, newest first. */
+        get: operations["projects_quota_versions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/projects/{id}/secrets": {
@@ -1445,6 +2034,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Runs that programs elsewhere logged, and those that jobs started besides their own; newest first. */
+        get: operations["runs_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["runs_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description For good, with curves and artifacts. For who made it, and admins. */
+        delete: operations["runs_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/artifacts/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One of the run's artifacts; one byte range, and an entity tag to ask again. */
+        get: operations["runs_artifacts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{id}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One metric's curve. */
+        get: operations["runs_metrics_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/scheduler/insight": {
         parameters: {
             query?: never;
@@ -1454,6 +2112,79 @@ export interface paths {
         };
         /** @description How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only. */
         get: operations["scheduler_insight_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scheduler/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Replays of the policy lab, newest first. They are kept for MLHUB_KEEP_REPLAYS_DAYS. */
+        get: operations["scheduler_replays_list"];
+        put?: never;
+        /**
+         * @description Simulates a period of the platform's history, by default the last day, or a trace under other policies.
+         *
+         *     The policy that ran is always simulated, too. 422 names the field, of a trace also the row.
+         */
+        post: operations["scheduler_replays_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scheduler/replays/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A replay with its figures; for platform administrators. */
+        get: operations["scheduler_replays_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scheduler/replays/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Cancels a replay that waits or runs; it ends within seconds. 409 when it has ended. */
+        post: operations["scheduler_replays_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/scheduler/replays/{id}/jobs.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every job with its completion time in seconds, as it really was and under each policy, as a CSV file. */
+        get: operations["scheduler_replays_jobs.csv_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1497,6 +2228,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/service-accounts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description For good. 409 with the numbers of what it made, unless `reassign_to` names a member who becomes the maker. */
+        delete: operations["service_accounts_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Another role, deactivated or active again; for admins. Deactivating refuses its tokens at once. */
+        patch: operations["service_accounts_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/service-accounts/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What a deletion would leave to a member of the organisation; for admins. */
+        get: operations["service_accounts_deletion_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/service-accounts/{id}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The tokens that the account has, the newest first; for admins. */
+        get: operations["service_accounts_tokens_list"];
+        put?: never;
+        /** @description A new token for the account, whose secret is in this answer only. For admins, in a session. */
+        post: operations["service_accounts_tokens_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/service-accounts/{id}/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Revokes the token at once; for admins. */
+        delete: operations["service_accounts_tokens_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/strategies": {
         parameters: {
             query?: never;
@@ -1527,11 +2328,133 @@ export interface paths {
          *     Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
          *
          *     - `event`: an event; the id of the frame is the event's
+         *     - `changed`: something changed of which no event is kept; read again what is shown of these kinds
          *     - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is to be opened anew
          *
          *     After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail}, when the caller's session, token, role or membership was taken away, or when there is nothing left to follow.
          */
         get: operations["stream_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The studies that the caller may see, the newest first. */
+        get: operations["studies_list"];
+        put?: never;
+        /** @description Creates a study, which submits its first jobs in a moment. 422 names what no trial could run with. */
+        post: operations["studies_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        get: operations["studies_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description One that has ended, with its trials; their jobs and models stay. 409 while it is live. */
+        delete: operations["studies_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/importance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How much each hyperparameter matters, by the trials' results at the first rung. */
+        get: operations["studies_importance_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description No new trials; jobs of trials save and leave their GPUs until it is resumed. */
+        post: operations["studies_pause_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Goes on where it was paused. */
+        post: operations["studies_resume_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ends the study for good and cancels jobs of its trials; asked again it changes nothing. */
+        post: operations["studies_stop_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description All trials of the study, by number. */
+        get: operations["studies_trials_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1598,6 +2521,40 @@ export interface paths {
         patch: operations["teams_quota_partial_update"];
         trace?: never;
     };
+    "/api/v1/teams/{id}/quota/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Gives the quota the rules that it had at an older version, as a new version, by who may change it. */
+        post: operations["teams_quota_restore_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{id}/quota/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Who changed the quota, when, and what; the newest 100 changes, newest first. */
+        get: operations["teams_quota_versions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -1628,6 +2585,41 @@ export interface paths {
         post?: never;
         /** @description Revokes the token at once. */
         delete: operations["tokens_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Lists your uploads that are under way or not used yet. */
+        get: operations["uploads_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/uploads/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Checks the version, and puts the protocol's headers into every answer. */
+        get: operations["uploads_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Removes the upload and what has arrived of it; its reserved storage is free again. */
+        delete: operations["uploads_destroy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1738,6 +2730,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{id}/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Removes a user's second factor, for who lost phone and recovery codes. It is audited. */
+        delete: operations["users_second_factor_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{id}/sessions": {
         parameters: {
             query?: never;
@@ -1750,6 +2759,59 @@ export interface paths {
         post?: never;
         /** @description Signs the user out of all browsers; tokens stay. */
         delete: operations["users_sessions_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One webhook, of an organisation of which the caller is an admin. */
+        get: operations["webhooks_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Deletes it, and what it was not yet notified of. */
+        delete: operations["webhooks_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Changes what is given. */
+        patch: operations["webhooks_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The webhook's deliveries, newest first. Those that ended are kept for MLHUB_KEEP_DELIVERIES_DAYS. */
+        get: operations["webhooks_deliveries_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Sends a test, within seconds; what came of it is among the deliveries. */
+        post: operations["webhooks_test_create"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1891,6 +2953,16 @@ export interface components {
             max_running_jobs?: number;
         };
         /**
+         * @description * `cancel` - Cancel
+         *     * `pause` - Pause
+         *     * `resume` - Resume
+         *     * `delete` - Delete
+         *     * `tag` - Tag
+         *     * `untag` - Untag
+         * @enum {string}
+         */
+        ActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag";
+        /**
          * @description * `fewer_workers` - fewer_workers
          *     * `more_workers` - more_workers
          *     * `any_gpu_type` - any_gpu_type
@@ -1930,6 +3002,42 @@ export interface components {
              * @description When it is predicted to start (median); null when unknown.
              */
             predicted_start_at: string | null;
+        };
+        /**
+         * @description * `random` - random
+         *     * `grid` - grid
+         *     * `asha` - asha
+         *     * `tpe` - tpe
+         * @enum {string}
+         */
+        Algorithm: "random" | "grid" | "asha" | "tpe";
+        /** @description A name of one version of a model. */
+        Alias: {
+            /** @description The alias; it is written with @ where a version is named. */
+            readonly name: string;
+            /** @description The version's number. */
+            readonly version: number;
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
+            readonly version_id: string;
+            /** @description Who set or moved it last. */
+            readonly set_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was set or moved last.
+             */
+            readonly set_at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        AliasTargetRequest: {
+            /** @description The number of the version. */
+            version: number;
         };
         /** @description What the live policy decides on the present cluster, and on the same cluster after each action. */
         Analysis: {
@@ -2079,6 +3187,8 @@ export interface components {
              * @description The measured time of a step, in seconds.
              */
             readonly measured_step_s: number | null;
+            /** @description The batch that it trains with, or did last, where the scheduler chooses it; null: it is fixed. */
+            readonly batch_size: number | null;
             /** @description The nodes that it holds or held. */
             readonly placement: components["schemas"]["Placement"][];
         };
@@ -2096,6 +3206,14 @@ export interface components {
              */
             finish_at: string | null;
         };
+        /**
+         * @description * `step` - Step
+         *     * `wall` - Wall
+         *     * `gpu_hours` - Gpu Hours
+         *     * `epoch` - Epoch
+         * @enum {string}
+         */
+        AxisEnum: "step" | "wall" | "gpu_hours" | "epoch";
         /** @description away_since: null = the machines can be reached. message: why not, for administrators. */
         BackendStanding: {
             /**
@@ -2114,6 +3232,30 @@ export interface components {
          * @enum {string}
          */
         BasisEnum: "family" | "few" | "others" | "prior";
+        /** @description The batch that the trainer is to use from its next epoch or checkpoint on. */
+        BatchDecision: {
+            /** @description The global batch size, in examples. */
+            batch_size: number;
+            /**
+             * Format: double
+             * @description The gradient noise scale by which the learning rate is scaled, in examples.
+             */
+            noise_scale: number | null;
+            /** @description Why the scheduler changed it; empty where it did not. */
+            reason: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        BeginSingleSignOnRequest: {
+            /**
+             * @description The address of the dashboard to go to afterwards.
+             * @default /
+             */
+            next: string;
+        };
         /** @enum {unknown} */
         BlankEnum: "";
         Blocker: {
@@ -2153,6 +3295,111 @@ export interface components {
          * @enum {string}
          */
         BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "borrowing";
+        /**
+         * @description * `day` - day
+         *     * `week` - week
+         *     * `month` - month
+         *     * `once` - once
+         * @enum {string}
+         */
+        BudgetPeriod: "day" | "week" | "month" | "once";
+        /** @description What may be used in a period, with all below it. */
+        BudgetRequest: {
+            /**
+             * Format: double
+             * @description GPU-hours of the period.
+             */
+            gpu_hours: number;
+            /**
+             * @description When it is full again: each day, week or month of UTC; once: never.
+             *
+             *     * `day` - day
+             *     * `week` - week
+             *     * `month` - month
+             *     * `once` - once
+             * @default month
+             */
+            period: components["schemas"]["BudgetPeriod"];
+            /**
+             * @description When it is used up. alert: people are notified. stop_new: no job starts. stop_all: no job starts, and running jobs save a checkpoint and wait.
+             *
+             *     * `alert` - alert
+             *     * `stop_new` - stop_new
+             *     * `stop_all` - stop_all
+             * @default alert
+             */
+            on_exhausted: components["schemas"]["OnExhausted"];
+            /**
+             * @description GPUs of this type count; empty: all of them.
+             * @default
+             */
+            gpu_type: string;
+        };
+        /** @description A budget, and what of it is used in the present period. */
+        BudgetUse: {
+            /**
+             * Format: double
+             * @description GPU-hours of the period.
+             */
+            gpu_hours: number;
+            /**
+             * @description When it is full again: each day, week or month of UTC; once: never.
+             *
+             *     * `day` - day
+             *     * `week` - week
+             *     * `month` - month
+             *     * `once` - once
+             */
+            period: components["schemas"]["BudgetPeriod"];
+            /**
+             * @description What happens when it is used up.
+             *
+             *     * `alert` - alert
+             *     * `stop_new` - stop_new
+             *     * `stop_all` - stop_all
+             */
+            on_exhausted: components["schemas"]["OnExhausted"];
+            /** @description GPUs of this type count; empty: all of them. */
+            gpu_type: string;
+            /**
+             * Format: double
+             * @description GPU-hours used in this period, by jobs that run now, too.
+             */
+            used_gpu_hours: number;
+            /**
+             * Format: date-time
+             * @description When the period ends; null: it does not.
+             */
+            ends_at: string | null;
+            /** @description Whether nothing of it is left. */
+            is_exhausted: boolean;
+        };
+        Bulk: {
+            /** @description What became of each job, in the order of the request. */
+            outcomes: components["schemas"]["JobOutcome"][];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        BulkRequestRequest: {
+            /**
+             * @description What is done to each of the jobs.
+             *
+             *     * `cancel` - Cancel
+             *     * `pause` - Pause
+             *     * `resume` - Resume
+             *     * `delete` - Delete
+             *     * `tag` - Tag
+             *     * `untag` - Untag
+             */
+            action: components["schemas"]["ActionEnum"];
+            /** @description The ids of the jobs. */
+            jobs: string[];
+            /** @description Of the actions tag and untag: the tag. */
+            tag?: string;
+        };
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
             /** @description The number of forecasts that were compared with what happened. */
@@ -2245,6 +3492,13 @@ export interface components {
             /** @description The name of the organisation whose jobs these are. */
             organisation: string;
         };
+        /**
+         * @description * `added` - added
+         *     * `removed` - removed
+         *     * `changed` - changed
+         * @enum {string}
+         */
+        ChangeEnum: "added" | "removed" | "changed";
         /** @description A complete checkpoint of a job, or weights that are kept for being among the best. */
         Checkpoint: {
             /** @description The checkpoint's id. */
@@ -2308,6 +3562,28 @@ export interface components {
             links: components["schemas"]["Link"][];
             /** @description What each machine's sandbox keeps uploaded code from; for platform administrators. */
             sandbox: components["schemas"]["SandboxReport"][];
+            /**
+             * Format: date-time
+             * @description Since when entries of the ledger of GPU-hours disagree with their attempts; null: they agree, or the caller is no platform administrator.
+             */
+            ledger_failing_since: string | null;
+        };
+        CodeDifference: {
+            /** @description The files that differ, by path; 100 at most. */
+            files: components["schemas"]["FileDifference"][];
+            /** @description How many further files differ. */
+            n_left_out: number;
+            /** @description Why code was not compared; empty when it was. */
+            note: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        CodeRequest: {
+            /** @description The code that the authenticator app shows now. */
+            code: string;
         };
         /** @description The code that weights were trained with. */
         CodeVersion: {
@@ -2320,6 +3596,81 @@ export interface components {
             number: number;
             /** @description The model. */
             readonly model: components["schemas"]["ModelBrief"];
+        };
+        /** @description A choice of columns; what it leaves out is automatic. */
+        ColumnChoiceRequest: {
+            /** @description The column to predict; by default target, label, class or y. */
+            target?: string;
+            /** @description Columns that are not learned from, besides those that are left out by default. */
+            ignore?: string[];
+            /** @description As what a column is used, by its name: number, category or date. A column with a type is used even where it would be left out by default. */
+            types?: {
+                [key: string]: "number" | "category" | "date";
+            };
+            /** @description What becomes of missing values of a column, by its name. indicator: filled with the mean or most frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out. */
+            missing?: {
+                [key: string]: "indicator" | "fill" | "drop";
+            };
+        };
+        CommonMetric: {
+            /** @description The metric's name. */
+            key: string;
+            /** @description How many of the jobs have it. */
+            n_jobs: number;
+        };
+        CommonMetrics: {
+            /** @description The metrics, those of the most jobs first. */
+            metrics: components["schemas"]["CommonMetric"][];
+        };
+        ComparedCurve: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            job: string;
+            /** @description Positions on the axis, by step. */
+            x: number[];
+            /** @description The metric's values there, to six significant digits. */
+            y: number[];
+        };
+        ComparedCurves: {
+            /** @description Of the jobs that have the metric, in the order asked for. */
+            curves: components["schemas"]["ComparedCurve"][];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ComparedJobsRequest: {
+            /** @description The ids of the jobs; those that the caller may not see are left out. */
+            jobs: string[];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ComparisonRequest: {
+            /** @description The ids of the jobs; those that the caller may not see are left out. */
+            jobs: string[];
+            /** @description The metric, such as train/loss. */
+            metric: string;
+            /**
+             * @description What the curves are drawn over; wall: seconds since the job's first step.
+             *
+             *     * `step` - Step
+             *     * `wall` - Wall
+             *     * `gpu_hours` - Gpu Hours
+             *     * `epoch` - Epoch
+             * @default step
+             */
+            axis: components["schemas"]["AxisEnum"];
+            /**
+             * @description Of a curve; times the jobs at most 8000.
+             * @default 40
+             */
+            max_points: number;
         };
         /**
          * @description Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
@@ -2393,35 +3744,37 @@ export interface components {
             /** @description The dataset's name. */
             name: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        DatasetUploadRequest: {
+        /** @description How the file of a new version is to be read, wherever it comes from. */
+        DatasetReferenceRequest: {
+            /** @description The dataset's name, unique within its project. */
+            name: string;
+            /** @description The name or id of the project. */
+            project: string;
+            /** @description What it is, for people. */
+            description?: string;
             /**
-             * Format: binary
-             * @description The file, or a zip of several.
-             */
-            file: string;
-            /**
-             * @description Guessed from the file when absent.
+             * @description Guessed from the name in the address when absent.
              *
              *     * `npz` - NumPy arrays
              *     * `csv` - CSV table
              *     * `parquet` - Parquet table
+             *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of CSV and Parquet. */
+            /** @description The column to predict, of tables. */
             target?: string;
+            /** @description Columns that are not learned from, of tables; the field may be given several times. */
+            ignore?: string[];
             /**
              * @description none: there are none in the file; it is only to be predicted on. Not of text.
              *
              *     * `none` - none
              */
             targets?: components["schemas"]["TargetsEnum"];
+            /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
+            image_size?: number;
             /**
              * @description Of text: what becomes one token; by default learned byte pairs.
              *
@@ -2442,12 +3795,70 @@ export interface components {
              *     * `lines` - lines
              */
             documents?: components["schemas"]["DocumentsEnum"];
+            /** @description Where the file is. */
+            source: components["schemas"]["SourceRequestRequest"];
+        };
+        /** @description A file in the request itself, or one that arrived before it. */
+        DatasetUploadRequest: {
             /** @description The dataset's name, unique within its project. */
             name: string;
             /** @description The name or id of the project. */
             project: string;
             /** @description What it is, for people. */
             description?: string;
+            /**
+             * Format: binary
+             * @description The file, or a zip of several.
+             */
+            file?: string;
+            /**
+             * Format: uuid
+             * @description In place of the file: the id of a whole upload to /uploads, which is then used up.
+             */
+            upload?: string;
+            /**
+             * @description Guessed from the file when absent.
+             *
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `json_lines` - JSON lines
+             *     * `image_folder` - Images in folders
+             *     * `text` - Text
+             */
+            format?: components["schemas"]["FormatEnum"];
+            /** @description The column to predict, of tables. */
+            target?: string;
+            /** @description Columns that are not learned from, of tables; the field may be given several times. */
+            ignore?: string[];
+            /**
+             * @description none: there are none in the file; it is only to be predicted on. Not of text.
+             *
+             *     * `none` - none
+             */
+            targets?: components["schemas"]["TargetsEnum"];
+            /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
+            image_size?: number;
+            /**
+             * @description Of text: what becomes one token; by default learned byte pairs.
+             *
+             *     * `byte` - byte
+             *     * `word` - word
+             *     * `bpe` - bpe
+             */
+            tokenizer?: components["schemas"]["TokenizerEnum"];
+            /** @description Of text in words or byte pairs; by default by its length. */
+            vocabulary_size?: number;
+            /** @description Of text: tokens of an example; by default 64. */
+            context_length?: number;
+            /**
+             * @description Of text: what a document is. They are packed end to end, with a token between them.
+             *
+             *     * `whole` - whole
+             *     * `paragraphs` - paragraphs
+             *     * `lines` - lines
+             */
+            documents?: components["schemas"]["DocumentsEnum"];
         };
         /** @description Of versions that are inspected: `queue`, in answers about a single one. */
         DatasetVersion: {
@@ -2461,9 +3872,11 @@ export interface components {
             /** @description The version's number, from 1 on. */
             number: number;
             /**
-             * @description Whether the version is being inspected, ready or refused.
+             * @description Whether the version is being fetched or inspected, ready, refused, or waits for a choice of its columns.
              *
+             *     * `fetching` - Fetching
              *     * `inspecting` - Inspecting
+             *     * `needs_columns` - Needs Columns
              *     * `ready` - Ready
              *     * `refused` - Refused
              */
@@ -2474,6 +3887,7 @@ export interface components {
              *     * `npz` - NumPy arrays
              *     * `csv` - CSV table
              *     * `parquet` - Parquet table
+             *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
@@ -2484,7 +3898,9 @@ export interface components {
             };
             /** @description The files. */
             readonly files: components["schemas"]["VersionFile"][];
-            /** @description The SHA-256 of names and hashes of all files. */
+            /** @description Where the file comes from; null for an uploaded one. */
+            readonly source: components["schemas"]["Source"] | null;
+            /** @description The SHA-256 of names and hashes of all files, and of the options; empty while fetching. */
             manifest_sha256: string;
             /**
              * Format: int64
@@ -2499,9 +3915,13 @@ export interface components {
             readonly preview: {
                 [key: string]: unknown;
             } | null;
-            /** @description Why inspection refused it; null otherwise. */
+            /** @description Distributions for people: of a table each column's type, role, missing values, histogram or most frequent values, and what is done with it; null in lists, which would be too large. */
+            readonly statistics: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Why inspection refused it, or which columns it waits for; null otherwise. */
             readonly error: components["schemas"]["Refusal"] | null;
-            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            /** @description While it is fetched or inspected: its place in the queue; null otherwise, and in lists. */
             readonly queue: components["schemas"]["QueuePosition"] | null;
             /**
              * Format: date-time
@@ -2599,6 +4019,80 @@ export interface components {
             /** @description Jobs that were cloned from it, which stay. */
             readonly n_clones: number;
         };
+        Delivery: {
+            /**
+             * Format: uuid
+             * @description The delivery's id: the header webhook-id of each attempt.
+             */
+            readonly id: string;
+            /**
+             * @description The event that it is about.
+             *
+             *     * `job.running` - A job started to run, or runs again.
+             *     * `job.succeeded` - A job ended, and its model is there.
+             *     * `job.failed` - A job ended with an error.
+             *     * `job.cancelled` - A job was cancelled.
+             *     * `job.paused` - A job was paused.
+             *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
+             *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
+             *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
+             *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+             *     * `webhook.test` - A test, sent on request.
+             */
+            readonly topic: components["schemas"]["DeliveryTopic"];
+            /**
+             * @description Whether it waits to be sent, was delivered, or failed.
+             *
+             *     * `waiting` - Waiting
+             *     * `delivered` - Delivered
+             *     * `failed` - Failed
+             */
+            readonly state: components["schemas"]["DeliveryStateEnum"];
+            /** @description What is posted: a CloudEvent 1.0 in JSON. */
+            readonly body: string;
+            /** @description How often it was sent. */
+            readonly n_attempts: number;
+            /** @description The HTTP status of the last answer; null where there was none. */
+            readonly status_code: number | null;
+            /** @description Why there was no answer; empty otherwise. */
+            readonly error: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it is sent next, while it waits.
+             */
+            readonly due_at: string;
+            /**
+             * Format: date-time
+             * @description When it was delivered, or given up; null before.
+             */
+            readonly ended_at: string | null;
+        };
+        /**
+         * @description * `waiting` - Waiting
+         *     * `delivered` - Delivered
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        DeliveryStateEnum: "waiting" | "delivered" | "failed";
+        /**
+         * @description * `job.running` - A job started to run, or runs again.
+         *     * `job.succeeded` - A job ended, and its model is there.
+         *     * `job.failed` - A job ended with an error.
+         *     * `job.cancelled` - A job was cancelled.
+         *     * `job.paused` - A job was paused.
+         *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
+         *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
+         *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
+         *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `webhook.test` - A test, sent on request.
+         * @enum {string}
+         */
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "budget.reached" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -2610,6 +4104,12 @@ export interface components {
             /** @description What the shadow policy would have decided. */
             shadow: components["schemas"]["Side"];
         };
+        /**
+         * @description * `maximize` - Maximize
+         *     * `minimize` - Minimize
+         * @enum {string}
+         */
+        Direction: "maximize" | "minimize";
         /**
          * @description * `whole` - whole
          *     * `paragraphs` - paragraphs
@@ -2625,6 +4125,8 @@ export interface components {
             package: string | null;
             /** @description The address of the metadata; null: there is none. */
             metadata: string | null;
+            /** @description The address of the folder that predicts elsewhere; null: there is none. */
+            export: string | null;
         };
         DroppedReports: {
             /**
@@ -2737,6 +4239,14 @@ export interface components {
             /** @description How many browsers were signed out. */
             n_sessions: number;
         };
+        Enrolment: {
+            /** @description The secret in base 32, to type into an authenticator app. */
+            secret: string;
+            /** @description The same as an otpauth address, which apps open. */
+            address: string;
+            /** @description That address as a QR code in SVG. */
+            qr_svg: string;
+        };
         Environment: {
             /**
              * Format: uuid
@@ -2765,6 +4275,10 @@ export interface components {
             readonly size_bytes: number;
             /** @description Why it failed; null otherwise. */
             readonly error: components["schemas"]["EnvironmentError"] | null;
+            /** @description How many versions of code require it. */
+            readonly n_versions: number;
+            /** @description The newest of these versions, at most 5. */
+            readonly used_by: components["schemas"]["RequiringVersion"][];
             /**
              * Format: date-time
              * @description When code first required it.
@@ -2958,6 +4472,12 @@ export interface components {
          * @enum {string}
          */
         FaultEnum: "user" | "platform";
+        FetchProgress: {
+            /** @description How many bytes have come. */
+            fetched_bytes: number;
+            /** @description How many there are; null when it is not known. */
+            total_bytes: number | null;
+        };
         /** @description One field that is wrong. */
         FieldProblem: {
             /** @description Its path, such as hyperparameters.width or jobs.0.priority. */
@@ -2967,15 +4487,62 @@ export interface components {
             /** @description What to do about it. */
             remedy?: string;
         };
+        FileDifference: {
+            /** @description The path of the file in the package. */
+            path: string;
+            /**
+             * @description What became of the file.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description A unified diff without headings; empty where there is none. */
+            diff: string;
+            /** @description Why the diff is absent or not whole; empty otherwise. */
+            note: string;
+        };
         /**
          * @description * `npz` - NumPy arrays
          *     * `csv` - CSV table
          *     * `parquet` - Parquet table
+         *     * `json_lines` - JSON lines
          *     * `image_folder` - Images in folders
          *     * `text` - Text
          * @enum {string}
          */
-        FormatEnum: "npz" | "csv" | "parquet" | "image_folder" | "text";
+        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "text";
+        /** @description What the address had when the file was fetched. */
+        Found: {
+            /** @description The entity tag; empty when the server gives none. */
+            etag?: string;
+            /** @description When it was changed, in the server's words. */
+            last_modified?: string;
+            /** @description Of hf://: the commit that the revision named. */
+            revision?: string;
+            /**
+             * Format: date-time
+             * @description When the address was read.
+             */
+            fetched_at?: string;
+            /** @description Of a refreshed version: whether it is another file than the earlier version's; null otherwise. */
+            is_changed?: boolean | null;
+        };
+        /** @description A dataset that a script reads besides its own. */
+        FurtherDataset: {
+            /** @description The name under which the script finds it. */
+            name: string;
+            /** @description The dataset. */
+            dataset: components["schemas"]["DatasetBrief"];
+            /**
+             * Format: uuid
+             * @description The id of the dataset's version.
+             */
+            version: string;
+            /** @description The number of the version. */
+            number: number;
+        };
         /**
          * @description * `earliest` - earliest
          *     * `cheapest` - cheapest
@@ -3002,6 +4569,42 @@ export interface components {
             temperature_c: number | null;
             /** @description Why no job may start on it, such as what an ended one left there; empty: one may. */
             problem: string;
+        };
+        Identity: {
+            /**
+             * Format: uuid
+             * @description The id of the link.
+             */
+            readonly id: string;
+            /** @description The provider's address. */
+            issuer: string;
+            /** @description The person's id at the provider. */
+            subject: string;
+            /** @description What the provider called the person last: an e-mail address or a name. */
+            label?: string;
+            /**
+             * Format: date-time
+             * @description When it was linked.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it signed in last; null: never.
+             */
+            last_sign_in_at?: string | null;
+        };
+        /** @description How much each hyperparameter matters by itself. */
+        Importance: {
+            /** @description How the shares are computed, in words. */
+            method: string;
+            /** @description The epochs after which the trials are compared: the first rung. */
+            epochs: number;
+            /** @description Trials that it is computed from. */
+            n_trials: number;
+            /** @description Trials that it needs; with fewer, there are no parameters. */
+            needed: number;
+            /** @description Those that were varied, the largest share first. */
+            parameters: components["schemas"]["ParameterImportance"][];
         };
         /** @description How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do. */
         Insight: {
@@ -3194,8 +4797,10 @@ export interface components {
              * @description The id of the job that it is a clone of; null: of none.
              */
             readonly cloned_from: string | null;
-            /** @description The dataset version that it reads. */
-            readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            /** @description The dataset version that it reads; null: a script without one. */
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"] | null;
+            /** @description Further datasets that its script reads, by their names. */
+            readonly datasets: components["schemas"]["FurtherDataset"][];
             /** @description The model version that it trains or uses. */
             readonly model_version: components["schemas"]["ModelVersionBrief"];
             /** @description How often training passes over the dataset. */
@@ -3232,7 +4837,7 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
-            /** @description PythonEnvironment variables of its pods, by name. */
+            /** @description Environment variables of its pods, by name. */
             readonly environment: {
                 [key: string]: string;
             };
@@ -3371,6 +4976,13 @@ export interface components {
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
+            /** @description Its tags, by name. */
+            readonly tags: string[];
+            /**
+             * Format: double
+             * @description GPU-hours that its ended attempts held; a GPU that was shared counts whole.
+             */
+            readonly gpu_hours: number;
         };
         /** @description What shall be different from the job that is cloned. */
         JobCloneRequest: {
@@ -3378,8 +4990,13 @@ export interface components {
             name?: string;
             /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
-            /** @description The global batch size, in examples. */
-            batch_size?: number;
+            /** @description The global batch size, in examples; or the range in which the scheduler chooses it. */
+            batch_size?: number | {
+                /** @description The batch that the job begins with. */
+                min: number;
+                /** @description The largest batch. */
+                max: number;
+            };
             /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;
@@ -3406,7 +5023,7 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
-            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
             environment?: {
                 [key: string]: string;
             };
@@ -3448,8 +5065,10 @@ export interface components {
              * @description The id of the job that it is a clone of; null: of none.
              */
             readonly cloned_from: string | null;
-            /** @description The dataset version that it reads. */
-            readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            /** @description The dataset version that it reads; null: a script without one. */
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"] | null;
+            /** @description Further datasets that its script reads, by their names. */
+            readonly datasets: components["schemas"]["FurtherDataset"][];
             /** @description The model version that it trains or uses. */
             readonly model_version: components["schemas"]["ModelVersionBrief"];
             /** @description How often training passes over the dataset. */
@@ -3486,7 +5105,7 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
-            /** @description PythonEnvironment variables of its pods, by name. */
+            /** @description Environment variables of its pods, by name. */
             readonly environment: {
                 [key: string]: string;
             };
@@ -3625,6 +5244,15 @@ export interface components {
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
+            /** @description Its tags, by name. */
+            readonly tags: string[];
+            /**
+             * Format: double
+             * @description GPU-hours that its ended attempts held; a GPU that was shared counts whole.
+             */
+            readonly gpu_hours: number;
+            /** @description What people wrote about it. */
+            readonly notes: string;
             /** @description Of predict and evaluate: what was asked; else {}. */
             readonly prediction: {
                 [key: string]: unknown;
@@ -3652,14 +5280,25 @@ export interface components {
             /** @description Where the job's stream continues after this. */
             readonly cursor: string;
         };
+        JobDifference: {
+            /** @description The settings that differ. */
+            settings: components["schemas"]["SettingDifference"][];
+            /** @description The files of code that differ. */
+            code: components["schemas"]["CodeDifference"];
+        };
         /** @description The checkpoint to start from, and what shall be different from the job that it is of. */
         JobForkRequest: {
             /** @description The job's name; by default those of model and dataset, of a clone that of the original. */
             name?: string;
             /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
-            /** @description The global batch size, in examples. */
-            batch_size?: number;
+            /** @description The global batch size, in examples; or the range in which the scheduler chooses it. */
+            batch_size?: number | {
+                /** @description The batch that the job begins with. */
+                min: number;
+                /** @description The largest batch. */
+                max: number;
+            };
             /** @description Hyperparameters of the training loop and of the model, by name. */
             hyperparameters?: {
                 [key: string]: unknown;
@@ -3686,7 +5325,7 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
-            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
             environment?: {
                 [key: string]: string;
             };
@@ -3722,6 +5361,19 @@ export interface components {
             id: string;
             /** @description The job's name. */
             name: string;
+        };
+        JobOutcome: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            id: string;
+            /** @description The job's name; empty when there is no such job. */
+            name: string;
+            /** @description Why the job was left as it is; empty when it was not. */
+            refusal: string;
+            /** @description What to do about the refusal; empty without one. */
+            remedy: string;
         };
         JobPreview: {
             /** @description The policy that decided. */
@@ -3769,7 +5421,7 @@ export interface components {
             name?: string;
             /** @description How often training passes over the dataset; by default by its size. */
             epochs?: number;
-            /** @description The global batch size, in examples; or the range in which it may grow. */
+            /** @description The global batch size, in examples; or the range in which the scheduler chooses it. */
             batch_size?: number | {
                 /** @description The batch that the job begins with. */
                 min: number;
@@ -3802,7 +5454,7 @@ export interface components {
             resources?: components["schemas"]["ResourcesRequest"];
             /** @description When the platform ends the job. */
             limits?: components["schemas"]["LimitsRequest"];
-            /** @description PythonEnvironment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
+            /** @description Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}. */
             environment?: {
                 [key: string]: string;
             };
@@ -3825,13 +5477,17 @@ export interface components {
              *     * `evaluate` - Evaluate
              */
             kind?: components["schemas"]["JobKind"];
-            /** @description Its name or id; its latest ready version is used. */
+            /** @description Its name or id; its latest ready version is used. A script may do without. */
             dataset?: string;
             /**
              * Format: uuid
              * @description The id of a dataset version, instead of dataset.
              */
             dataset_version?: string;
+            /** @description Of a script: further datasets by the names under which it finds them as folders (letters, digits, _): each the name or id of a dataset, whose latest ready version is used, or the id of a version. */
+            datasets?: {
+                [key: string]: string;
+            };
             /** @description Its name or id; its latest uploaded version is used. */
             model?: string;
             /**
@@ -3839,7 +5495,7 @@ export interface components {
              * @description The id of a model version, instead of model.
              */
             model_version?: string;
-            /** @description Its name or id; by default the dataset's. */
+            /** @description Its name or id; by default the dataset's; required without one. */
             project?: string;
             /**
              * Format: uuid
@@ -3911,6 +5567,66 @@ export interface components {
              */
             stall_s?: number;
         };
+        Lineage: {
+            /**
+             * Format: uuid
+             * @description The id of the version whose lineage it is.
+             */
+            version: string;
+            /** @description Versions and jobs, each once. */
+            nodes: components["schemas"]["LineageNode"][];
+            /** @description What was read by which job, and what each job made. */
+            edges: components["schemas"]["LineageEdge"][];
+            /** @description How many older jobs used the version and are left out. */
+            n_left_out: number;
+        };
+        LineageEdge: {
+            /**
+             * Format: uuid
+             * @description The id of what was read, or of the job that made the target.
+             */
+            source: string;
+            /**
+             * Format: uuid
+             * @description The id of the job that read it, or of what was made.
+             */
+            target: string;
+        };
+        LineageNode: {
+            /**
+             * Format: uuid
+             * @description The id of the version or the job.
+             */
+            id: string;
+            /**
+             * @description What it is.
+             *
+             *     * `dataset_version` - dataset_version
+             *     * `model_version` - model_version
+             *     * `job` - job
+             */
+            kind: components["schemas"]["LineageNodeKindEnum"];
+            /** @description The name of the dataset, the model or the job. */
+            name: string;
+            /** @description The version's number; null: a job. */
+            number: number | null;
+            /**
+             * Format: uuid
+             * @description The id of the dataset or the model; null: a job.
+             */
+            parent_id: string | null;
+            /** @description train, predict or evaluate; empty: no job. */
+            job_kind: string;
+            /** @description The job's state; empty: no job. */
+            state: string;
+        };
+        /**
+         * @description * `dataset_version` - dataset_version
+         *     * `model_version` - model_version
+         *     * `job` - job
+         * @enum {string}
+         */
+        LineageNodeKindEnum: "dataset_version" | "model_version" | "job";
         /** @description A batch of one stream of one pod (mlhub/wire/report.py). */
         LinesRequest: {
             /**
@@ -3978,6 +5694,20 @@ export interface components {
             slow_since: string | null;
         };
         /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        LinkIdentityRequest: {
+            /** @description The present password. */
+            password: string;
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
+            code: string;
+        };
+        /**
          * @description * `nic` - Nic
          *     * `uplink` - Uplink
          * @enum {string}
@@ -4025,7 +5755,40 @@ export interface components {
             username: string;
             /** @description The password. */
             password: string;
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
+            code: string;
         };
+        MailNotices: {
+            /** @description What one is notified of: changes of own jobs, and budgets as an admin or owner. */
+            topics: components["schemas"]["MailTopic"][];
+            /** @description The address of the account; empty: none is set. */
+            email: string;
+            /** @description Whether the platform can send e-mail (MLHUB_EMAIL_URL). */
+            has_mail_server: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        MailNoticesWriteRequest: {
+            /** @description What to be notified of; empty: nothing. */
+            topics: components["schemas"]["MailTopic"][];
+        };
+        /**
+         * @description * `job.running` - A job started to run, or runs again.
+         *     * `job.succeeded` - A job ended, and its model is there.
+         *     * `job.failed` - A job ended with an error.
+         *     * `job.cancelled` - A job was cancelled.
+         *     * `job.paused` - A job was paused.
+         *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
+         *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         * @enum {string}
+         */
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "budget.reached";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -4056,6 +5819,8 @@ export interface components {
              * @description Designates whether the user can log into this admin site.
              */
             readonly is_staff: boolean;
+            /** @description Whether the user's rights as an administrator wait for a second factor. */
+            readonly needs_second_factor: boolean;
             /** @description The organisations that the user is a member of. */
             readonly memberships: components["schemas"]["MyMembership"][];
         };
@@ -4100,6 +5865,8 @@ export interface components {
              *     * `viewer` - viewer
              */
             readonly role: components["schemas"]["Role"];
+            /** @description Whether it follows from the member's groups at the provider of single sign-on. */
+            from_groups?: boolean;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -4119,6 +5886,12 @@ export interface components {
              */
             role: components["schemas"]["Role"];
         };
+        /**
+         * @description * `password` - Password
+         *     * `single_sign_on` - Single Sign On
+         * @enum {string}
+         */
+        MethodEnum: "password" | "single_sign_on";
         /** @description A metric, and its newest point: of the last attempt that reported it. */
         MetricName: {
             /** @description The metric's name. */
@@ -4192,17 +5965,18 @@ export interface components {
             /** @description The model's name. */
             name: string;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
+        /** @description A file in the request itself, or one that arrived before it. */
         ModelUploadRequest: {
             /**
              * Format: binary
              * @description A zip of a package, a single Python file, or a model made elsewhere.
              */
-            file: string;
+            file?: string;
+            /**
+             * Format: uuid
+             * @description In place of the file: the id of a whole upload to /uploads, which is then used up.
+             */
+            upload?: string;
             /**
              * @description package or script.
              *
@@ -4252,7 +6026,9 @@ export interface components {
             /**
              * @description Whether the version is being inspected, ready or refused.
              *
+             *     * `fetching` - Fetching
              *     * `inspecting` - Inspecting
+             *     * `needs_columns` - Needs Columns
              *     * `ready` - Ready
              *     * `refused` - Refused
              */
@@ -4275,7 +6051,7 @@ export interface components {
             readonly error: components["schemas"]["Refusal"] | null;
             /** @description The packages that the code requires; null when it requires none. */
             readonly environment: components["schemas"]["EnvironmentBrief"] | null;
-            /** @description While it is inspected: its place in the queue; null otherwise, and in lists. */
+            /** @description While it is fetched or inspected: its place in the queue; null otherwise, and in lists. */
             readonly queue: components["schemas"]["QueuePosition"] | null;
             /** @description Of trained weights: the code; null otherwise. */
             readonly code_version: components["schemas"]["CodeVersion"] | null;
@@ -4291,6 +6067,10 @@ export interface components {
              * @description When it was created.
              */
             readonly created_at: string;
+            /** @description Its tags, by name. */
+            readonly tags: string[];
+            /** @description The names of the version, such as best. */
+            readonly aliases: string[];
             /** @description What can be downloaded. */
             readonly downloads: components["schemas"]["Downloads"];
         };
@@ -4313,17 +6093,99 @@ export interface components {
              */
             readonly kind: components["schemas"]["KindEnum"];
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
+        /** @description One version, with what people wrote about it. */
+        ModelVersionDetail: {
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
+            readonly id: string;
+            /** @description The model. */
+            readonly model: components["schemas"]["ModelBrief"];
+            /** @description The version's number, from 1 on. */
+            readonly number: number;
+            /**
+             * @description Whether it was uploaded as code or made by training.
+             *
+             *     * `upload` - upload
+             *     * `training` - training
+             */
+            readonly source: components["schemas"]["SourceEnum"];
+            /**
+             * @description How the code is written.
+             *
+             *     * `package` - Package
+             *     * `script` - Script
+             *     * `builtin` - Builtin
+             */
+            readonly kind: components["schemas"]["KindEnum"];
+            /** @description The module of a package, or the path of a script. */
+            readonly entry: string;
+            /**
+             * @description Whether the version is being inspected, ready or refused.
+             *
+             *     * `fetching` - Fetching
+             *     * `inspecting` - Inspecting
+             *     * `needs_columns` - Needs Columns
+             *     * `ready` - Ready
+             *     * `refused` - Refused
+             */
+            readonly state: components["schemas"]["VersionState"];
+            /** @description The size in bytes. */
+            readonly size_bytes: number;
+            /** @description What validation found: files, functions, a description, and hints. */
+            readonly contract: {
+                [key: string]: unknown;
+            };
+            /** @description Of trained weights: hyperparameters, classes and more. */
+            readonly metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Final metrics of training, by name. */
+            readonly metrics: {
+                [key: string]: unknown;
+            };
+            /** @description Why validation refused it; null otherwise. */
+            readonly error: components["schemas"]["Refusal"] | null;
+            /** @description The packages that the code requires; null when it requires none. */
+            readonly environment: components["schemas"]["EnvironmentBrief"] | null;
+            /** @description While it is fetched or inspected: its place in the queue; null otherwise, and in lists. */
+            readonly queue: components["schemas"]["QueuePosition"] | null;
+            /** @description Of trained weights: the code; null otherwise. */
+            readonly code_version: components["schemas"]["CodeVersion"] | null;
+            /** @description Of trained weights: the dataset version; null otherwise. */
+            readonly dataset_version: components["schemas"]["TrainedOn"] | null;
+            /**
+             * Format: uuid
+             * @description Of trained weights: the id of the job; null otherwise.
+             */
+            readonly job_id: string | null;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            readonly created_at: string;
+            /** @description Its tags, by name. */
+            readonly tags: string[];
+            /** @description The names of the version, such as best. */
+            readonly aliases: string[];
+            /** @description What can be downloaded. */
+            readonly downloads: components["schemas"]["Downloads"];
+            /** @description What people wrote about it, in Markdown. */
+            readonly notes: string;
+        };
+        /** @description A file in the request itself, or one that arrived before it. */
         ModelVersionUploadRequest: {
             /**
              * Format: binary
              * @description A zip of a package, a single Python file, or a model made elsewhere.
              */
-            file: string;
+            file?: string;
+            /**
+             * Format: uuid
+             * @description In place of the file: the id of a whole upload to /uploads, which is then used up.
+             */
+            upload?: string;
             /**
              * @description package or script.
              *
@@ -4413,6 +6275,8 @@ export interface components {
         Next: {
             /** @description The number of the line that is wanted next. */
             next: number;
+            /** @description To worker 0 of a job whose batch may change: the scheduler's newest decision. */
+            batch?: components["schemas"]["BatchDecision"];
         };
         Node: {
             /** @description The node's name. */
@@ -4456,6 +6320,13 @@ export interface components {
             servers: components["schemas"]["Servers"][];
         };
         NullEnum: null;
+        /**
+         * @description * `alert` - alert
+         *     * `stop_new` - stop_new
+         *     * `stop_all` - stop_all
+         * @enum {string}
+         */
+        OnExhausted: "alert" | "stop_new" | "stop_all";
         Organisation: {
             /**
              * Format: uuid
@@ -4523,6 +6394,17 @@ export interface components {
             /** @description Its limits. */
             readonly quota: components["schemas"]["QuotaLimits"];
         };
+        OrganisationTimes: {
+            /** @description The organisation's name; of a trace, the tenant's. */
+            organisation: string;
+            /** @description The number of its jobs. */
+            n_jobs: number;
+            /**
+             * Format: double
+             * @description The mean completion time of its jobs, in seconds.
+             */
+            mean_jct_s: number;
+        };
         /**
          * @description * `parquet` - parquet
          *     * `npz` - npz
@@ -4563,6 +6445,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["DatasetVersion"][];
         };
+        PaginatedDeliveryList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Delivery"][];
+        };
         PaginatedEnvironmentList: {
             /**
              * Format: uri
@@ -4590,6 +6486,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Event"][];
+        };
+        PaginatedIdentityList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Identity"][];
         };
         PaginatedInvitationList: {
             /**
@@ -4703,6 +6613,34 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Project"][];
         };
+        PaginatedReplayList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Replay"][];
+        };
+        PaginatedResumableUploadList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["ResumableUpload"][];
+        };
         PaginatedRoundList: {
             /**
              * Format: uri
@@ -4716,6 +6654,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Round"][];
+        };
+        PaginatedRunList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Run"][];
         };
         PaginatedSecretList: {
             /**
@@ -4731,6 +6683,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Secret"][];
         };
+        PaginatedServiceAccountList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["ServiceAccount"][];
+        };
         PaginatedSessionList: {
             /**
              * Format: uri
@@ -4744,6 +6710,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Session"][];
+        };
+        PaginatedStudyList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Study"][];
         };
         PaginatedTeamList: {
             /**
@@ -4787,6 +6767,29 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["User"][];
         };
+        PaginatedWebhookList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Webhook"][];
+        };
+        ParameterImportance: {
+            /** @description The hyperparameter. */
+            name: string;
+            /**
+             * Format: double
+             * @description The share that it explains, 0 to 1.
+             */
+            share: number;
+        };
         /**
          * @description * `log` - log
          *     * `metrics` - metrics
@@ -4803,6 +6806,11 @@ export interface components {
             secret: string;
             /** @description The new password. */
             password: string;
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
+            code: string;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -4833,7 +6841,11 @@ export interface components {
             /** @description Whether the checkpoint shall stay until a person deletes it. */
             is_pinned?: boolean;
         };
-        /** @description What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types. */
+        /**
+         * @description What shall be different of a waiting job; of one that holds GPUs: priority, max_workers, further gpu_types.
+         *
+         *     Tags and notes may be written at any time, also after the end.
+         */
         PatchedJobChangeRequest: {
             /** @description The priority, -100 to 100; higher goes first. */
             priority?: number;
@@ -4845,6 +6857,21 @@ export interface components {
             n_workers?: number;
             /** @description The types of GPU that the job may run on; an empty list: any. */
             gpu_types?: string[];
+            /** @description The job's tags, in place of those it has. */
+            tags?: string[];
+            /** @description What is to be remembered about the job, as text. */
+            notes?: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedModelVersionChangeRequest: {
+            /** @description The version's tags, in place of those it has. */
+            tags?: string[];
+            /** @description What is to be known about the version, in Markdown. */
+            notes?: string;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -4914,6 +6941,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
             /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
             max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
@@ -4956,6 +6985,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
             /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
             max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
@@ -5011,6 +7042,24 @@ export interface components {
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
+        PatchedServiceAccountChangeRequest: {
+            /**
+             * @description member or viewer; left out: as it is.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            role?: components["schemas"]["Role"];
+            /** @description Whether its tokens are accepted; left out: as it is. */
+            is_active?: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         PatchedUserChangeRequest: {
             /** @description Another address; left out: the same. */
             email?: string;
@@ -5018,6 +7067,19 @@ export interface components {
             is_active?: boolean;
             /** @description Whether it is an administrator of the platform; left out: as it is. */
             is_staff?: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedWebhookChangeRequest: {
+            /** @description A new address. */
+            url?: string;
+            /** @description What it is notified of, all of it. */
+            topics?: components["schemas"]["WebhookTopic"][];
+            /** @description false turns it off; true turns it on, for what happens from then on. */
+            is_active?: boolean;
         };
         Placement: {
             /** @description The node's name. */
@@ -5133,6 +7195,49 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description Completion times in seconds, from submission to the end. */
+        PolicyFigures: {
+            /** @description The number of jobs. */
+            n_jobs: number;
+            /**
+             * Format: double
+             * @description The mean completion time, in seconds.
+             */
+            mean_jct_s: number;
+            /**
+             * Format: double
+             * @description The median completion time, in seconds.
+             */
+            median_jct_s: number;
+            /**
+             * Format: double
+             * @description The 99th percentile of completion times, in seconds.
+             */
+            p99_jct_s: number;
+            /** @description The cumulative distribution: [seconds, share of jobs that took at most so long], ascending. */
+            curve: number[][];
+            /**
+             * Format: double
+             * @description From the first submission to the last end, in seconds.
+             */
+            makespan_s: number;
+            /**
+             * Format: double
+             * @description The share of GPU-seconds that were held, 0 to 1.
+             */
+            gpu_use: number;
+            /** @description How often jobs were started again after a stop. */
+            n_restarts: number;
+            /**
+             * Format: double
+             * @description The mean time of a decision, in milliseconds.
+             */
+            decide_ms: number;
+            /** @description The mean of each organisation. */
+            by_organisation: components["schemas"]["OrganisationTimes"][];
+            /** @description The jobs that end latest relative to the policy that ran. */
+            worst_hit: components["schemas"]["WorstHit"][];
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -5145,6 +7250,13 @@ export interface components {
             parameters?: {
                 [key: string]: unknown;
             };
+        };
+        /** @description The answers of a trained model, in the order of the rows. */
+        Predictions: {
+            /** @description A prediction for each row. */
+            predictions: {
+                [key: string]: unknown;
+            }[];
         };
         /**
          * @description * `pending` - Pending
@@ -5276,6 +7388,10 @@ export interface components {
             /** @description What its absence allows uploaded code to do; empty while it is in force. */
             consequence: string;
         };
+        ProviderAddress: {
+            /** @description The provider's page, to which the browser goes now. */
+            address: string;
+        };
         /** @description Something that the control loop could not read or handle, and left out so that all else was scheduled. */
         QuarantineRecord: {
             /**
@@ -5335,7 +7451,7 @@ export interface components {
             results: components["schemas"]["QueuedJob"][];
         };
         QueuePosition: {
-            /** @description Whether the inspection is under way. */
+            /** @description Whether the fetch or the inspection is under way. */
             is_running: boolean;
             /** @description Uploads and dry runs of the same organisation that come first; other organisations' do not count. */
             n_before: number;
@@ -5368,8 +7484,10 @@ export interface components {
              * @description The id of the job that it is a clone of; null: of none.
              */
             readonly cloned_from: string | null;
-            /** @description The dataset version that it reads. */
-            readonly dataset_version: components["schemas"]["DatasetVersionBrief"];
+            /** @description The dataset version that it reads; null: a script without one. */
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"] | null;
+            /** @description Further datasets that its script reads, by their names. */
+            readonly datasets: components["schemas"]["FurtherDataset"][];
             /** @description The model version that it trains or uses. */
             readonly model_version: components["schemas"]["ModelVersionBrief"];
             /** @description How often training passes over the dataset. */
@@ -5406,7 +7524,7 @@ export interface components {
             readonly resources: components["schemas"]["Resources"];
             /** @description When the platform ends the job, where the user set it. */
             readonly limits: components["schemas"]["Limits"];
-            /** @description PythonEnvironment variables of its pods, by name. */
+            /** @description Environment variables of its pods, by name. */
             readonly environment: {
                 [key: string]: string;
             };
@@ -5545,6 +7663,13 @@ export interface components {
             readonly first_predicted_finish_at: string | null;
             /** @description The newest attempt, also after the end. */
             readonly current_attempt: components["schemas"]["Attempt"] | null;
+            /** @description Its tags, by name. */
+            readonly tags: string[];
+            /**
+             * Format: double
+             * @description GPU-hours that its ended attempts held; a GPU that was shared counts whole.
+             */
+            readonly gpu_hours: number;
             /** @description Its place among all jobs that wait, from 1; null until a round has seen it. */
             readonly place: number | null;
         };
@@ -5587,6 +7712,8 @@ export interface components {
             readonly half_life_s: number;
             /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
             readonly max_priority: number | null;
+            /** @description Budgets of GPU-hours, and what of them is used. */
+            readonly budgets: components["schemas"]["BudgetUse"][];
             /** @description The most bytes that may be stored; null: no limit. */
             readonly max_storage_bytes: number | null;
             /** @description The version of these settings, which rises with every change. */
@@ -5678,10 +7805,19 @@ export interface components {
             borrowed: number;
             /** @description Guaranteed GPUs that others use now. */
             lent: number;
+            /** @description Budgets of GPU-hours, and what of them is used. */
+            budgets: components["schemas"]["BudgetUse"][];
             /** @description Jobs that run now. */
             running_jobs: number;
             /** @description GPUs that waiting jobs need at least. */
             queued_gpus: number;
+        };
+        /** @description version: whose rules are restored, as a new version. seen: the present version, as the caller saw it. */
+        QuotaRestoreRequest: {
+            /** @description The version whose rules are restored, as a new version. */
+            version: number;
+            /** @description The present version, as the caller saw it; 409 when it is stale. */
+            seen?: number;
         };
         /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
         QuotaTree: {
@@ -5697,6 +7833,26 @@ export interface components {
             running_jobs: number;
             /** @description Bytes stored now. */
             storage_bytes: number;
+        };
+        /** @description A change of a quota. */
+        QuotaVersion: {
+            /** @description The version that it made. */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            at: string;
+            /** @description Who made it; null: the platform itself. */
+            actor: string | null;
+            /** @description The rules that it changed, as they were. */
+            before: {
+                [key: string]: unknown;
+            };
+            /** @description The rules that it changed, as they were from then on. */
+            after: {
+                [key: string]: unknown;
+            };
         };
         /** @description Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit. */
         QuotaWishRequest: {
@@ -5730,6 +7886,8 @@ export interface components {
              * @description 0: past use is no matter.
              */
             half_life_s?: number;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
             /**
              * Format: uuid
              * @description The id of the organisation whose quota would change.
@@ -5764,6 +7922,10 @@ export interface components {
          * @enum {string}
          */
         ReclaimEnum: "never" | "lower_priority" | "any";
+        RecoveryCodes: {
+            /** @description Each works once instead of a code; shown this once. */
+            recovery_codes: string[];
+        };
         /** @description Why inspection refused a version, and what to do about it. */
         Refusal: {
             /** @description The kind of error, for programs. */
@@ -5841,6 +8003,267 @@ export interface components {
          * @enum {string}
          */
         RemovedPartKindEnum: "logs" | "metrics" | "events" | "results";
+        Replay: {
+            /**
+             * Format: uuid
+             * @description The replay's id.
+             */
+            readonly id: string;
+            /** @description What the list of replays calls it; empty: nothing. */
+            readonly name: string;
+            /** @description The administrator who asked for it; null: deleted since. */
+            readonly created_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description The beginning of its period; null: it replays a trace.
+             */
+            readonly since: string | null;
+            /**
+             * Format: date-time
+             * @description The end of its period; null: it replays a trace.
+             */
+            readonly until: string | null;
+            /** @description The name of its trace; empty: it replays a period. */
+            readonly trace_name: string;
+            /** @description The policies that were asked for. */
+            readonly policies: components["schemas"]["ReplayPolicy"][];
+            /**
+             * @description Where it stands.
+             *
+             *     * `queued` - Queued
+             *     * `running` - Running
+             *     * `succeeded` - Succeeded
+             *     * `failed` - Failed
+             *     * `cancelled` - Cancelled
+             */
+            readonly state: components["schemas"]["ReplayState"];
+            /** @description How far it is; null while it does not run. */
+            readonly progress: components["schemas"]["ReplayProgress"] | null;
+            /** @description Why it failed; empty when it did not. */
+            readonly error: string;
+            /**
+             * Format: date-time
+             * @description When a worker began with it; null: not yet.
+             */
+            readonly started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet.
+             */
+            readonly ended_at: string | null;
+        };
+        /** @description A period (since, until) or a trace, and the policies to compare with the one that ran. */
+        ReplayCreateRequest: {
+            /** @description What the list of replays calls it. */
+            name?: string;
+            /**
+             * Format: date-time
+             * @description The beginning of the period; a day before its end if it is not given.
+             */
+            since?: string;
+            /**
+             * Format: date-time
+             * @description The end of the period; now if it is not given.
+             */
+            until?: string;
+            /** @description A trace in place of a period; it runs on the nodes of now. */
+            trace?: components["schemas"]["TraceRequest"];
+            /** @description Policies to compare with the one that ran (of a trace: the one that decides now). */
+            policies: components["schemas"]["ReplayPolicyRequest"][];
+        };
+        ReplayDetail: {
+            /**
+             * Format: uuid
+             * @description The replay's id.
+             */
+            readonly id: string;
+            /** @description What the list of replays calls it; empty: nothing. */
+            readonly name: string;
+            /** @description The administrator who asked for it; null: deleted since. */
+            readonly created_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description The beginning of its period; null: it replays a trace.
+             */
+            readonly since: string | null;
+            /**
+             * Format: date-time
+             * @description The end of its period; null: it replays a trace.
+             */
+            readonly until: string | null;
+            /** @description The name of its trace; empty: it replays a period. */
+            readonly trace_name: string;
+            /** @description The policies that were asked for. */
+            readonly policies: components["schemas"]["ReplayPolicy"][];
+            /**
+             * @description Where it stands.
+             *
+             *     * `queued` - Queued
+             *     * `running` - Running
+             *     * `succeeded` - Succeeded
+             *     * `failed` - Failed
+             *     * `cancelled` - Cancelled
+             */
+            readonly state: components["schemas"]["ReplayState"];
+            /** @description How far it is; null while it does not run. */
+            readonly progress: components["schemas"]["ReplayProgress"] | null;
+            /** @description Why it failed; empty when it did not. */
+            readonly error: string;
+            /**
+             * Format: date-time
+             * @description When a worker began with it; null: not yet.
+             */
+            readonly started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended; null: not yet.
+             */
+            readonly ended_at: string | null;
+            /** @description The figures; null until it succeeded. */
+            readonly result: components["schemas"]["ReplayResult"] | null;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ReplayPolicy: {
+            /** @description The policy's name. */
+            name: string;
+            /** @description The policy's parameters, by name. */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ReplayPolicyRequest: {
+            /** @description The policy's name. */
+            name: string;
+            /** @description The policy's parameters, by name. */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
+        ReplayProgress: {
+            /** @description The policy that is simulated now. */
+            policy: string;
+            /** @description Jobs that have ended in its simulation. */
+            n_done: number;
+            /** @description All jobs of the simulation. */
+            n_jobs: number;
+        };
+        ReplayResult: {
+            /** @description How well the simulator reproduces the period; null for a trace. */
+            reproduction: components["schemas"]["Reproduction"] | null;
+            /** @description The policies; the first is the one that ran. */
+            policies: components["schemas"]["ReplayedPolicy"][];
+            /** @description What really happened; null for a trace. */
+            real: components["schemas"]["Times"] | null;
+            /** @description Jobs that the figures count. */
+            n_jobs: number;
+            /** @description Jobs from before the period, which only held GPUs. */
+            n_before: number;
+            /** @description Jobs that could not be simulated, by reason: never_trained, unknown_length, too_large, unreadable. */
+            left_out: {
+                [key: string]: number;
+            };
+            /** @description How many policies really decided in the period. */
+            n_policies: number;
+            /** @description How often a node was away. */
+            n_absences: number;
+            /** @description The number of nodes. */
+            n_nodes: number;
+            /** @description The number of GPUs. */
+            n_gpus: number;
+        };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `succeeded` - Succeeded
+         *     * `failed` - Failed
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        ReplayState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        ReplayedPolicy: {
+            /** @description What this result calls it. */
+            label: string;
+            /** @description The policy's name. */
+            policy: string;
+            /** @description Its parameters, by name. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description Why it could not be simulated; empty when it was. */
+            error: string;
+            /** @description What it came to; null when it failed. */
+            figures: components["schemas"]["PolicyFigures"] | null;
+        };
+        /** @description How well the simulator gives what really happened, under the policy that ran. */
+        Reproduction: {
+            /** @description Jobs that ended, both really and in the simulation. */
+            n_jobs: number;
+            /**
+             * Format: double
+             * @description Their mean completion time as it really was, in seconds.
+             */
+            real_mean_jct_s: number;
+            /**
+             * Format: double
+             * @description The same as simulated, in seconds.
+             */
+            simulated_mean_jct_s: number;
+            /**
+             * Format: double
+             * @description The relative error of the mean; negative: simulated too short.
+             */
+            mean_error: number;
+            /**
+             * Format: double
+             * @description The median of the jobs' relative errors.
+             */
+            median_job_error: number;
+            /**
+             * Format: double
+             * @description The relative error that nine jobs of ten stay below.
+             */
+            p90_job_error: number;
+        };
+        RequiringModel: {
+            /**
+             * Format: uuid
+             * @description The model's id.
+             */
+            id: string;
+            /** @description The model's name. */
+            name: string;
+        };
+        /** @description A version of code that requires the environment. */
+        RequiringVersion: {
+            /**
+             * Format: uuid
+             * @description The version's id.
+             */
+            id: string;
+            /** @description The version's number, from 1 on. */
+            number: number;
+            /** @description The model. */
+            model: components["schemas"]["RequiringModel"];
+        };
         /**
          * @description * `gpu` - Gpu
          *     * `nic` - Nic
@@ -5902,6 +8325,44 @@ export interface components {
             name: string;
             /** @description The size in bytes. */
             size_bytes: number;
+        };
+        ResumableUpload: {
+            /**
+             * Format: uuid
+             * @description The upload's id.
+             */
+            readonly id: string;
+            /** @description The project that it is sent to. */
+            readonly project: components["schemas"]["ProjectBrief"];
+            /** @description The file's name. */
+            filename: string;
+            /**
+             * Format: int64
+             * @description The size of the whole file in bytes.
+             */
+            length_bytes: number;
+            /**
+             * Format: int64
+             * @description How many bytes have arrived; the upload goes on there.
+             */
+            offset_bytes?: number;
+            /** @description Whether it is only to be joined with others. */
+            is_partial?: boolean;
+            /**
+             * Format: date-time
+             * @description When it was begun.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When bytes arrived last.
+             */
+            readonly written_at: string;
+            /**
+             * Format: date-time
+             * @description When it is removed unless more arrives; null: never.
+             */
+            readonly expires_at: string | null;
         };
         /**
          * @description * `owner` - owner
@@ -6006,6 +8467,165 @@ export interface components {
             /** @description The last error; for platform administrators. */
             message: string;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        RowsRequest: {
+            /** @description As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}. */
+            rows: unknown[];
+        };
+        /** @description A run that a program logged by the MLflow protocol. */
+        Run: {
+            /**
+             * Format: uuid
+             * @description The run's id, MLflow's run_id.
+             */
+            readonly id: string;
+            /** @description The run's name. */
+            readonly name: string;
+            /**
+             * @description What the client last said of it, in MLflow's words.
+             *
+             *     * `RUNNING` - Running
+             *     * `SCHEDULED` - Scheduled
+             *     * `FINISHED` - Finished
+             *     * `FAILED` - Failed
+             *     * `KILLED` - Killed
+             */
+            readonly status: components["schemas"]["RunStatus"];
+            /** @description Where it lives: MLflow's experiment. */
+            readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who logged it, or whose job did. */
+            readonly created_by: components["schemas"]["UserBrief"];
+            /**
+             * Format: uuid
+             * @description The job in whose pods it was started; null for one from elsewhere.
+             */
+            readonly parent_job: string | null;
+            /**
+             * Format: date-time
+             * @description When it began, by the client's clock.
+             */
+            readonly started_at: string;
+            /**
+             * Format: date-time
+             * @description When it ended, by the client's clock; null until then.
+             */
+            readonly ended_at: string | null;
+        };
+        RunCurve: {
+            /** @description The metric's name. */
+            key: string;
+            /** @description How many points the whole curve has. */
+            n_points: number;
+            /** @description Whether points were left out. */
+            is_thinned: boolean;
+            /** @description Points by step and time. */
+            points: components["schemas"]["RunPoint"][];
+        };
+        RunDataset: {
+            /** @description The dataset's name, as the client gave it. */
+            name: string;
+            /** @description What distinguishes its contents, as the client gave it. */
+            digest: string;
+        };
+        /** @description A run that a program logged by the MLflow protocol. */
+        RunDetail: {
+            /**
+             * Format: uuid
+             * @description The run's id, MLflow's run_id.
+             */
+            readonly id: string;
+            /** @description The run's name. */
+            readonly name: string;
+            /**
+             * @description What the client last said of it, in MLflow's words.
+             *
+             *     * `RUNNING` - Running
+             *     * `SCHEDULED` - Scheduled
+             *     * `FINISHED` - Finished
+             *     * `FAILED` - Failed
+             *     * `KILLED` - Killed
+             */
+            readonly status: components["schemas"]["RunStatus"];
+            /** @description Where it lives: MLflow's experiment. */
+            readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who logged it, or whose job did. */
+            readonly created_by: components["schemas"]["UserBrief"];
+            /**
+             * Format: uuid
+             * @description The job in whose pods it was started; null for one from elsewhere.
+             */
+            readonly parent_job: string | null;
+            /**
+             * Format: date-time
+             * @description When it began, by the client's clock.
+             */
+            readonly started_at: string;
+            /**
+             * Format: date-time
+             * @description When it ended, by the client's clock; null until then.
+             */
+            readonly ended_at: string | null;
+            /** @description Parameters by name. */
+            readonly params: {
+                [key: string]: string;
+            };
+            /** @description Tags by name. */
+            readonly tags: {
+                [key: string]: string;
+            };
+            /** @description Metrics by name, each with its newest value. */
+            readonly metrics: components["schemas"]["RunMetric"][];
+            /** @description Files, by path. */
+            readonly artifacts: components["schemas"]["RunFile"][];
+            /** @description Datasets that it names as inputs. */
+            readonly datasets: components["schemas"]["RunDataset"][];
+        };
+        RunFile: {
+            /** @description Where it is among the run's artifacts. */
+            path: string;
+            /** @description Its size in bytes. */
+            size_bytes: number;
+        };
+        RunMetric: {
+            /** @description The metric's name. */
+            key: string;
+            /** @description How many points it has. */
+            n_points: number;
+            /** @description The step of its newest point. */
+            last_step: number;
+            /**
+             * Format: double
+             * @description Its newest value; null for one that is not finite.
+             */
+            readonly last_value: number | null;
+        };
+        RunPoint: {
+            /** @description The step, as the client counts. */
+            step: number;
+            /**
+             * Format: date-time
+             * @description When it was logged, by the client's clock.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description The value; null for one that is not finite.
+             */
+            value: number | null;
+        };
+        /**
+         * @description * `RUNNING` - Running
+         *     * `SCHEDULED` - Scheduled
+         *     * `FINISHED` - Finished
+         *     * `FAILED` - Failed
+         *     * `KILLED` - Killed
+         * @enum {string}
+         */
+        RunStatus: "RUNNING" | "SCHEDULED" | "FINISHED" | "FAILED" | "KILLED";
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -6173,6 +8793,32 @@ export interface components {
          * @enum {string}
          */
         ScopesEnum: "read" | "submit" | "write" | "admin";
+        SecondFactor: {
+            /** @description Whether signing in asks for a code. */
+            is_enabled: boolean;
+            /** @description How many recovery codes are unused. */
+            n_recovery_codes: number;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        SecondFactorBeginRequest: {
+            /** @description The present password. */
+            password: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        SecondFactorRemoveRequest: {
+            /** @description The present password. */
+            password: string;
+            /** @description A code of the second factor, or a recovery code. */
+            code: string;
+        };
         /** @description A secret without its value, which no answer contains. */
         Secret: {
             /** @description The name, by which jobs ask for it and pods see it as an environment variable. */
@@ -6214,6 +8860,79 @@ export interface components {
             /** @description The number of servers. */
             n: number;
         };
+        ServiceAccount: {
+            /**
+             * Format: uuid
+             * @description The account's id.
+             */
+            readonly id: string;
+            /** @description The name that its jobs, data and events show. */
+            readonly username: string;
+            /**
+             * @description Its role in the organisation.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["Role"];
+            /**
+             * Active
+             * @description Whether its tokens are accepted.
+             */
+            readonly is_active: boolean;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When one of its tokens was used last, to the minute; null: never.
+             */
+            readonly last_used_at: string | null;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ServiceAccountWriteRequest: {
+            /** @description What it is for, such as `ci`: letters, digits and . + - _; the organisation follows. */
+            name: string;
+            /**
+             * @description member or viewer.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             * @default member
+             */
+            role: components["schemas"]["Role"];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ServiceTokenWriteRequest: {
+            /** @description The name; at most 100 characters. */
+            name: string;
+            /** @description What it may do: read; submit (upload, run jobs); write (also manage projects). */
+            scopes: components["schemas"]["ScopesEnum"][];
+            /**
+             * Format: uuid
+             * @description The id of the only project to reach; null: all of the organisation.
+             */
+            project?: string | null;
+            /**
+             * @description For how many days it works.
+             * @default 90
+             */
+            expires_in_days: number;
+        };
         Session: {
             /**
              * Format: uuid
@@ -6229,8 +8948,23 @@ export interface components {
             address?: string;
             /** @description What the browser called itself. */
             user_agent?: string;
+            /**
+             * @description How the user signed in: password (also by a link that sets one), or single_sign_on.
+             *
+             *     * `password` - Password
+             *     * `single_sign_on` - Single Sign On
+             */
+            method?: components["schemas"]["MethodEnum"];
             /** @description Whether it is the one that asks. */
             readonly is_current: boolean;
+        };
+        SettingDifference: {
+            /** @description The setting, as in a request; in an object after a dot. */
+            name: string;
+            /** @description The value of this job; null: it does not have it. */
+            before: unknown | null;
+            /** @description The value of the other job; null: it does not have it. */
+            after: unknown | null;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -6359,6 +9093,31 @@ export interface components {
             /** @description The number of parameter servers. */
             n_servers?: number;
         };
+        SignInMethods: {
+            /** @description What the provider of single sign-on is called; null: there is none. */
+            single_sign_on: string | null;
+            /** @description Whether everybody may sign in with a password; false: only administrators who are named. */
+            has_passwords: boolean;
+            /** @description Why single sign-on failed in this browser within the last minute; null: it did not. */
+            refusal: components["schemas"]["SignInRefusal"] | null;
+        };
+        SignInRefusal: {
+            /** @description A stable word for the reason. */
+            code: string;
+            /** @description The reason, in words. */
+            message: string;
+            /** @description What to do about it. */
+            remedy: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        SingleSignOnCodeRequest: {
+            /** @description A code of the second factor, or a recovery code. */
+            code: string;
+        };
         Slot: {
             /** @description The index of the GPU on its node. */
             index: number;
@@ -6426,12 +9185,64 @@ export interface components {
              */
             readonly at: string;
         };
+        /** @description Of a version by reference: what was asked for, and what was found. */
+        Source: {
+            /** @description The address, without a query, which may hold a signature. */
+            readonly uri: string;
+            /** @description The SHA-256 that was required; empty for none. */
+            sha256: string;
+            /** @description The entity tag that was required; empty for none. */
+            etag: string;
+            /** @description Of s3://: the store's address; empty for Amazon's. */
+            endpoint: string;
+            /** @description Of s3://: the region; empty for the default. */
+            region: string;
+            /** @description Names of the project's secrets, by what they are for. */
+            secrets: {
+                [key: string]: string;
+            };
+            /**
+             * Format: uuid
+             * @description The version that it was refreshed from.
+             */
+            refresh_of: string | null;
+            /** @description What was found there; empty before the server answered. */
+            found: components["schemas"]["Found"];
+            /** @description While it is fetched: how far; null otherwise. */
+            progress: components["schemas"]["FetchProgress"] | null;
+        };
         /**
          * @description * `upload` - upload
          *     * `training` - training
          * @enum {string}
          */
         SourceEnum: "upload" | "training";
+        /** @description Where the file of a new version is fetched from. */
+        SourceRequestRequest: {
+            /** @description https://host/path, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:///path in a folder that the site offers. */
+            uri: string;
+            /** @description The SHA-256 that the file must have; anything else is refused. */
+            sha256?: string;
+            /** @description The entity tag that the address must have; another is refused. */
+            etag?: string;
+            /** @description Of s3://: the address of a store that is not Amazon's. */
+            endpoint?: string;
+            /** @description Of s3://: the bucket's region; by default us-east-1. */
+            region?: string;
+            /** @description Names of secrets of the project that let it in. */
+            secrets?: components["schemas"]["SourceSecretsRequest"];
+        };
+        /** @description Names of secrets of the project, by what they are for. */
+        SourceSecretsRequest: {
+            /** @description Of https:// and hf://: sent as a bearer token to that host alone. */
+            token?: string;
+            /** @description Of s3://: the id of the key. */
+            access_key_id?: string;
+            /** @description Of s3://: the key itself. */
+            secret_access_key?: string;
+            /** @description Of s3://: the token of keys that expire. */
+            session_token?: string;
+        };
         /** @description wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more. */
         Speed: {
             /** @description The attempt's number. */
@@ -6673,6 +9484,182 @@ export interface components {
          * @enum {string}
          */
         StreamEnum: "reports" | "log";
+        Study: {
+            /**
+             * Format: uuid
+             * @description The study's id.
+             */
+            readonly id: string;
+            /** @description The study's name. */
+            readonly name: string;
+            /** @description The project that it belongs to. */
+            readonly project: components["schemas"]["ProjectBrief"];
+            /** @description Who created it. */
+            readonly created_by: components["schemas"]["UserBrief"];
+            /** @description The dataset version that its jobs read; null: deleted. */
+            readonly dataset_version: components["schemas"]["DatasetVersionBrief"] | null;
+            /** @description The model version that its jobs train; null: deleted. */
+            readonly model_version: components["schemas"]["ModelVersionBrief"] | null;
+            /** @description The settings of its jobs. */
+            readonly settings: {
+                [key: string]: unknown;
+            };
+            /** @description The values that each hyperparameter may have. */
+            readonly space: {
+                [key: string]: unknown;
+            };
+            /** @description The metric that the search improves. */
+            readonly metric: string;
+            /**
+             * @description Whether larger or smaller values are better.
+             *
+             *     * `maximize` - Maximize
+             *     * `minimize` - Minimize
+             */
+            readonly direction: components["schemas"]["Direction"];
+            /**
+             * @description How trials are chosen.
+             *
+             *     * `random` - random
+             *     * `grid` - grid
+             *     * `asha` - asha
+             *     * `tpe` - tpe
+             */
+            readonly algorithm: components["schemas"]["Algorithm"];
+            /** @description Epochs at which trials are compared, rising; the last are all that a trial trains. */
+            readonly rungs: number[];
+            /** @description Of asha: 1 of so many trials is trained on at each rung. */
+            readonly eta: number;
+            /** @description The seed of the search. */
+            readonly seed: number;
+            /** @description Trials that are trained or wait for GPUs at the same time. */
+            readonly max_parallel: number;
+            /** @description How many trials are made at most. */
+            readonly max_trials: number;
+            /** @description Epochs that all trials together may train; null: no limit. */
+            readonly max_epochs: number | null;
+            /**
+             * Format: double
+             * @description GPU-hours after which the study ends; null: no limit.
+             */
+            readonly max_gpu_hours: number | null;
+            /**
+             * @description running, paused, or how it ended: completed, stopped, failed.
+             *
+             *     * `running` - running
+             *     * `paused` - paused
+             *     * `completed` - completed
+             *     * `stopped` - stopped
+             *     * `failed` - failed
+             */
+            readonly state: components["schemas"]["StudyState"];
+            /** @description Why it ended, in a sentence; empty before. */
+            readonly reason: string;
+            /** @description What keeps it from going on now, such as a full quota; empty otherwise. */
+            readonly problem: string;
+            /** @description How many trials there are, by status. */
+            readonly trials: components["schemas"]["TrialCounts"];
+            /** @description How many trials there are. */
+            readonly n_trials: number;
+            /** @description How many there will be at most: by the limit, or by the points of the space. */
+            readonly most_trials: number;
+            /** @description The best trial of those that reached the highest rung; null before the first result. */
+            readonly best: components["schemas"]["Trial"] | null;
+            /**
+             * Format: double
+             * @description Epochs that all its jobs have trained.
+             */
+            readonly epochs: number;
+            /**
+             * Format: double
+             * @description GPU-hours that all its jobs have used.
+             */
+            readonly gpu_hours: number;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
+            readonly finished_at: string | null;
+        };
+        /** @description A search for hyperparameters: what jobs to submit, which values to try, and how far to go. */
+        StudyCreateRequest: {
+            /** @description The study's name; its jobs are named after it and the trial's number. */
+            name: string;
+            /** @description The job of a trial, as POST /jobs takes it, without name and datasets. `epochs` is what a trial trains at most; the trial's hyperparameters are added to its own. priority is by default -50. */
+            job: components["schemas"]["JobSubmitRequest"];
+            /** @description The values that each hyperparameter may have, by its name; or the same as YAML. */
+            space: {
+                [key: string]: unknown;
+            } | string;
+            /** @description The metric that jobs report and the search improves, such as eval/accuracy. */
+            metric: string;
+            /**
+             * @description Whether larger or smaller values of the metric are better.
+             *
+             *     * `maximize` - Maximize
+             *     * `minimize` - Minimize
+             */
+            direction: components["schemas"]["Direction"];
+            /**
+             * @description How trials are chosen.
+             *
+             *     * `random` - random
+             *     * `grid` - grid
+             *     * `asha` - asha
+             *     * `tpe` - tpe
+             * @default asha
+             */
+            algorithm: components["schemas"]["Algorithm"];
+            /**
+             * @description Of asha: 1 of so many trials is trained on at each rung.
+             * @default 3
+             */
+            eta: number;
+            /** @description Of asha: epochs of the first rung; by default those of the job divided by eta squared. */
+            min_epochs?: number;
+            /**
+             * @description The seed of the search; not that of its jobs.
+             * @default 0
+             */
+            seed: number;
+            /**
+             * @description Trials that are trained or wait for GPUs at the same time.
+             * @default 4
+             */
+            max_parallel: number;
+            /**
+             * @description How many trials are made at most.
+             * @default 27
+             */
+            max_trials: number;
+            /** @description Epochs that all trials together may train; by default no limit. */
+            max_epochs?: number | null;
+            /**
+             * Format: double
+             * @description GPU-hours after which the study ends; by default no limit.
+             */
+            max_gpu_hours?: number | null;
+        };
+        /**
+         * @description * `running` - running
+         *     * `paused` - paused
+         *     * `completed` - completed
+         *     * `stopped` - stopped
+         *     * `failed` - failed
+         * @enum {string}
+         */
+        StudyState: "running" | "paused" | "completed" | "stopped" | "failed";
+        Tag: {
+            /** @description The tag. */
+            tag: string;
+            /** @description How many jobs have it. */
+            n_jobs: number;
+        };
         /**
          * @description * `none` - none
          * @enum {string}
@@ -6711,6 +9698,160 @@ export interface components {
              * @description The id of the organisation.
              */
             organisation: string;
+        };
+        Timeline: {
+            /**
+             * Format: date-time
+             * @description The window's beginning.
+             */
+            since: string;
+            /**
+             * Format: date-time
+             * @description The window's end.
+             */
+            until: string;
+            /**
+             * Format: date-time
+             * @description The server's time.
+             */
+            now: string;
+            /** @description `after` of the next page of nodes; null: there are no more. */
+            next_after: string | null;
+            /** @description Nodes in the order of their names. */
+            nodes: components["schemas"]["TimelineNode"][];
+            /** @description The caller's jobs that wait; on the first page only. */
+            waiting: components["schemas"]["TimelineWaiting"][];
+            /** @description The jobs that bars, marks and waiting name. */
+            jobs: components["schemas"]["TimelineJob"][];
+        };
+        /** @description Times in seconds since the window's beginning. */
+        TimelineBar: {
+            /** @description The index of its first GPU on the node. */
+            first_gpu: number;
+            /** @description How many GPUs it holds from there on. */
+            n_gpus: number;
+            /**
+             * Format: double
+             * @description When it began, or the window does.
+             */
+            since_s: number;
+            /**
+             * Format: double
+             * @description When it ended; of a running attempt, now.
+             */
+            until_s: number;
+            /** @description The job's place in `jobs`; null: several, or not the caller's to see. */
+            job: number | null;
+            /**
+             * Format: double
+             * @description The predicted end (median) of a running attempt.
+             */
+            p50_s: number | null;
+            /**
+             * Format: double
+             * @description Its predicted end with a probability of 90 %.
+             */
+            p90_s: number | null;
+            /** @description The number of attempts; above 1: short ones, merged. */
+            n: number;
+        };
+        TimelineJob: {
+            /**
+             * Format: uuid
+             * @description The job's id.
+             */
+            id: string;
+            /** @description The job's name. */
+            name: string;
+            /** @description The name of its organisation. */
+            organisation: string;
+        };
+        TimelineMark: {
+            /**
+             * @description What happened.
+             *
+             *     * `preempted` - preempted
+             *     * `resized` - resized
+             *     * `failed` - failed
+             *     * `checkpoint` - checkpoint
+             */
+            kind: components["schemas"]["TimelineMarkKindEnum"];
+            /** @description The index of the attempt's first GPU on the node. */
+            gpu: number;
+            /**
+             * Format: double
+             * @description When, in seconds since the window's beginning.
+             */
+            at_s: number;
+            /** @description The job's place in `jobs`; null: not the caller's to see. */
+            job: number | null;
+        };
+        /**
+         * @description * `preempted` - preempted
+         *     * `resized` - resized
+         *     * `failed` - failed
+         *     * `checkpoint` - checkpoint
+         * @enum {string}
+         */
+        TimelineMarkKindEnum: "preempted" | "resized" | "failed" | "checkpoint";
+        TimelineNode: {
+            /** @description The node's name. */
+            name: string;
+            /** @description The type of GPU; empty: the node is gone. */
+            gpu_type: string;
+            /** @description The number of GPUs. */
+            n_gpus: number;
+            /** @description Who held which GPUs, by GPU and time. */
+            bars: components["schemas"]["TimelineBar"][];
+            /** @description Preemptions, resizes, failures and checkpoints. */
+            marks: components["schemas"]["TimelineMark"][];
+        };
+        /** @description Times in seconds since the window's beginning, at most its length; null: not predicted. */
+        TimelineWaiting: {
+            /** @description The place in `jobs` of the job that waits. */
+            job: number;
+            /**
+             * Format: double
+             * @description Its predicted start (median).
+             */
+            start_p50_s: number;
+            /**
+             * Format: double
+             * @description Its predicted start with a probability of 90 %.
+             */
+            start_p90_s: number | null;
+            /**
+             * Format: double
+             * @description Its predicted end (median).
+             */
+            finish_p50_s: number | null;
+            /**
+             * Format: double
+             * @description Its predicted end with a probability of 90 %.
+             */
+            finish_p90_s: number | null;
+        };
+        /** @description Completion times in seconds, from submission to the end. */
+        Times: {
+            /** @description The number of jobs. */
+            n_jobs: number;
+            /**
+             * Format: double
+             * @description The mean completion time, in seconds.
+             */
+            mean_jct_s: number;
+            /**
+             * Format: double
+             * @description The median completion time, in seconds.
+             */
+            median_jct_s: number;
+            /**
+             * Format: double
+             * @description The 99th percentile of completion times, in seconds.
+             */
+            p99_jct_s: number;
+            /** @description The cumulative distribution: [seconds, share of jobs that took at most so long], ascending. */
+            curve: number[][];
         };
         Token: {
             /**
@@ -6821,6 +9962,20 @@ export interface components {
             /** @description Jobs that wait. */
             queued_jobs: number;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        TraceRequest: {
+            /**
+             * @description The file's name, for messages.
+             * @default trace
+             */
+            name: string;
+            /** @description The file's text: CSV or JSON, in a format that `python -m scheduler simulate` reads. */
+            text: string;
+        };
         /** @description The dataset version that weights were trained on. */
         TrainedOn: {
             /**
@@ -6833,6 +9988,92 @@ export interface components {
             /** @description The dataset. */
             readonly dataset: components["schemas"]["DatasetBrief"];
         };
+        Trial: {
+            /**
+             * Format: uuid
+             * @description The trial's id.
+             */
+            readonly id: string;
+            /** @description The trial's number within the study, from 0 on. */
+            readonly number: number;
+            /** @description The values of the hyperparameters that are searched. */
+            readonly parameters: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description running: it is trained, or waits for GPUs. waiting: it has reached its rung and may be promoted. completed: it has reached the last rung. failed, stopped: it is never trained again.
+             *
+             *     * `running` - running
+             *     * `waiting` - waiting
+             *     * `completed` - completed
+             *     * `failed` - failed
+             *     * `stopped` - stopped
+             */
+            readonly status: components["schemas"]["TrialStatus"];
+            /** @description The rung, from 0 on, that it has reached or is trained to. */
+            readonly rung: number;
+            /** @description The result of each rung that it reached. */
+            readonly results: components["schemas"]["TrialResult"][];
+            /**
+             * Format: uuid
+             * @description The id of its job; null before its submission.
+             */
+            readonly job: string | null;
+            /**
+             * Format: double
+             * @description Epochs that its job has trained.
+             */
+            readonly epochs: number;
+            /**
+             * Format: double
+             * @description GPU-hours that its job has used.
+             */
+            readonly gpu_hours: number;
+            /** @description Why it failed or was stopped; empty otherwise. */
+            readonly message: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+        };
+        /** @description Trials by status. */
+        TrialCounts: {
+            /** @description Trials that are trained, or wait for GPUs. */
+            running: number;
+            /** @description Trials that have reached their rung and may be promoted. */
+            waiting: number;
+            /** @description Trials that have reached the last rung. */
+            completed: number;
+            /** @description Trials that failed. */
+            failed: number;
+            /** @description Trials that were stopped. */
+            stopped: number;
+        };
+        /** @description What a trial had reached when it came to a rung. */
+        TrialResult: {
+            /**
+             * Format: double
+             * @description The epochs after which it was measured.
+             */
+            epochs: number;
+            /** @description The step of the measurement. */
+            step: number;
+            /**
+             * Format: double
+             * @description The metric's value.
+             */
+            value: number;
+        };
+        /**
+         * @description * `running` - running
+         *     * `waiting` - waiting
+         *     * `completed` - completed
+         *     * `failed` - failed
+         *     * `stopped` - stopped
+         * @enum {string}
+         */
+        TrialStatus: "running" | "waiting" | "completed" | "failed" | "stopped";
         /**
          * @description * `bytes` - bytes
          *     * `examples` - examples
@@ -6950,6 +10191,8 @@ export interface components {
              * @description When it signed in last; null: never.
              */
             readonly last_sign_in_at: string | null;
+            /** @description The organisation whose service account it is; null: a person's. */
+            readonly service_of: components["schemas"]["OrganisationBrief"] | null;
             /** @description Where it is a member, with which role. */
             readonly memberships: components["schemas"]["MyMembership"][];
         };
@@ -6994,6 +10237,8 @@ export interface components {
              * @description When it signed in last; null: never.
              */
             readonly last_sign_in_at: string | null;
+            /** @description The organisation whose service account it is; null: a person's. */
+            readonly service_of: components["schemas"]["OrganisationBrief"] | null;
             /** @description Where it is a member, with which role. */
             readonly memberships: components["schemas"]["MyMembership"][];
             /** @description The address at which its user sets a password; shown once. */
@@ -7064,42 +10309,31 @@ export interface components {
             /** @description The size in bytes. */
             size_bytes: number;
         };
-        /**
-         * @description * `inspecting` - Inspecting
-         *     * `ready` - Ready
-         *     * `refused` - Refused
-         * @enum {string}
-         */
-        VersionState: "inspecting" | "ready" | "refused";
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        VersionUploadRequest: {
+        /** @description How the file of a new version is to be read, wherever it comes from. */
+        VersionReferenceRequest: {
             /**
-             * Format: binary
-             * @description The file, or a zip of several.
-             */
-            file: string;
-            /**
-             * @description Guessed from the file when absent.
+             * @description Guessed from the name in the address when absent.
              *
              *     * `npz` - NumPy arrays
              *     * `csv` - CSV table
              *     * `parquet` - Parquet table
+             *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
              *     * `text` - Text
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of CSV and Parquet. */
+            /** @description The column to predict, of tables. */
             target?: string;
+            /** @description Columns that are not learned from, of tables; the field may be given several times. */
+            ignore?: string[];
             /**
              * @description none: there are none in the file; it is only to be predicted on. Not of text.
              *
              *     * `none` - none
              */
             targets?: components["schemas"]["TargetsEnum"];
+            /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
+            image_size?: number;
             /**
              * @description Of text: what becomes one token; by default learned byte pairs.
              *
@@ -7120,6 +10354,149 @@ export interface components {
              *     * `lines` - lines
              */
             documents?: components["schemas"]["DocumentsEnum"];
+            /** @description Where the file is. */
+            source: components["schemas"]["SourceRequestRequest"];
+        };
+        /**
+         * @description * `fetching` - Fetching
+         *     * `inspecting` - Inspecting
+         *     * `needs_columns` - Needs Columns
+         *     * `ready` - Ready
+         *     * `refused` - Refused
+         * @enum {string}
+         */
+        VersionState: "fetching" | "inspecting" | "needs_columns" | "ready" | "refused";
+        /** @description A file in the request itself, or one that arrived before it. */
+        VersionUploadRequest: {
+            /**
+             * Format: binary
+             * @description The file, or a zip of several.
+             */
+            file?: string;
+            /**
+             * Format: uuid
+             * @description In place of the file: the id of a whole upload to /uploads, which is then used up.
+             */
+            upload?: string;
+            /**
+             * @description Guessed from the file when absent.
+             *
+             *     * `npz` - NumPy arrays
+             *     * `csv` - CSV table
+             *     * `parquet` - Parquet table
+             *     * `json_lines` - JSON lines
+             *     * `image_folder` - Images in folders
+             *     * `text` - Text
+             */
+            format?: components["schemas"]["FormatEnum"];
+            /** @description The column to predict, of tables. */
+            target?: string;
+            /** @description Columns that are not learned from, of tables; the field may be given several times. */
+            ignore?: string[];
+            /**
+             * @description none: there are none in the file; it is only to be predicted on. Not of text.
+             *
+             *     * `none` - none
+             */
+            targets?: components["schemas"]["TargetsEnum"];
+            /** @description Of images: pixels of a side, to which they are scaled whenever they are read; by default at most 128, scaled once. */
+            image_size?: number;
+            /**
+             * @description Of text: what becomes one token; by default learned byte pairs.
+             *
+             *     * `byte` - byte
+             *     * `word` - word
+             *     * `bpe` - bpe
+             */
+            tokenizer?: components["schemas"]["TokenizerEnum"];
+            /** @description Of text in words or byte pairs; by default by its length. */
+            vocabulary_size?: number;
+            /** @description Of text: tokens of an example; by default 64. */
+            context_length?: number;
+            /**
+             * @description Of text: what a document is. They are packed end to end, with a token between them.
+             *
+             *     * `whole` - whole
+             *     * `paragraphs` - paragraphs
+             *     * `lines` - lines
+             */
+            documents?: components["schemas"]["DocumentsEnum"];
+        };
+        Webhook: {
+            /**
+             * Format: uuid
+             * @description The webhook's id.
+             */
+            readonly id: string;
+            /** @description The address that deliveries are posted to. */
+            readonly url: string;
+            /** @description What it is notified of. */
+            readonly topics: components["schemas"]["WebhookTopic"][];
+            /** @description Whether it is notified of events. */
+            readonly is_active: boolean;
+            /** @description Why the platform turned it off; empty when it did not. */
+            readonly disabled_reason: string;
+            /**
+             * Format: date-time
+             * @description When deliveries began to fail without one that succeeded since; null when they do not.
+             */
+            readonly failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+        };
+        WebhookCreated: {
+            /**
+             * Format: uuid
+             * @description The webhook's id.
+             */
+            readonly id: string;
+            /** @description The address that deliveries are posted to. */
+            readonly url: string;
+            /** @description What it is notified of. */
+            readonly topics: components["schemas"]["WebhookTopic"][];
+            /** @description Whether it is notified of events. */
+            readonly is_active: boolean;
+            /** @description Why the platform turned it off; empty when it did not. */
+            readonly disabled_reason: string;
+            /**
+             * Format: date-time
+             * @description When deliveries began to fail without one that succeeded since; null when they do not.
+             */
+            readonly failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+            /** @description Signs its deliveries; shown this once. */
+            secret: string;
+        };
+        /**
+         * @description * `job.running` - A job started to run, or runs again.
+         *     * `job.succeeded` - A job ended, and its model is there.
+         *     * `job.failed` - A job ended with an error.
+         *     * `job.cancelled` - A job was cancelled.
+         *     * `job.paused` - A job was paused.
+         *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
+         *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
+         *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
+         *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         * @enum {string}
+         */
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "budget.reached";
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        WebhookWriteRequest: {
+            /** @description A public address that begins with https://, or one that MLHUB_WEBHOOK_ALLOW allows. */
+            url: string;
+            /** @description What it is notified of. */
+            topics: components["schemas"]["WebhookTopic"][];
         };
         /**
          * @description basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
@@ -7217,6 +10594,24 @@ export interface components {
             analysis: components["schemas"]["Analysis"] | null;
             /** @description Why there is no analysis; empty where there is one. */
             note: string;
+        };
+        WorstHit: {
+            /** @description The job's id. */
+            job: string;
+            /** @description The job's name. */
+            name: string;
+            /** @description The organisation's name. */
+            organisation: string;
+            /**
+             * Format: double
+             * @description Its completion time under this policy, in seconds.
+             */
+            jct_s: number;
+            /**
+             * Format: double
+             * @description Its completion time under the policy that ran, in seconds.
+             */
+            baseline_jct_s: number;
         };
     };
     responses: {
@@ -7388,6 +10783,104 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    auth_identities_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedIdentityList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_identities_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkIdentityRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderAddress"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_identities_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the identities. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     auth_invitation_create: {
         parameters: {
             query?: never;
@@ -7548,6 +11041,97 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    auth_methods_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInMethods"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_notices_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailNotices"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_notices_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MailNoticesWriteRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailNotices"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     auth_password_create: {
         parameters: {
             query?: never;
@@ -7607,6 +11191,137 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_second_factor_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_second_factor_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorBeginRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Enrolment"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_second_factor_confirm_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CodeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_second_factor_remove_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SecondFactorRemoveRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -7721,6 +11436,76 @@ export interface operations {
         };
         responses: {
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_single_sign_on_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["BeginSingleSignOnRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderAddress"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_single_sign_on_code_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SingleSignOnCodeRequest"];
+            };
+        };
+        responses: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7884,6 +11669,48 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    cluster_timeline_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Only nodes after this name: `next_after` of the page before. */
+                after?: string;
+                /** @description The window's end; without it, a quarter of the window lies ahead of now. */
+                until?: string;
+                /**
+                 * @description The length of the window.
+                 *
+                 *     * `1h` - 1h
+                 *     * `6h` - 6h
+                 *     * `1d` - 1d
+                 *     * `7d` - 7d
+                 */
+                window?: "1h" | "6h" | "1d" | "7d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     dataset_versions_retrieve: {
         parameters: {
             query?: never;
@@ -7939,6 +11766,159 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_columns_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ColumnChoiceRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetVersion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_download_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_refresh_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetVersion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_trained_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedModelVersionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -8080,6 +12060,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    datasets_references_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the datasets. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VersionReferenceRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetVersion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     datasets_versions_list: {
         parameters: {
             query?: {
@@ -8126,7 +12144,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "multipart/form-data": components["schemas"]["VersionUploadRequest"];
             };
@@ -8148,6 +12166,73 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    datasets_create_by_reference: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DatasetReferenceRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deliveries_send_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the deliveries. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -8784,13 +12869,45 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    job_tags_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tag"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_list: {
         parameters: {
             query?: {
                 /** @description Where the page begins: from `next` or `previous` of another page. */
                 cursor?: string;
+                /** @description Only those that read this dataset version, also as a further dataset. */
+                dataset_version?: unknown;
                 /** @description Only these members of each row, separated by commas, such as id,name,state; all when absent. */
                 fields?: string;
+                /** @description Only those of these ids, separated by commas; at most 200. */
+                id?: string[];
                 /**
                  * @description * `train` - Train
                  *     * `predict` - Predict
@@ -8803,8 +12920,14 @@ export interface operations {
                 name?: string;
                 /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those that the person of this user name submitted. */
+                owner?: string;
                 /** @description Only those of this project. */
                 project?: string;
+                /** @description Only those of which each word is in the name, owner, model or dataset, or begins the id. */
+                search?: string;
+                /** @description What the rows are sorted by, with a minus the greatest first; -created when absent. */
+                sort?: "created" | "-created" | "name" | "-name" | "state" | "-state" | "finish" | "-finish" | "gpu_hours" | "-gpu_hours";
                 /**
                  * @description * `queued` - queued
                  *     * `starting` - starting
@@ -8816,6 +12939,8 @@ export interface operations {
                  *     * `cancelled` - cancelled
                  */
                 state?: ("cancelled" | "failed" | "paused" | "queued" | "running" | "starting" | "stopping" | "succeeded")[];
+                /** @description Only those with all of these tags, with commas. */
+                tag?: string;
             };
             header?: never;
             path?: never;
@@ -9303,6 +13428,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Deletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_difference_retrieve: {
+        parameters: {
+            query: {
+                /** @description The id of the job that this one is compared with. */
+                to: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDifference"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -9831,6 +13990,111 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    jobs_bulk_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkRequestRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Bulk"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_compare_curves_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ComparisonRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparedCurves"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_compare_metrics_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ComparedJobsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommonMetrics"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     jobs_preview_create: {
         parameters: {
             query?: never;
@@ -9951,7 +14215,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelVersion"];
+                    "application/json": components["schemas"]["ModelVersionDetail"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -9989,6 +14253,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    model_versions_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the model versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedModelVersionChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelVersionDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -10188,6 +14490,109 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    models_aliases_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the models. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alias"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    models_aliases_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the models. */
+                id: string;
+                /** @description The name of one of the aliases. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AliasTargetRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Alias"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    models_aliases_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the models. */
+                id: string;
+                /** @description The name of one of the aliases. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     models_versions_list: {
         parameters: {
             query?: {
@@ -10239,7 +14644,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "multipart/form-data": components["schemas"]["ModelVersionUploadRequest"];
             };
@@ -10251,6 +14656,128 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelVersion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    models_versions_export_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the models. */
+                id: string;
+                /** @description The version of one of the versions. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    models_versions_lineage_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the models. */
+                id: string;
+                /** @description The version of one of the versions. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lineage"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    models_versions_predict_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the models. */
+                id: string;
+                /** @description The version of one of the versions. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RowsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Predictions"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -10682,6 +15209,223 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_quota_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaRestoreRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOwner"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_quota_versions_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaVersion"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_service_accounts_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedServiceAccountList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_service_accounts_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceAccountWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccount"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_webhooks_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedWebhookList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_webhooks_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookCreated"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_list: {
         parameters: {
             query?: {
@@ -10887,6 +15631,75 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaRestoreRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOwner"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_versions_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaVersion"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -11102,6 +15915,201 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    runs_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those of this organisation. */
+                organisation?: string;
+                /** @description Only those that this job's pods started. */
+                parent_job?: string;
+                /** @description Only those of this project. */
+                project?: string;
+                /**
+                 * @description Only those of this status.
+                 *
+                 *     * `RUNNING` - Running
+                 *     * `SCHEDULED` - Scheduled
+                 *     * `FINISHED` - Finished
+                 *     * `FAILED` - Failed
+                 *     * `KILLED` - Killed
+                 */
+                status?: "FAILED" | "FINISHED" | "KILLED" | "RUNNING" | "SCHEDULED";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedRunList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_artifacts_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+                /** @description The path of one of the artifacts. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    runs_metrics_retrieve: {
+        parameters: {
+            query: {
+                /** @description The metric's name. */
+                key: string;
+                /** @description The most points of the answer; of a longer curve the lowest and highest of each stretch are left. */
+                max_points?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the runs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCurve"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     scheduler_insight_retrieve: {
         parameters: {
             query?: never;
@@ -11124,6 +16132,167 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_replays_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedReplayList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_replays_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayCreateRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_replays_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the replays. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplayDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    scheduler_replays_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the replays. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    "scheduler_replays_jobs.csv_retrieve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the replays. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -11221,6 +16390,214 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    service_accounts_destroy: {
+        parameters: {
+            query?: {
+                /** @description The id of the user who becomes the maker of what remains. */
+                reassign_to?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the service accounts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    service_accounts_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the service accounts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedServiceAccountChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccount"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    service_accounts_deletion_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the service accounts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserDeletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    service_accounts_tokens_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the service accounts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedTokenList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    service_accounts_tokens_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the service accounts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServiceTokenWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCreated"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    service_accounts_tokens_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the service accounts. */
+                id: string;
+                /** @description The token_id of one of the tokens. */
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     strategies_list: {
         parameters: {
             query?: never;
@@ -11277,6 +16654,311 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Only those whose trials read this dataset version. */
+                dataset_version?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those of exactly this name. */
+                name?: string;
+                /** @description Only those of this organisation. */
+                organisation?: string;
+                /** @description Only those of this project. */
+                project?: string;
+                /**
+                 * @description Only those in one of these states.
+                 *
+                 *     * `running` - running
+                 *     * `paused` - paused
+                 *     * `completed` - completed
+                 *     * `stopped` - stopped
+                 *     * `failed` - failed
+                 */
+                state?: ("completed" | "failed" | "paused" | "running" | "stopped")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedStudyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StudyCreateRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_importance_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Importance"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_pause_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_resume_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_stop_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Study"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    studies_trials_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the studies. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trial"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -11492,6 +17174,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    teams_quota_restore_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaRestoreRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaOwner"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_versions_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaVersion"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     tokens_list: {
         parameters: {
             query?: {
@@ -11566,6 +17317,100 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The id of one of the tokens. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    uploads_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedResumableUploadList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    uploads_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the uploads. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumableUpload"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    uploads_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the uploads. */
                 id: string;
             };
             cookie?: never;
@@ -11926,6 +17771,36 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    users_second_factor_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the users. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     users_sessions_destroy: {
         parameters: {
             query?: never;
@@ -11944,6 +17819,173 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhooks_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the webhooks. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhooks_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the webhooks. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhooks_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the webhooks. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedWebhookChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhooks_deliveries_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the webhooks. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedDeliveryList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    webhooks_test_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the webhooks. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
                 };
             };
             400: components["responses"]["BadRequest"];

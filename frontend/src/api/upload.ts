@@ -4,14 +4,22 @@ import { csrfToken, Problem } from "@/api/client";
 
 export interface Upload<T> {
   done: Promise<T>;
+  /** For good: nothing of it is kept. */
   cancel: () => void;
+  /** The page goes: what has arrived is kept where it can go on. */
+  leave: () => void;
+  /** Of an upload that can be paused. */
+  pause?: () => void;
+  resume?: () => void;
 }
 
-/** POSTs `fields` (blanks are left out) as multipart/form-data; onProgress gets 0..1. */
+export type OnProgress = (sentBytes: number, totalBytes: number) => void;
+
+/** POSTs `fields` (blanks are left out) as multipart/form-data. */
 export function upload<T>(
   path: string,
   fields: Record<string, string | File | undefined>,
-  onProgress: (fraction: number) => void,
+  onProgress: OnProgress,
 ): Upload<T> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) {
@@ -20,7 +28,7 @@ export function upload<T>(
   const request = new XMLHttpRequest();
   const done = new Promise<T>((resolve, reject) => {
     request.upload.onprogress = (event) => {
-      if (event.lengthComputable && event.total > 0) onProgress(event.loaded / event.total);
+      if (event.lengthComputable && event.total > 0) onProgress(event.loaded, event.total);
     };
     request.onload = () => {
       const body = parsed(request.responseText);
@@ -34,7 +42,8 @@ export function upload<T>(
     request.setRequestHeader("Accept", "application/json");
     request.send(form);
   });
-  return { done, cancel: () => request.abort() };
+  const cancel = () => request.abort();
+  return { done, cancel, leave: cancel };
 }
 
 function parsed(text: string): unknown {

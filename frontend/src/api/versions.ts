@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reading versions of datasets and of models has in common.
-import type { VersionState } from "@/api/types";
+import { isRecord } from "@/api/client";
 
-/** Until inspection is over there is nothing to see; the stream reports it, too, but this does not depend on it. */
-const WHILE_INSPECTING_MS = 2_000;
-
-/** How soon to read again what has versions in these states; false: it need not be. */
-export function refreshOf(states: readonly (VersionState | undefined)[] | undefined): number | false {
-  return states?.includes("inspecting") ? WHILE_INSPECTING_MS : false;
+/** Whether an answer is of a version that is fetched or waits for its inspection, or lists one: its place in the queue changes. */
+export function isInspecting(answer: unknown): boolean {
+  if (!isRecord(answer)) return false;
+  if (answer.state === "fetching" || answer.state === "inspecting") return true;
+  return isInspecting(answer.latest_version) || (Array.isArray(answer.results) && answer.results.some(isInspecting));
 }

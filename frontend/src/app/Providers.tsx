@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every page may count on: the theme, notifications and the query cache.
+// What every page may count on: the theme and the query cache.
 import { MantineProvider } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
@@ -24,10 +23,7 @@ export function Providers({ queries, children, isTest = false }: Props) {
       getStyleNonce={styleNonce}
       env={isTest ? "test" : "default"}
     >
-      <QueryClientProvider client={queries}>
-        <Notifications position="bottom-right" />
-        {children}
-      </QueryClientProvider>
+      <QueryClientProvider client={queries}>{children}</QueryClientProvider>
     </MantineProvider>
   );
 }

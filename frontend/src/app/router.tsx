@@ -1,29 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which address shows which page. A page's code is loaded when it is first shown; the shell is there before.
-import { Navigate, type RouteObject } from "react-router";
+import type { RouteObject } from "react-router";
 
 import { NotFound } from "@/app/NotFound";
 import { RouteError } from "@/app/RouteError";
-import { Shell } from "@/app/Shell";
+import { Shell } from "@/app/shell/Shell";
 import { SignedIn } from "@/app/SignedIn";
 import { Loading } from "@/components/feedback/Loading";
 import { pageChunk } from "@/lib/chunk";
 
 const pages: RouteObject[] = [
-  { index: true, element: <Navigate to="/jobs" replace /> },
+  { index: true, lazy: pageChunk(async () => (await import("@/features/home/HomePage")).HomePage) },
   { path: "jobs", lazy: pageChunk(async () => (await import("@/features/jobs/list/JobsPage")).JobsPage) },
   { path: "jobs/new", lazy: pageChunk(async () => (await import("@/features/jobs/new/NewJobPage")).NewJobPage) },
   { path: "jobs/:id", lazy: pageChunk(async () => (await import("@/features/jobs/detail/JobPage")).JobPage) },
+  { path: "compare", lazy: pageChunk(async () => (await import("@/features/compare/ComparePage")).ComparePage) },
   { path: "datasets", lazy: pageChunk(async () => (await import("@/features/datasets/DatasetsPage")).DatasetsPage) },
   { path: "datasets/:id", lazy: pageChunk(async () => (await import("@/features/datasets/DatasetPage")).DatasetPage) },
   { path: "models", lazy: pageChunk(async () => (await import("@/features/models/ModelsPage")).ModelsPage) },
   { path: "models/:id", lazy: pageChunk(async () => (await import("@/features/models/ModelPage")).ModelPage) },
+  { path: "environments", lazy: pageChunk(async () => (await import("@/features/environments/EnvironmentsPage")).EnvironmentsPage) },
+  { path: "studies", lazy: pageChunk(async () => (await import("@/features/studies/StudiesPage")).StudiesPage) },
+  { path: "studies/new", lazy: pageChunk(async () => (await import("@/features/studies/NewStudyPage")).NewStudyPage) },
+  { path: "studies/:id", lazy: pageChunk(async () => (await import("@/features/studies/StudyPage")).StudyPage) },
+  { path: "runs", lazy: pageChunk(async () => (await import("@/features/runs/RunsPage")).RunsPage) },
+  { path: "runs/:id", lazy: pageChunk(async () => (await import("@/features/runs/RunPage")).RunPage) },
   { path: "queue", lazy: pageChunk(async () => (await import("@/features/queue/QueuePage")).QueuePage) },
   { path: "scheduler", lazy: pageChunk(async () => (await import("@/features/scheduler/SchedulerPage")).SchedulerPage) },
+  { path: "scheduler/lab", lazy: pageChunk(async () => (await import("@/features/scheduler/lab/pages")).LabPage) },
+  { path: "scheduler/lab/:id", lazy: pageChunk(async () => (await import("@/features/scheduler/lab/pages")).ReplayPage) },
   { path: "cluster", lazy: pageChunk(async () => (await import("@/features/cluster/ClusterPage")).ClusterPage) },
+  { path: "cluster/timeline", lazy: pageChunk(async () => (await import("@/features/cluster/timeline/TimelinePage")).TimelinePage) },
   { path: "quotas", lazy: pageChunk(async () => (await import("@/features/quotas/QuotasPage")).QuotasPage) },
   { path: "usage", lazy: pageChunk(async () => (await import("@/features/usage/UsagePage")).UsagePage) },
   { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
+  { path: "projects/:id/secrets", lazy: pageChunk(async () => (await import("@/features/secrets/SecretsPage")).SecretsPage) },
+  { path: "webhooks", lazy: pageChunk(async () => (await import("@/features/webhooks/WebhooksPage")).WebhooksPage) },
   { path: "users", lazy: pageChunk(async () => (await import("@/features/users/UsersPage")).UsersPage) },
   { path: "account", lazy: pageChunk(async () => (await import("@/features/account/AccountPage")).AccountPage) },
   { path: "audit", lazy: pageChunk(async () => (await import("@/features/audit/AuditPage")).AuditPage) },

@@ -58,6 +58,11 @@ describe.each(["light", "dark"] as const)("On the %s theme", (scheme) => {
     },
   );
 
+  it("a link is read well on a row that is chosen", () => {
+    const row = colourOf("--mantine-color-default-hover", scheme);
+    expect(contrast(colourOf("--mantine-color-anchor", scheme), row)).toBeGreaterThanOrEqual(AA);
+  });
+
   it("a filled button is read well", () => {
     const background = colourOf("--mantine-primary-color-filled", scheme);
     expect(contrast(colourOf("--mantine-color-white", scheme), background)).toBeGreaterThanOrEqual(AA);

@@ -1,44 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what is on screen true: each event of the organisation's stream makes the queries it touches stale.
-import { type QueryKey, useQueryClient } from "@tanstack/react-query";
+// Keeps what is on screen true: what the organisation's stream reports makes the queries stale that it touches.
+import { type Query, type QueryClient, type QueryKey, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 
+import { CHANGE_KINDS, changeKindsOf, publishChange, settled } from "@/api/live/changes";
 import { isRecord } from "@/api/client";
-import { type StreamState, useStream } from "@/api/stream";
-
-/** The queries that an event about `kind` may change. */
-function touchedBy(kind: string, id: string): QueryKey[] {
-  switch (kind) {
-    case "job":
-      return [["jobs"], ["job", id], ["why", id], ["cluster"], ["quota"], ["queue"], ["usage"]];
-    case "scheduler":
-      return [["scheduler"]];
-    case "dataset":
-    case "dataset_version":
-      return [["datasets"], ["dataset"]];
-    case "model":
-    case "model_version":
-      return [["models"], ["model"]];
-    case "membership":
-    case "invitation":
-      return [["members"], ["invitations"]];
-    case "organisation":
-      return [["quota"]];
-    case "node":
-      return [["cluster"]];
-    default:
-      return [];
-  }
-}
+import { publishJobChange } from "@/api/live/jobChanges";
+import { type StreamState, useStream } from "@/api/live/stream";
+import { keysOfChange, keysOfEvent } from "@/app/touchedQueries";
 
 export function useLiveQueries(): StreamState {
   const queries = useQueryClient();
-  return useStream("/api/v1/stream", {
+  const [readers] = useState(() => readersOf(queries));
+  const stream = useStream("/api/v1/stream", {
     event: (data) => {
       if (!isRecord(data) || typeof data.subject_kind !== "string") return;
       const id = typeof data.subject_id === "string" ? data.subject_id : "";
-      for (const queryKey of touchedBy(data.subject_kind, id)) void queries.invalidateQueries({ queryKey });
+      if (data.subject_kind === "job") publishJobChange(id);
+      for (const queryKey of keysOfEvent(data.subject_kind, id)) void queries.invalidateQueries({ queryKey });
+    },
+    changed: (data) => {
+      if (isRecord(data)) changeKindsOf(data.kinds).forEach((kind) => readers[kind].ask());
     },
     // Rights have changed: asking for everything anew shows what may be seen now, or the page to sign in.
     end: () => void queries.invalidateQueries(),
   });
+  useReopened(stream.isConnected, () => CHANGE_KINDS.forEach((kind) => readers[kind].ask()));
+  return stream;
+}
+
+/** Events that came meanwhile are sent again, changes are not: they may have been missed. */
+function useReopened(isConnected: boolean, handle: () => void) {
+  const wasConnected = useRef(false);
+  const run = useEffectEvent(handle);
+  useEffect(() => {
+    if (!isConnected) return;
+    if (wasConnected.current) run();
+    wasConnected.current = true;
+  }, [isConnected]);
+}
+
+/** For each kind of change, what reads its queries again. */
+function readersOf(queries: QueryClient) {
+  const readerOf = (kind: (typeof CHANGE_KINDS)[number]) =>
+    settled(() => {
+      publishChange(kind);
+      for (const { key, isTouched } of keysOfChange(kind)) void invalidate(queries, key, isTouched);
+    });
+  return Object.fromEntries(CHANGE_KINDS.map((kind) => [kind, readerOf(kind)])) as Record<
+    (typeof CHANGE_KINDS)[number],
+    ReturnType<typeof settled>
+  >;
+}
+
+/** A page that is not seen is read again when one comes back to it. */
+function invalidate(queries: QueryClient, queryKey: QueryKey, isTouched?: (query: Query) => boolean) {
+  const refetchType = document.hidden ? "none" : "active";
+  return queries.invalidateQueries({ queryKey, refetchType, ...(isTouched && { predicate: isTouched }) });
 }

@@ -14,6 +14,8 @@ interface FormatDeclaration {
   mayLackTargets: boolean;
   /** Whether it is split into tokens and documents. */
   isTokenized: boolean;
+  /** Whether it is of pictures, which may have a size of their own. */
+  isOfImages?: boolean;
 }
 
 export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
@@ -41,6 +43,14 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     mayLackTargets: true,
     isTokenized: false,
   },
+  json_lines: {
+    label: "JSON lines (.jsonl)",
+    short: "JSON lines",
+    suffixes: ["jsonl", "ndjson"],
+    hasTargetColumn: true,
+    mayLackTargets: true,
+    isTokenized: false,
+  },
   image_folder: {
     label: "Images in folders (.zip)",
     short: "a zip with one folder of images for each class",
@@ -48,6 +58,7 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     hasTargetColumn: false,
     mayLackTargets: true,
     isTokenized: false,
+    isOfImages: true,
   },
   text: {
     label: "Text (.txt)",

@@ -8,7 +8,7 @@ import type {
   JobDetail,
   Me,
   Model,
-  ModelVersion,
+  ModelVersionDetail,
   Organisation,
   Project,
   Speed,
@@ -24,7 +24,7 @@ const MODEL = { id: "00000000-0000-7000-8000-0000000000e1", name: "Small CNN" };
 export const JOB_ID = "00000000-0000-7000-8000-0000000000f1";
 
 export function me(over: Partial<Me> = {}): Me {
-  return { ...ADA, is_staff: false, memberships: [{ organisation: ACME, role: "member" }], ...over };
+  return { ...ADA, is_staff: false, needs_second_factor: false, memberships: [{ organisation: ACME, role: "member" }], ...over };
 }
 
 export function organisation(over: Partial<Organisation> = {}): Organisation {
@@ -44,10 +44,12 @@ export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersi
     format: "csv",
     options: { target: "label" },
     files: [{ name: "digits.csv", sha256: "ab".repeat(32), size_bytes: 2048 }],
+    source: null,
     manifest_sha256: "cd".repeat(32),
     size_bytes: 2048,
     schema: { task: "classification", n_examples: 1797, n_classes: 10, classes: ["0", "1", "2"], input_shape: [64] },
     preview: { kind: "table", columns: ["pixel_0", "label"], rows: [[0.5, "7"]] },
+    statistics: {},
     error: null,
     queue: null,
     created_at: AT,
@@ -60,7 +62,7 @@ export function dataset(over: Partial<Dataset> = {}): Dataset {
   return { ...DATASET, description: "", project: VISION, created_by: ADA, created_at: AT, latest_version: datasetVersion(), ...over };
 }
 
-export function modelVersion(over: Partial<ModelVersion> = {}): ModelVersion {
+export function modelVersion(over: Partial<ModelVersionDetail> = {}): ModelVersionDetail {
   return {
     id: "00000000-0000-7000-8000-0000000000e2",
     model: MODEL,
@@ -80,7 +82,10 @@ export function modelVersion(over: Partial<ModelVersion> = {}): ModelVersion {
     dataset_version: null,
     job_id: null,
     created_at: AT,
-    downloads: { weights: null, package: null, metadata: null },
+    tags: [],
+    notes: "",
+    aliases: [],
+    downloads: { weights: null, package: null, metadata: null, export: null },
     ...over,
   };
 }
@@ -117,6 +122,7 @@ export function attempt(over: Partial<Attempt> = {}): Attempt {
     last_step: 120,
     predicted_step_s: 0.1,
     measured_step_s: 0.11,
+    batch_size: null,
     placement: [{ node: "node-a", slots: [0, 1], n_servers: 0 }],
     ...over,
   };
@@ -167,6 +173,7 @@ export function job(over: Partial<Job> = {}): Job {
     created_by: ADA,
     cloned_from: null,
     dataset_version: { id: "00000000-0000-7000-8000-0000000000d2", number: 1, dataset: DATASET },
+    datasets: [],
     model_version: { id: "00000000-0000-7000-8000-0000000000e2", number: 1, model: MODEL, kind: "package" },
     epochs: 5,
     batch_size: 64,
@@ -211,12 +218,14 @@ export function job(over: Partial<Job> = {}): Job {
     predicted_finish_p90_at: null,
     first_predicted_finish_at: null,
     current_attempt: attempt(),
+    tags: [],
+    gpu_hours: 0,
     ...over,
   };
 }
 
 export function jobDetail(over: Partial<JobDetail> = {}): JobDetail {
-  return { ...job(), prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, code_environment: null, dropped: [], removed_parts: [], cursor: "10-20", ...over };
+  return { ...job(), notes: "", prediction: {}, result_file: null, attempts: [attempt()], validated_by: null, validated_at: AT, code_environment: null, dropped: [], removed_parts: [], cursor: "10-20", ...over };
 }
 
 export function token(over: Partial<Token> = {}): Token {

@@ -29,6 +29,7 @@ export function quota(over: Partial<Quota> = {}): Quota {
     shares_fairly: false,
     half_life_s: 0,
     max_priority: null,
+    budgets: [],
     version: 3,
     used: { gpus: 2, running_jobs: 1, storage_bytes: 1024 ** 3 },
     ...over,
@@ -49,6 +50,7 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     shares_fairly: false,
     half_life_s: 0,
     max_priority: null,
+    budgets: [],
     version: 1,
     guaranteed: 0,
     used: 0,
@@ -233,6 +235,7 @@ export function cluster(over: Partial<Cluster> = {}): Cluster {
     interference: [],
     links: [],
     sandbox: [],
+    ledger_failing_since: null,
     ...over,
   };
 }

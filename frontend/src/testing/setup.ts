@@ -36,9 +36,9 @@ class FakeIntersectionObserver {
   }
 }
 
-/** jsdom lays nothing out: of everything, only a log and its lines have a height, so that some of them are in view. */
+/** jsdom lays nothing out: of everything, only logs, virtual tables and their lines have a height, so that some are in view. */
 function clientHeight(this: Element): number {
-  return this.getAttribute("role") === "log" ? 360 : 0;
+  return ["log", "table"].includes(this.getAttribute("role") ?? "") ? 360 : 0;
 }
 
 function offsetHeight(this: HTMLElement): number {
@@ -64,7 +64,7 @@ vi.stubGlobal("IntersectionObserver", FakeIntersectionObserver);
 vi.stubGlobal("EventSource", FakeEventSource);
 vi.stubGlobal("matchMedia", matchMedia);
 // What a busy machine takes: nothing is asserted of how fast the dashboard is.
-configure({ asyncUtilTimeout: 10_000 });
+configure({ asyncUtilTimeout: 60_000 });
 window.scrollTo = () => undefined;
 Element.prototype.scrollIntoView = () => undefined;
 

@@ -117,3 +117,18 @@ it("draws nothing where nothing can be drawn", () => {
   render(chart(curves));
   expect(drawn.options).toEqual([]);
 });
+
+it("smooths what it draws, and leaves gaps where a logarithmic scale has no place", () => {
+  withCanvas();
+  const points = mergePoints(NO_CURVES, [point("a", 1, 0), point("a", 2, 8)]);
+  const shown = (smoothing: number, isLog: boolean) => (
+    <MantineProvider>
+      <CurveChart labels={["a"]} curves={points} marks={[]} smoothing={smoothing} isLog={isLog} />
+    </MantineProvider>
+  );
+  const { rerender } = render(shown(0.5, false));
+  expect(drawn.data.at(-1)).toEqual([[1, 2], [0, 16 / 3]]);
+  rerender(shown(0, true));
+  expect(drawn.data.at(-1)).toEqual([[1, 2], [null, 8]]);
+  expect(drawn.options.at(-1)?.scales?.["y"]).toMatchObject({ distr: 3 });
+});

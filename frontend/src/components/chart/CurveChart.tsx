@@ -7,6 +7,7 @@ import "uplot/dist/uPlot.min.css";
 
 import { number } from "@/lib/quantities";
 import { type CurvePoint, type Curves, type StepRange, columns } from "@/lib/series";
+import { smoothed } from "@/lib/smoothing";
 
 import { CHART_HEIGHT } from "./chartHeight";
 import classes from "./CurveChart.module.css";
@@ -21,6 +22,10 @@ interface CurveChartProps {
   labels: readonly string[];
   curves: Curves;
   marks: readonly Mark[];
+  /** Of the moving average, 0 (none) to below 1. */
+  smoothing?: number;
+  /** Whether values are on a logarithmic scale, where those that are not above zero are gaps. */
+  isLog?: boolean;
   /** A range of steps was dragged; null: the whole curve is wanted again. */
   onRange?: (range: StepRange | null) => void;
 }
@@ -34,9 +39,10 @@ const INK = {
   dark: { text: "#c9c9c9", grid: "#3b3b3b", mark: "#909090" },
 };
 const NO_POINTS: readonly CurvePoint[] = [];
+const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
 const LEAST_DRAG_PX = 4; // less is a click
 
-export function CurveChart({ labels, curves, marks, onRange }: CurveChartProps) {
+export function CurveChart({ labels, curves, marks, smoothing = 0, isLog = false, onRange }: CurveChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const drawnMarks = useRef(marks);
@@ -44,14 +50,14 @@ export function CurveChart({ labels, curves, marks, onRange }: CurveChartProps) 
   const labelText = labels.join("\n"); // the chart's identity: `labels` is a new array on every render
   const ask = useEffectEvent((range: StepRange | null) => onRange?.(range));
   const data = useMemo(
-    () => columns(labelText.split("\n").map((label) => curves.get(label) ?? NO_POINTS)),
-    [labelText, curves],
+    () => drawnValues(columns(labelText.split("\n").map((label) => curves.get(label) ?? NO_POINTS)), smoothing, isLog),
+    [labelText, curves, smoothing, isLog],
   );
 
   useEffect(() => {
     const element = frame.current;
     if (element === null || !canDraw()) return;
-    const made = options(labelText.split("\n"), scheme, element.clientWidth, drawnMarks);
+    const made = { ...options(labelText.split("\n"), scheme, element.clientWidth, drawnMarks), scales: scalesOf(isLog) };
     const created = new uPlot({ ...made, ...dragging((range) => ask(range), made) }, [[]], element);
     plot.current = created;
     const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: CHART_HEIGHT }));
@@ -61,14 +67,24 @@ export function CurveChart({ labels, curves, marks, onRange }: CurveChartProps) 
       created.destroy();
       plot.current = null;
     };
-  }, [labelText, scheme]);
+  }, [labelText, scheme, isLog]);
 
   useEffect(() => {
     drawnMarks.current = marks;
     plot.current?.setData(data);
-  }, [data, marks, labelText, scheme]);
+  }, [data, marks, labelText, scheme, isLog]);
 
   return <div ref={frame} className={classes.frame} aria-hidden="true" />;
+}
+
+function scalesOf(isLog: boolean): uPlot.Scales {
+  return { x: { time: false }, ...(isLog && { y: LOGARITHMIC }) };
+}
+
+/** The columns as they are drawn: the values of each curve smoothed, without what a logarithmic scale has no place for. */
+function drawnValues([steps, ...values]: ReturnType<typeof columns>, smoothing: number, isLog: boolean): uPlot.AlignedData {
+  const shown = values.map((column) => smoothed(column, smoothing));
+  return [steps, ...(isLog ? shown.map((column) => column.map((value) => (value !== null && value > 0 ? value : null))) : shown)];
 }
 
 /** False without a canvas, as in tests. */
@@ -92,7 +108,6 @@ function options(
   return {
     width: Math.max(width, 100),
     height: CHART_HEIGHT,
-    scales: { x: { time: false } },
     axes: [{ ...axis }, { ...axis, size: 56 }],
     series: [
       { label: "step" },

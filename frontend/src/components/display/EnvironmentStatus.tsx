@@ -9,8 +9,14 @@ import type { EnvironmentBrief } from "@/api/types";
 import { ENVIRONMENT_STATES } from "@/domain/environmentState";
 import { bytes } from "@/lib/quantities";
 
-export function EnvironmentStatus({ environment }: { environment: EnvironmentBrief }) {
-  const [isOpen, setOpen] = useState(false);
+interface Props {
+  environment: EnvironmentBrief;
+  /** Whether the log is open at first. */
+  isLogShown?: boolean;
+}
+
+export function EnvironmentStatus({ environment, isLogShown = false }: Props) {
+  const [isOpen, setOpen] = useState(isLogShown);
   const { data } = useQuery(environmentQuery(environment.id));
   const { state, origin, size_bytes } = data ?? environment;
   const { label, color } = ENVIRONMENT_STATES[state];

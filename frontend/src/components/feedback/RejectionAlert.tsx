@@ -5,9 +5,14 @@ import { Alert, Text } from "@mantine/core";
 import type { InputError } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
 
-export function RejectionAlert({ error }: { error: InputError }) {
+interface Props {
+  error: InputError;
+  title?: string;
+}
+
+export function RejectionAlert({ error, title = "This upload was refused" }: Props) {
   return (
-    <Alert color="red" role="alert" icon={<Icon name="alert" />} title="This upload was refused">
+    <Alert color="red" role="alert" icon={<Icon name="alert" />} title={title}>
       <Text size="sm" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
         {error.message}
       </Text>

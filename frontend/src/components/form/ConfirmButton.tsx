@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A button whose act asks first: it cannot be undone, or it changes what others get. It stays open while it runs, shows why it was refused.
-import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Dialog } from "@/components/form/Dialog";
 
 interface Props {
   /** On the button, and again on the dialogue's. */
@@ -29,7 +30,7 @@ export function ConfirmButton({ label, title, text, action, size = "sm", ariaLab
       <Button variant="light" color={color} size={size} onClick={open} aria-label={ariaLabel}>
         {label}
       </Button>
-      <Modal opened={isOpen} onClose={close} title={title} closeButtonProps={{ "aria-label": "Close" }}>
+      <Dialog opened={isOpen} onClose={close} title={title}>
         <Stack>
           <Text size="sm" component="div">
             {text}
@@ -44,7 +45,7 @@ export function ConfirmButton({ label, title, text, action, size = "sm", ariaLab
             </Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
     </>
   );
 }

@@ -9,7 +9,7 @@ import { ProjectSelect, useWritableProjects } from "./ProjectSelect";
 import { UploadForm, type UploadFormProps } from "./UploadForm";
 
 /** The name is the file's until another is typed, the project the first until another is chosen. */
-export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete">) {
+export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadFormProps<T>, "isComplete" | "project">) {
   const projects = useWritableProjects();
   const [chosenProject, setChosenProject] = useState("");
   const [typedName, setTypedName] = useState<string>();
@@ -21,6 +21,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
     <UploadForm<T>
       {...upload}
       fields={{ ...fields, name: name.trim(), project, description: description.trim() }}
+      project={project}
       isComplete={project !== undefined && name.trim() !== ""}
     >
       {(sending) => (

@@ -8,6 +8,7 @@ import { Problem } from "@/api/client";
 import { useUpload } from "@/api/useUpload";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
+import { UnfinishedUploads } from "./UnfinishedUploads";
 import { UploadProgress } from "./UploadProgress";
 
 /** What the inputs of an upload must know of its sending. */
@@ -20,6 +21,8 @@ export interface UploadFormProps<T> {
   /** Where to POST to. */
   path: string;
   fields: { file: File | undefined } & Record<string, string | File | undefined>;
+  /** The project that it is uploaded to. */
+  project: string | undefined;
   /** First words of the keys of the queries that the upload changes. */
   touches: readonly string[];
   onUploaded: (answer: T) => void;
@@ -28,24 +31,26 @@ export interface UploadFormProps<T> {
   children: (sending: Sending) => ReactNode;
 }
 
-export function UploadForm<T>({ path, fields, touches, onUploaded, isComplete = true, children }: UploadFormProps<T>) {
+export function UploadForm<T>(props: UploadFormProps<T>) {
+  const { path, fields, project, touches, onUploaded, isComplete = true, children } = props;
   const queries = useQueryClient();
-  const { send, cancel, fraction, isSending, error } = useUpload<T>((answer) => {
+  const { send, cancel, transfer, isPaused, pausing, isSending, error } = useUpload<T>((answer) => {
     for (const name of touches) void queries.invalidateQueries({ queryKey: [name] });
     onUploaded(answer);
   });
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
-    send({ path, fields });
+    send({ path, fields, project });
   }
 
   return (
     <form onSubmit={submit}>
       <Stack>
+        {!fields.file && <UnfinishedUploads project={project} />}
         {children({ isDisabled: isSending, problem: error instanceof Problem ? error : undefined })}
         <ProblemAlert error={error} atFields={Object.keys(fields)} />
-        {isSending && <UploadProgress fraction={fraction} onCancel={cancel} />}
+        {isSending && <UploadProgress transfer={transfer} isPaused={isPaused} pausing={pausing} onCancel={cancel} />}
         <Group justify="flex-end">
           <Button type="submit" loading={isSending} disabled={!fields.file || !isComplete}>
             Upload

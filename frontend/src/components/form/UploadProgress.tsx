@@ -1,24 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of an upload has left this computer.
+// How much of an upload has left this computer, and when the rest will have.
 import { Button, Group, Progress, Stack, Text } from "@mantine/core";
 
-import { percent } from "@/lib/quantities";
+import { bytes } from "@/lib/quantities";
+import { duration } from "@/lib/time";
+import type { Transfer } from "@/lib/transfer";
 
-export function UploadProgress({ fraction, onCancel }: { fraction: number; onCancel: () => void }) {
-  const isSent = fraction >= 1;
+interface Props {
+  transfer: Transfer;
+  isPaused: boolean;
+  /** Undefined where the upload cannot be paused. */
+  pausing: { pause: () => void; resume: () => void } | undefined;
+  onCancel: () => void;
+}
+
+export function UploadProgress({ transfer, isPaused, pausing, onCancel }: Props) {
+  const { sent, total } = transfer;
+  const isSent = total > 0 && sent >= total;
   return (
     <Stack gap={4}>
       <Progress.Root size="lg">
-        <Progress.Section value={fraction * 100} aria-label="Upload" animated={isSent} />
+        <Progress.Section value={total > 0 ? (100 * sent) / total : 0} aria-label="Upload" animated={isSent} />
       </Progress.Root>
       <Group justify="space-between">
         <Text size="sm" role="status">
-          {isSent ? "Sent. MLHub is storing it…" : `Sending: ${percent(fraction)}`}
+          {words(transfer, isSent, isPaused)}
         </Text>
-        <Button size="compact-sm" variant="subtle" color="gray" onClick={onCancel}>
-          Cancel the upload
-        </Button>
+        <Group gap="xs">
+          {pausing && !isSent && (
+            <Button size="compact-sm" variant="default" onClick={isPaused ? pausing.resume : pausing.pause}>
+              {isPaused ? "Resume" : "Pause"}
+            </Button>
+          )}
+          <Button size="compact-sm" variant="subtle" color="gray" onClick={onCancel}>
+            Cancel the upload
+          </Button>
+        </Group>
       </Group>
     </Stack>
   );
+}
+
+function words({ sent, total, secondsLeft }: Transfer, isSent: boolean, isPaused: boolean): string {
+  if (isSent) return "Sent. MLHub is storing it…";
+  const done = total > 0 ? `${bytes(sent)} of ${bytes(total)}` : "the first bytes";
+  if (isPaused) return `Paused: ${done}`;
+  return secondsLeft === undefined ? `Sending: ${done}` : `Sending: ${done}, ${duration(secondsLeft)} left`;
 }

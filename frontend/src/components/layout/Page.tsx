@@ -10,16 +10,18 @@ interface Props {
   /** Above the title: where one came from. */
   back?: ReactNode;
   actions?: ReactNode;
+  /** Whether it uses the whole width of the screen, as tables and charts do. */
+  isWide?: boolean;
   children: ReactNode;
 }
 
-export function Page({ title, subtitle, back, actions, children }: Props) {
+export function Page({ title, subtitle, back, actions, isWide = false, children }: Props) {
   useEffect(() => {
     document.title = `${title} · MLHub`;
   }, [title]);
 
   return (
-    <Container size={1280} px={{ base: "md", md: "xl" }} py="lg">
+    <Container size={isWide ? "100%" : 1280} px={{ base: "md", md: "xl" }} py="lg">
       <Stack gap="lg">
         <Group component="header" justify="space-between" align="flex-start" gap="sm">
           <Box miw={0}>

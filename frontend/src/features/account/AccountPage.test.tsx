@@ -2,9 +2,9 @@
 // One's own account: changing the password, ending a session of another browser, and the link of an administrator.
 import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 
-import type { Me, Session } from "@/api/types";
+import type { MailNotices, Me, Session } from "@/api/types";
 import { me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
@@ -14,9 +14,14 @@ const HERE: Session = {
   created_at: "2026-11-22T09:00:00Z",
   address: "192.0.2.1",
   user_agent: "Firefox",
+  method: "password",
   is_current: true,
 };
 const ELSEWHERE: Session = { ...HERE, id: "00000000-0000-7000-8000-000000000002", address: "192.0.2.2", is_current: false };
+
+const NOTICES: MailNotices = { topics: ["job.failed"], email: "ada@example.org", has_mail_server: true };
+
+beforeEach(() => server.use(answers("/api/v1/auth/notices", NOTICES)));
 
 it("names a wrong present password, then changes it", async () => {
   server.use(
@@ -69,6 +74,32 @@ it("sets the password at the link of an administrator and leads into the dashboa
   const { user, router } = renderPage("/set-password#s3cret");
   await user.type(await screen.findByLabelText(/^New password/), "correct horse battery");
   await user.click(screen.getByRole("button", { name: "Set the password" }));
-  await expect.poll(() => router.state.location.pathname).toBe("/jobs");
-  expect(sent).toEqual([{ secret: "s3cret", password: "correct horse battery" }]);
+  await expect.poll(() => router.state.location.pathname).toBe("/");
+  expect(sent).toEqual([{ secret: "s3cret", password: "correct horse battery", code: "" }]);
+});
+
+it("keeps at once what one is notified of by e-mail", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/auth/sessions", page([HERE])),
+    http.put("/api/v1/auth/notices", async ({ request }) => {
+      const { topics } = (await request.json()) as Pick<MailNotices, "topics">;
+      sent.push(topics);
+      return HttpResponse.json<MailNotices>({ ...NOTICES, topics });
+    }),
+  );
+  const { user } = renderPage("/account");
+  expect(await screen.findByRole("checkbox", { name: "failed" })).toBeChecked();
+  await user.click(screen.getByRole("checkbox", { name: "waits for long" }));
+  await expect.poll(() => sent).toEqual([["job.failed", "job.waiting_long"]]);
+  expect(await screen.findByRole("checkbox", { name: "waits for long" })).toBeChecked();
+});
+
+it("says that there is no mail server, or no address", async () => {
+  server.use(
+    answers("/api/v1/auth/sessions", page([HERE])),
+    answers("/api/v1/auth/notices", { ...NOTICES, has_mail_server: false }),
+  );
+  renderPage("/account");
+  expect(await screen.findByText(/no mail server/)).toBeVisible();
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One's own account: the password, and the browsers that are signed in.
+// One's own account: the password, the second factor, single sign-on, and the browsers that are signed in.
 import { Badge, Button, PasswordInput, Stack, Table, Text } from "@mantine/core";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -14,6 +14,10 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { Identity } from "@/features/account/Identity";
+import { MailNotices } from "@/features/account/MailNotices";
+import { SecondFactor } from "@/features/account/SecondFactor";
 
 const sessionsQuery = queryOptions({
   queryKey: ["sessions"],
@@ -27,6 +31,13 @@ export function AccountPage() {
     <Page title="Account" subtitle={`Signed in as ${me.username}.`}>
       <Section title="Password">
         <ChangePassword />
+      </Section>
+      <Section title="Second factor">
+        <SecondFactor />
+      </Section>
+      <Identity />
+      <Section title="E-mail">
+        <MailNotices />
       </Section>
       <Section title="Sessions">
         <Sessions />
@@ -100,21 +111,11 @@ function Sessions() {
   return (
     <QueryResult of={sessions}>
       {(found) => (
-        <Table aria-label="Sessions">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Browser</Table.Th>
-              <Table.Th>From</Table.Th>
-              <Table.Th>Signed in</Table.Th>
-              <Table.Th />
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {found.map((session) => (
-              <SessionRow key={session.id} session={session} />
-            ))}
-          </Table.Tbody>
-        </Table>
+        <ScrollTable label="Sessions" head={["Browser", "From", "Signed in", "With", ""]} minWidth={640}>
+          {found.map((session) => (
+            <SessionRow key={session.id} session={session} />
+          ))}
+        </ScrollTable>
       )}
     </QueryResult>
   );
@@ -137,6 +138,7 @@ function SessionRow({ session }: { session: Session }) {
       <Table.Td>
         <RelativeTime at={session.created_at} />
       </Table.Td>
+      <Table.Td>{session.method === "single_sign_on" ? "Single sign-on" : "Password"}</Table.Td>
       <Table.Td ta="right">
         {!session.is_current && (
           <ConfirmButton

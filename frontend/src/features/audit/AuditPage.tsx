@@ -30,6 +30,7 @@ const KINDS = [
   { value: "job.", label: "Jobs" },
   { value: "dataset.", label: "Datasets" },
   { value: "model.", label: "Models" },
+  { value: "user.", label: "Accounts" },
   { value: "token.", label: "API tokens" },
   { value: "session.", label: "Sessions" },
 ];

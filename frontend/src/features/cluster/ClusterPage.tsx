@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster as it is now: racks, their nodes, and which job each GPU runs.
-import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { Alert, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 
 import type { Cluster, Rack } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
@@ -14,7 +15,7 @@ import { LinkSection } from "@/features/cluster/LinkSection";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { QuarantineSection } from "@/features/cluster/QuarantineSection";
 import { SandboxSection } from "@/features/cluster/SandboxSection";
-import { type Capacity, capacityOf } from "@/features/cluster/capacity";
+import { type Capacity, capacityOf } from "@/domain/scheduling/capacity";
 import { bandwidth } from "@/features/cluster/format";
 import { clusterQuery } from "@/features/cluster/queries";
 import { count, number } from "@/lib/quantities";
@@ -22,11 +23,20 @@ import { count, number } from "@/lib/quantities";
 export function ClusterPage() {
   const cluster = useQuery(clusterQuery);
   return (
-    <Page title="Cluster" subtitle="The nodes as they are now, and which job each GPU runs.">
+    <Page
+      title="Cluster"
+      subtitle="The nodes as they are now, and which job each GPU runs."
+      actions={
+        <Button component={Link} to="/cluster/timeline" variant="default" size="xs">
+          Timeline
+        </Button>
+      }
+    >
       <QueryResult of={cluster}>
-        {({ totals, racks, backend, quarantined, interference, links, sandbox }) => (
+        {({ totals, racks, backend, quarantined, interference, links, sandbox, ledger_failing_since }) => (
           <>
             <BackendAlert backend={backend} />
+            <LedgerAlert since={ledger_failing_since} />
             <Totals capacity={capacityOf({ racks })} totals={totals} />
             {racks.length === 0 && (
               <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />
@@ -46,6 +56,18 @@ export function ClusterPage() {
 }
 
 /** The nodes below it are then as they were observed last. */
+function LedgerAlert({ since }: { since: string | null }) {
+  if (since === null) return null;
+  return (
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The ledger of GPU-hours disagrees with the attempts">
+      <Text size="sm">
+        Since <RelativeTime at={since} />. Reports, budgets and bills may be wrong by the entries that the event usage.mismatch on the
+        page Audit names.
+      </Text>
+    </Alert>
+  );
+}
+
 function BackendAlert({ backend }: { backend: Cluster["backend"] }) {
   if (backend.away_since === null) return null;
   return (

@@ -4,7 +4,7 @@ import { Stack, Table, Text, Title } from "@mantine/core";
 
 import type { Cluster } from "@/api/types";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { evidence, SHARED_RESOURCES, slowdownText } from "@/domain/sharedResource";
+import { evidence, SHARED_RESOURCES, slowdownText } from "@/domain/scheduling/sharedResource";
 
 type Pair = Cluster["interference"][number];
 

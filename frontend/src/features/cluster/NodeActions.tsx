@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a platform administrator may do to a node: cordon, drain, uncordon; a drain says which jobs it moves.
-import { Button, Group, List, Menu, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, List, Menu, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 
@@ -8,7 +8,8 @@ import { isStaff, useMe } from "@/api/session";
 import type { Node } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { jobsOn } from "@/features/cluster/capacity";
+import { Dialog } from "@/components/form/Dialog";
+import { jobsOn } from "@/domain/scheduling/capacity";
 import { type NodeAction, useNodeAction } from "@/features/cluster/queries";
 import { count } from "@/lib/quantities";
 
@@ -54,12 +55,7 @@ export function NodeActions({ node }: { node: Node }) {
           ))}
         </Menu.Dropdown>
       </Menu>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={`${asked?.label ?? ""}: ${node.name}`}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
+      <Dialog opened={isOpen} onClose={close} title={`${asked?.label ?? ""}: ${node.name}`}>
         <Stack>
           <Text size="sm">{asked && MEANING[asked.request.verb]}</Text>
           {asked && asked.request.verb !== "uncordon" && <JobsOnNode node={node} />}
@@ -73,7 +69,7 @@ export function NodeActions({ node }: { node: Node }) {
             </Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
     </>
   );
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node: what it is, whether it can be used, and each of its GPUs.
 import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
+import { Suspense } from "react";
 import { Link } from "react-router";
 
 import type { Node, SlotJob } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
-import { NodeActions } from "@/features/cluster/NodeActions";
 import classes from "@/features/cluster/NodeCard.module.css";
-import { closedReason } from "@/features/cluster/capacity";
+import { closedReason } from "@/domain/scheduling/capacity";
 import { bandwidth, gpuUse, isOfOthers } from "@/features/cluster/format";
+import { lazyComponent } from "@/lib/chunk";
 import { bytes, count, number } from "@/lib/quantities";
+
+const NodeActions = lazyComponent(async () => (await import("./NodeActions")).NodeActions);
 
 export function NodeCard({ node }: { node: Node }) {
   const closed = closedReason(node);
@@ -34,7 +37,9 @@ export function NodeCard({ node }: { node: Node }) {
               ) : (
                 <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
               )}
-              <NodeActions node={node} />
+              <Suspense fallback={null}>
+                <NodeActions node={node} />
+              </Suspense>
             </Group>
           </Group>
           <Text size="xs" c="dimmed">
@@ -125,7 +130,7 @@ function GpuUse({ gpu }: { gpu: NonNullable<Node["slots"][number]["gpu"]> }) {
         {gpuUse(gpu)}
       </Text>
       {gpu.problem && (
-        <Text span size="xs" c="red">
+        <Text span size="xs" fw={600}>
           {gpu.problem}
         </Text>
       )}

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One dataset: its versions, and what inspection found in the one chosen.
-import { Button, Group } from "@mantine/core";
+import { Button, Collapse, Group } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Suspense } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
@@ -16,8 +19,11 @@ import { NewVersion } from "@/features/datasets/NewVersion";
 import { Version } from "@/features/datasets/Version";
 import { Versions } from "@/features/datasets/Versions";
 import { datasetQuery } from "@/features/datasets/queries";
+import { lazyComponent } from "@/lib/chunk";
 
 const BACK = <BackLink to="/datasets">Datasets</BackLink>;
+
+const UsedBy = lazyComponent(async () => (await import("./usedBy/UsedBy")).UsedBy);
 
 export function DatasetPage() {
   const { id = "" } = useParams();
@@ -65,6 +71,7 @@ export function DatasetPage() {
             )}
             <NewVersion
               datasetId={id}
+              projectId={project.id}
               options={latest?.options}
               onUploaded={(version) => setParameters({ version: version.id })}
             />
@@ -80,7 +87,14 @@ export function DatasetPage() {
         )
       }
     >
-      {shown && <Version id={shown} />}
+      <RoleNeeded organisation={project.organisation} role="member" action="Uploading versions and training" />
+      {shown && (
+        <Version
+          id={shown}
+          mayChoose={canWrite(me, project.organisation.id)}
+          onChosen={(version) => setParameters({ version: version.id })}
+        />
+      )}
       {shown && canDelete(me, project.organisation.id, maker) && (
         <Group>
           <ConfirmButton
@@ -92,9 +106,29 @@ export function DatasetPage() {
           />
         </Group>
       )}
+      {shown && <Uses key={shown} version={shown} />}
       <Section title="Versions">
         <Versions datasetId={id} shownId={shown} />
       </Section>
     </Page>
+  );
+}
+
+/** Read when it is opened. */
+function Uses({ version }: { version: string }) {
+  const [isOpen, { toggle }] = useDisclosure(false);
+  return (
+    <Section title="Used by">
+      <div>
+        <Button variant="default" size="xs" onClick={toggle} aria-expanded={isOpen}>
+          {isOpen ? "Hide what used this version" : "Show what used this version"}
+        </Button>
+      </div>
+      <Collapse expanded={isOpen} keepMounted={false}>
+        <Suspense fallback={<Loading />}>
+          <UsedBy version={version} />
+        </Suspense>
+      </Collapse>
+    </Section>
   );
 }

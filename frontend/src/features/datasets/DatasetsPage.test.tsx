@@ -66,8 +66,9 @@ describe("Uploading a dataset", () => {
     const { user } = renderPage("/datasets");
     await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
     const dialog = await screen.findByRole("dialog");
+    const file = await within(dialog).findByLabelText("Data file");
     expect(within(dialog).queryByLabelText("Target column")).not.toBeInTheDocument();
-    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.upload(file, csv());
     await user.type(within(dialog).getByLabelText("Target column"), "label");
     expect(within(dialog).getByLabelText("Name")).toHaveValue("digits");
     await user.click(within(dialog).getByRole("button", { name: "Upload" }));
@@ -97,7 +98,7 @@ describe("Uploading a dataset", () => {
     const { user } = renderPage("/datasets");
     await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
     const dialog = await screen.findByRole("dialog");
-    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.upload(await within(dialog).findByLabelText("Data file"), csv());
     await user.type(within(dialog).getByLabelText("Target column"), "kind");
     await user.click(within(dialog).getByRole("checkbox", { name: "It has no targets" }));
     expect(within(dialog).queryByLabelText("Target column")).not.toBeInTheDocument();
@@ -125,10 +126,10 @@ describe("Uploading a dataset", () => {
     const { user } = renderPage("/datasets");
     await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
     const dialog = await screen.findByRole("dialog");
-    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.upload(await within(dialog).findByLabelText("Data file"), csv());
     expect(within(dialog).queryByLabelText("Tokens")).not.toBeInTheDocument();
     await user.upload(within(dialog).getByLabelText("Data file"), new File(["Once"], "tale.txt"));
-    await user.selectOptions(within(dialog).getByLabelText("Tokens"), "word");
+    await user.selectOptions(await within(dialog).findByLabelText("Tokens"), "word");
     await user.type(within(dialog).getByLabelText("Vocabulary"), "500");
     await user.type(within(dialog).getByLabelText("Length of an example"), "128");
     await user.selectOptions(within(dialog).getByLabelText("Documents"), "lines");
@@ -162,7 +163,7 @@ describe("Uploading a dataset", () => {
     const { user } = renderPage("/datasets");
     await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
     const dialog = await screen.findByRole("dialog");
-    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.upload(await within(dialog).findByLabelText("Data file"), csv());
     await user.click(within(dialog).getByRole("button", { name: "Upload" }));
 
     expect(await within(dialog).findByRole("alert")).toHaveTextContent("Choose another name.");
@@ -180,11 +181,89 @@ describe("Uploading a dataset", () => {
     const { user } = renderPage("/datasets");
     await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
     const dialog = await screen.findByRole("dialog");
-    await user.upload(within(dialog).getByLabelText("Data file"), csv());
+    await user.upload(await within(dialog).findByLabelText("Data file"), csv());
     await user.click(within(dialog).getByRole("button", { name: "Upload" }));
 
     expect(await within(dialog).findAllByText(message)).toHaveLength(1);
     expect(within(dialog).queryByRole("alert")).not.toBeInTheDocument();
+  });
+});
+
+describe("The columns of a table", () => {
+  const TABLE = {
+    kind: "table",
+    n_rows: 200,
+    problems: [],
+    columns: [
+      { name: "id", type: "identifier", role: "ignored", used_as: null, treatment: "Left out.", n_missing: 0, n_distinct: 200, examples: ["1"] },
+      {
+        name: "age", type: "number", role: "feature", used_as: "number", treatment: "In standard units.", n_missing: 50,
+        n_distinct: 40, examples: ["31"], min: 18, max: 80, histogram: { edges: [18, 49, 80], counts: [90, 60] },
+      },
+      {
+        name: "plan", type: "category", role: "feature", used_as: "category", treatment: "One input for each.", n_missing: 0,
+        n_distinct: 2, examples: ["free"], top: [{ value: "free", n: 150 }, { value: "paid", n: 50 }],
+      },
+    ],
+  };
+  const WAITING = datasetVersion({
+    state: "needs_columns",
+    options: {},
+    schema: {},
+    statistics: {
+      ...TABLE,
+      problems: [
+        { column: "", message: "It is not clear which column is to be predicted.", remedy: "Name the target." },
+        { column: "aeg", message: "There is no column 'aeg' to apply ignore to.", remedy: "There are: id, age, plan." },
+      ],
+    },
+    error: { field: "target", message: "It is not clear.", remedy: "Name the target." },
+  });
+
+  it("are all described, and chosen without another upload", async () => {
+    const sent: unknown[] = [];
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: WAITING })),
+      answers("/api/v1/datasets/{id}/versions", page([WAITING])),
+      answers("/api/v1/dataset-versions/{id}", WAITING),
+      http.post("/api/v1/dataset-versions/:id/columns", async ({ request }) => {
+        sent.push(await request.json());
+        return HttpResponse.json(WAITING);
+      }),
+    );
+    const { user } = renderPage(`/datasets/${dataset().id}`);
+    const alert = await screen.findByRole("alert");
+    expect(alert).toHaveTextContent("It is not clear which column is to be predicted.");
+    expect(alert).toHaveTextContent("There is no column 'aeg'");
+    const table = screen.getByRole("table", { name: "Columns" });
+    expect(within(table).getByRole("img", { name: "Histogram of age, from 18 to 80" })).toBeVisible();
+    expect(within(table).getByText("paid")).toBeVisible();
+    expect(screen.getByRole("button", { name: "Use these columns" })).toBeDisabled();
+
+    await user.selectOptions(screen.getByLabelText("Target column"), "plan");
+    await user.selectOptions(screen.getByLabelText("Use of id"), "number");
+    await user.selectOptions(screen.getByLabelText("Use of age"), "ignore");
+    await user.selectOptions(screen.getByLabelText("Missing values of age"), "drop");
+    await user.click(screen.getByRole("button", { name: "Use these columns" }));
+    await expect.poll(() => sent).toEqual([
+      { target: "plan", ignore: ["age"], types: { id: "number" }, missing: { age: "drop" } },
+    ]);
+  });
+
+  it("are shown to viewers, who cannot choose", async () => {
+    const { organisation } = dataset().project;
+    const ready = datasetVersion({ statistics: TABLE });
+    server.use(
+      answers("/api/v1/auth/me", me({ memberships: [{ organisation, role: "viewer" }] })),
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: ready })),
+      answers("/api/v1/datasets/{id}/versions", page([ready])),
+      answers("/api/v1/dataset-versions/{id}", ready),
+    );
+    renderPage(`/datasets/${dataset().id}`);
+    const table = await screen.findByRole("table", { name: "Columns" });
+    expect(within(table).getAllByText("Learned from")).toHaveLength(2);
+    expect(within(table).queryByRole("combobox")).not.toBeInTheDocument();
+    expect(screen.queryByRole("button", { name: "Use these columns" })).not.toBeInTheDocument();
   });
 });
 

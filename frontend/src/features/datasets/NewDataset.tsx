@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The button and dialogue that upload a new dataset.
-import { useState } from "react";
-import { useNavigate } from "react-router";
-
-import type { Dataset } from "@/api/types";
-import { NamedUploadForm } from "@/components/form/NamedUploadForm";
+// The button and dialogue that make a new dataset: an upload, or what is at an address.
 import { UploadDialog } from "@/components/form/UploadDialog";
-import { FileFields, fileFields, NO_FILE } from "@/features/datasets/FileFields";
+import { OriginChoice } from "@/features/datasets/upload/OriginChoice";
+import { lazyComponent } from "@/lib/chunk";
+
+const NewDatasetForm = lazyComponent(async () => (await import("./upload/NewDatasetForm")).NewDatasetForm);
+const DatasetFromAddress = lazyComponent(async () => (await import("./source/FromAddress")).DatasetFromAddress);
 
 export function NewDataset() {
   return (
     <UploadDialog label="Upload a dataset" isMain>
-      {() => <Form />}
+      {() => <OriginChoice upload={<NewDatasetForm />} address={<DatasetFromAddress />} />}
     </UploadDialog>
-  );
-}
-
-function Form() {
-  const [values, setValues] = useState(NO_FILE);
-  const navigate = useNavigate();
-  return (
-    <NamedUploadForm<Dataset>
-      path="/api/v1/datasets"
-      fields={fileFields(values)}
-      touches={["datasets"]}
-      onUploaded={({ id }) => void navigate(`/datasets/${id}`)}
-    >
-      {(sending) => <FileFields values={values} onChange={setValues} {...sending} />}
-    </NamedUploadForm>
   );
 }

@@ -1,45 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The button and dialogue that upload a new version of a dataset.
-import { useState } from "react";
-
+// The button and dialogue that make a new version of a dataset: an upload, or what is at an address.
 import type { DatasetVersion } from "@/api/types";
 import { UploadDialog } from "@/components/form/UploadDialog";
-import { UploadForm } from "@/components/form/UploadForm";
-import { FileFields, fileFields, valuesOf } from "@/features/datasets/FileFields";
+import type { NewVersionProps } from "@/features/datasets/upload/NewVersionForm";
+import { OriginChoice } from "@/features/datasets/upload/OriginChoice";
+import { lazyComponent } from "@/lib/chunk";
 
-interface Props {
-  datasetId: string;
-  /** Of the version before. */
-  options: unknown;
-  onUploaded: (version: DatasetVersion) => void;
-}
+const NewVersionForm = lazyComponent(async () => (await import("./upload/NewVersionForm")).NewVersionForm);
+const VersionFromAddress = lazyComponent(async () => (await import("./source/FromAddress")).VersionFromAddress);
 
-export function NewVersion({ onUploaded, ...rest }: Props) {
+export function NewVersion({ onUploaded, ...rest }: NewVersionProps) {
   return (
     <UploadDialog label="Upload a new version">
-      {(close) => (
-        <Form
-          {...rest}
-          onUploaded={(version) => {
-            close();
-            onUploaded(version);
-          }}
-        />
-      )}
+      {(close) => {
+        const done = (version: DatasetVersion) => {
+          close();
+          onUploaded(version);
+        };
+        return (
+          <OriginChoice
+            upload={<NewVersionForm {...rest} onUploaded={done} />}
+            address={<VersionFromAddress {...rest} onMade={done} />}
+          />
+        );
+      }}
     </UploadDialog>
-  );
-}
-
-function Form({ datasetId, options, onUploaded }: Props) {
-  const [values, setValues] = useState(() => valuesOf(options));
-  return (
-    <UploadForm<DatasetVersion>
-      path={`/api/v1/datasets/${datasetId}/versions`}
-      fields={fileFields(values)}
-      touches={["dataset", "datasets"]}
-      onUploaded={onUploaded}
-    >
-      {(sending) => <FileFields values={values} onChange={setValues} {...sending} />}
-    </UploadForm>
   );
 }

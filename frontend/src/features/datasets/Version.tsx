@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One version of a dataset: its state, why it was refused, what is in it, and a sample.
-import { Badge, Group, Paper, Text, Title } from "@mantine/core";
+import { Badge, Group, Paper, Progress, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense } from "react";
 
 import { isRecord } from "@/api/client";
 import type { DatasetVersion } from "@/api/types";
@@ -9,25 +10,43 @@ import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { VersionStateBadge } from "@/components/display/VersionStateBadge";
 import { InspectingAlert } from "@/components/feedback/InspectingAlert";
+import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { RejectionAlert } from "@/components/feedback/RejectionAlert";
+import { DownloadButton } from "@/components/form/DownloadButton";
 import { Section } from "@/components/layout/Section";
 import { DATASET_FORMATS } from "@/domain/datasetFormat";
 import { PreviewView } from "@/features/datasets/PreviewView";
 import { asPreview } from "@/features/datasets/preview";
+import { asTableStatistics } from "@/features/datasets/columns/statistics";
 import { versionQuery } from "@/features/datasets/queries";
-import { classesOf, schemaFacts } from "@/features/datasets/schema";
+import { classesOf, type DatasetClass, schemaFacts } from "@/features/datasets/schema";
+import { lazyComponent } from "@/lib/chunk";
 import { bytes, number } from "@/lib/quantities";
 
 const MOST_CLASSES = 60;
+const MOST_BARS = 20;
 
-export function Version({ id }: { id: string }) {
-  const version = useQuery(versionQuery(id));
-  return <QueryResult of={version}>{(found) => <Found version={found} />}</QueryResult>;
+const ColumnsSection = lazyComponent(async () => (await import("./columns/ColumnsSection")).ColumnsSection);
+
+const SourcePanel = lazyComponent(async () => (await import("./source/SourcePanel")).SourcePanel);
+
+interface Props {
+  id: string;
+  mayChoose: boolean;
+  onChosen: (version: DatasetVersion) => void;
 }
 
-function Found({ version }: { version: DatasetVersion }) {
+export function Version({ id, ...rest }: Props) {
+  const version = useQuery(versionQuery(id));
+  return <QueryResult of={version}>{(found) => <Found version={found} {...rest} />}</QueryResult>;
+}
+
+function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: DatasetVersion }) {
   const preview = asPreview(version.preview);
+  const isUnderWay = version.state === "fetching" || version.state === "inspecting";
+  const table = isUnderWay ? null : asTableStatistics(version.statistics);
+  const isToPredictOn = isRecord(version.schema) && version.schema.task === "none";
   return (
     <>
       <Group gap="xs">
@@ -41,11 +60,39 @@ function Found({ version }: { version: DatasetVersion }) {
           It checks every example, so that a job does not fail on one later.
         </InspectingAlert>
       )}
-      {version.error && <RejectionAlert error={version.error} />}
+      {version.error && version.state === "refused" && (
+        <RejectionAlert
+          error={version.error}
+          title={version.source === null ? "This upload was refused" : "What is at this address was refused"}
+        />
+      )}
+      {version.source !== null && (
+        <Suspense fallback={<Loading label="Loading the source" />}>
+          <SourcePanel version={version} source={version.source} mayRefresh={mayChoose} onRefreshed={onChosen} />
+        </Suspense>
+      )}
       <Paper withBorder p="md">
         <Facts facts={factsOf(version)} />
+        {version.state !== "refused" && version.files.length > 0 && (
+          <Group mt="sm">
+            <DownloadButton href={`/api/v1/dataset-versions/${version.id}/download`}>
+              {`Download ${version.files[0]?.name ?? "the file"}`}
+            </DownloadButton>
+          </Group>
+        )}
       </Paper>
       <Classes version={version} />
+      {table && (
+        <Suspense fallback={<Loading label="Loading the columns" />}>
+          <ColumnsSection
+            key={`${version.id} ${version.state}`}
+            version={version}
+            statistics={table}
+            mayChoose={mayChoose && !isToPredictOn}
+            onChosen={onChosen}
+          />
+        </Suspense>
+      )}
       {preview && (
         <Section title="Preview" order={3}>
           <PreviewView preview={preview} />
@@ -58,6 +105,13 @@ function Found({ version }: { version: DatasetVersion }) {
 function Classes({ version }: { version: DatasetVersion }) {
   const classes = classesOf(version.schema);
   if (classes.length === 0) return null;
+  if (classes.length <= MOST_BARS && classes.every(({ n }) => n !== undefined)) {
+    return (
+      <Section title="Classes" order={3}>
+        <ClassBalance classes={classes} />
+      </Section>
+    );
+  }
   return (
     <Section title="Classes" order={3}>
       <Group component="ul" gap={6} p={0} m={0} style={{ listStyle: "none" }}>
@@ -79,15 +133,35 @@ function Classes({ version }: { version: DatasetVersion }) {
   );
 }
 
+/** How many examples each class has, relative to the largest one. */
+function ClassBalance({ classes }: { classes: DatasetClass[] }) {
+  const most = Math.max(1, ...classes.map(({ n }) => n ?? 0));
+  return (
+    <Stack component="ul" gap={4} p={0} m={0} maw={520} style={{ listStyle: "none" }}>
+      {classes.map(({ name, n = 0 }) => (
+        <Group component="li" key={name} gap="sm" wrap="nowrap">
+          <Text size="sm" w={140} truncate title={name}>
+            {name || "(empty)"}
+          </Text>
+          <Progress value={(100 * n) / most} flex={1} aria-hidden />
+          <Text size="sm" w={70} ta="end">
+            {number(n)}
+          </Text>
+        </Group>
+      ))}
+    </Stack>
+  );
+}
+
 function factsOf(version: DatasetVersion): Fact[] {
   const target = targetIn(version.schema) ?? targetIn(version.options);
   return [
     ...schemaFacts(version.schema),
     ["Format", DATASET_FORMATS[version.format].label],
     ...(target ? [["Target column", target] satisfies Fact] : []),
-    ["Size", bytes(version.size_bytes)],
+    ["Size", version.files.length > 0 ? bytes(version.size_bytes) : "–"],
     ["Files", version.files.map(({ name }) => name).join(", ") || "–"],
-    ["Uploaded", <RelativeTime key="uploaded" at={version.created_at} />],
+    [version.source === null ? "Uploaded" : "Created", <RelativeTime key="uploaded" at={version.created_at} />],
     ["Fingerprint", version.manifest_sha256.slice(0, 12) || "–"],
   ];
 }

@@ -3,7 +3,6 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { refreshOf } from "@/api/versions";
 import { pageAt } from "@/lib/cursor";
 
 export function datasetsQuery(filters: { project?: string; cursor?: string }) {
@@ -11,7 +10,6 @@ export function datasetsQuery(filters: { project?: string; cursor?: string }) {
     queryKey: ["datasets", filters],
     queryFn: () => unwrap(api.GET("/api/v1/datasets", { params: { query: filters } })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((each) => each.latest_version?.state)),
   });
 }
 
@@ -28,7 +26,6 @@ export function versionsQuery(id: string, cursor: string | undefined) {
     queryFn: () =>
       unwrap(api.GET("/api/v1/datasets/{id}/versions", { params: { path: { id }, query: pageAt(cursor) } })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((version) => version.state)),
   });
 }
 
@@ -37,6 +34,41 @@ export function versionQuery(id: string) {
   return queryOptions({
     queryKey: ["dataset", "version", id],
     queryFn: () => unwrap(api.GET("/api/v1/dataset-versions/{id}", { params: { path: { id } } })),
-    refetchInterval: ({ state }) => refreshOf([state.data?.state]),
+  });
+}
+
+const USES = 10; // a page of each kind
+
+export function jobsOfQuery(version: string, cursor: string | undefined) {
+  return queryOptions({
+    queryKey: ["dataset", "version", version, "jobs", cursor],
+    queryFn: () => {
+      const query = { dataset_version: version, limit: USES, ...pageAt(cursor) };
+      return unwrap(api.GET("/api/v1/jobs", { params: { query } }));
+    },
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function studiesOfQuery(version: string, cursor: string | undefined) {
+  return queryOptions({
+    queryKey: ["dataset", "version", version, "studies", cursor],
+    queryFn: () => {
+      const query = { dataset_version: version, limit: USES, ...pageAt(cursor) };
+      return unwrap(api.GET("/api/v1/studies", { params: { query } }));
+    },
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** The model versions that were trained on the version. */
+export function trainedOnQuery(version: string, cursor: string | undefined) {
+  return queryOptions({
+    queryKey: ["dataset", "version", version, "trained", cursor],
+    queryFn: () => {
+      const params = { path: { id: version }, query: { limit: USES, ...pageAt(cursor) } };
+      return unwrap(api.GET("/api/v1/dataset-versions/{id}/trained", { params }));
+    },
+    placeholderData: keepPreviousData,
   });
 }

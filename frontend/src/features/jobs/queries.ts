@@ -3,42 +3,10 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, isRecord, unwrap } from "@/api/client";
-import type { AdvisedAction, Job, JobState, Page } from "@/api/types";
-import { isMoving, type JobVerb } from "@/domain/jobState";
+import type { AdvisedAction, Job } from "@/api/types";
+import type { JobVerb } from "@/domain/jobState";
 
-export interface JobFilters {
-  state?: string;
-  project?: string;
-  cursor?: string;
-}
-
-const PAGE_SIZE = 25;
-const ACTIVE_REFRESH_MS = 5000;
-const STARTING_REFRESH_MS = 2000;
 const ANALYSIS_STALE_MS = 10_000;
-
-/** What the list shows of a job: a third of what there is. */
-const ROW_FIELDS = [
-  "id", "kind", "name", "project", "state", "intent", "explanations", "failure", "progress", "mode", "min_workers",
-  "max_workers", "target_metric", "result_metrics", "current_attempt", "submitted_at", "finished_at", "waited_s", "trained_s",
-  "predicted_finish_at",
-] as const satisfies readonly (keyof Job)[];
-
-export type JobRow = Pick<Job, (typeof ROW_FIELDS)[number]>;
-
-/** The address may hold any word for a state; the API names those there are. */
-function asked({ state, ...filters }: JobFilters) {
-  return { ...filters, ...(state ? { state: [state as JobState] } : {}), fields: ROW_FIELDS.join(","), limit: PAGE_SIZE };
-}
-
-export const jobsQuery = (filters: JobFilters) =>
-  queryOptions({
-    queryKey: ["jobs", filters],
-    queryFn: async (): Promise<Page<JobRow>> => unwrap(api.GET("/api/v1/jobs", { params: { query: asked(filters) } })),
-    placeholderData: (previous) => previous,
-    // Events tell of changes of state; progress between them is read again while something moves.
-    refetchInterval: (query) => (query.state.data?.results.some(isMoving) ? ACTIVE_REFRESH_MS : false),
-  });
 
 export const jobQuery = (id: string) =>
   queryOptions({
@@ -54,12 +22,11 @@ export const deletionQuery = (id: string) =>
     staleTime: 0,
   });
 
-/** What its attempts measured of themselves; read again while it trains. */
+/** What its attempts measured of themselves; read again as it makes progress. */
 export const speedQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "speed"],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/speed", { params: { path: { id: job.id } } })),
-    refetchInterval: job.state === "running" ? ACTIVE_REFRESH_MS : false,
   });
 
 /** Its files: there once it has succeeded. */
@@ -69,12 +36,18 @@ export const artifactsQuery = (job: Pick<Job, "id" | "state">) =>
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/artifacts", { params: { path: { id: job.id } } })),
   });
 
-/** How its newest attempt started; read again until the first step is made. */
+/** The model version that it made. */
+export const resultQuery = (version: string) =>
+  queryOptions({
+    queryKey: ["model", "version", version],
+    queryFn: () => unwrap(api.GET("/api/v1/model-versions/{id}", { params: { path: { id: version } } })),
+  });
+
+/** How its newest attempt started; read again with rounds and progress. */
 export const startupQuery = (job: Pick<Job, "id" | "state" | "current_attempt">) =>
   queryOptions({
     queryKey: ["job", job.id, "startup", job.state, job.current_attempt?.number ?? null],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/startup", { params: { path: { id: job.id } } })),
-    refetchInterval: (query) => (isMoving(job) && query.state.data?.is_complete !== true ? STARTING_REFRESH_MS : false),
   });
 
 /** What was decided on it, and why. */
@@ -92,12 +65,11 @@ export const analysisQuery = (job: Pick<Job, "id" | "state">) =>
     staleTime: ANALYSIS_STALE_MS,
   });
 
-/** Its checkpoints, newest first; read again while it trains, since newer ones replace them. */
+/** Its checkpoints, newest first; read again as it makes progress, since newer ones replace them. */
 export const checkpointsQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "checkpoints"],
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/checkpoints", { params: { path: { id: job.id } } })),
-    refetchInterval: isMoving(job) ? ACTIVE_REFRESH_MS : false,
   });
 
 export const strategiesQuery = queryOptions({
@@ -118,6 +90,11 @@ export const modelChoicesQuery = queryOptions({
 
 export function isReady(item: { latest_version: { state: string } | null }): boolean {
   return item.latest_version?.state === "ready";
+}
+
+/** Whether the newest code of the model runs as a script, which may do without a dataset or read several. */
+export function isScript(model: { latest_version: { kind: string } | null }): boolean {
+  return model.latest_version?.kind === "script";
 }
 
 /** Whether there is something to learn from it, not only to predict on. */

@@ -9,7 +9,7 @@ import { me, organisation } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
 
-const MEMBERS: Membership[] = [{ id: "m1", user: { id: "u9", username: "bob" }, role: "member" }];
+const MEMBERS: Membership[] = [{ id: "m1", user: { id: "u9", username: "bob" }, role: "member", from_groups: false }];
 const OFFERED: MyInvitation = {
   id: "i1",
   organisation: { id: "o2", name: "Globex" },

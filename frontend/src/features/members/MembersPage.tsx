@@ -10,13 +10,16 @@ import type { Invitation, Organisation } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Page } from "@/components/layout/Page";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { Invite } from "@/features/members/Invite";
 import { MyInvitations } from "@/features/members/MyInvitations";
 import { NewOrganisation } from "@/features/members/NewOrganisation";
 import { OrganisationHead } from "@/features/members/OrganisationHead";
 import { Projects } from "@/features/members/Projects";
+import { ServiceAccounts } from "@/features/members/serviceAccounts/ServiceAccounts";
 import { invitationsQuery, membersQuery } from "@/features/members/queries";
 
 export function MembersPage() {
@@ -68,7 +71,10 @@ function Members({ organisation }: { organisation: Organisation }) {
               {found.map((member) => (
                 <Table.Tr key={member.id}>
                   <Table.Td>{member.user.username}</Table.Td>
-                  <Table.Td>{member.role}</Table.Td>
+                  <Table.Td>
+                    {member.role}
+                    {member.from_groups && " (by group)"}
+                  </Table.Td>
                   <Table.Td ta="right">
                     <Remove
                       organisation={organisation}
@@ -83,12 +89,14 @@ function Members({ organisation }: { organisation: Organisation }) {
           </Table>
         )}
       </QueryResult>
+      <RoleNeeded organisation={organisation} role="admin" action="Inviting and removing people" />
       {isAdmin && (
         <>
           <Pending organisation={organisation} />
           <Invite organisationId={organisation.id} isOwner={organisation.role === "owner"} />
         </>
       )}
+      <ServiceAccounts organisation={organisation} isAdmin={isAdmin} />
       <Projects organisation={organisation} isAdmin={isAdmin} />
     </Stack>
   );
@@ -130,21 +138,11 @@ function Pending({ organisation }: { organisation: Organisation }) {
   return (
     <QueryResult of={invitations}>
       {(found) => (
-        <Table aria-label="Pending invitations">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Invited</Table.Th>
-              <Table.Th>Role</Table.Th>
-              <Table.Th>Expires</Table.Th>
-              <Table.Th />
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {found.map((invitation) => (
-              <PendingRow key={invitation.id} invitation={invitation} organisationId={organisation.id} />
-            ))}
-          </Table.Tbody>
-        </Table>
+        <ScrollTable label="Pending invitations" head={["Invited", "Role", "Expires", ""]} minWidth={480}>
+          {found.map((invitation) => (
+            <PendingRow key={invitation.id} invitation={invitation} organisationId={organisation.id} />
+          ))}
+        </ScrollTable>
       )}
     </QueryResult>
   );

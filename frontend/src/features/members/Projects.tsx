@@ -3,11 +3,13 @@
 import { Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { Link } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { useProjects } from "@/api/session";
 import type { Organisation, Project, Team } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { ScrollTable } from "@/components/table/ScrollTable";
 import { teamsQuery } from "@/features/members/queries";
 
 interface Change {
@@ -21,20 +23,11 @@ export function Projects({ organisation, isAdmin }: { organisation: Organisation
   const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
   if (projects.length === 0) return null;
   return (
-    <Table aria-label="Projects">
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>Project</Table.Th>
-          <Table.Th>Team</Table.Th>
-          <Table.Th />
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {projects.map((project) => (
-          <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin} />
-        ))}
-      </Table.Tbody>
-    </Table>
+    <ScrollTable label="Projects" head={["Project", "Team", ""]} minWidth={680}>
+      {projects.map((project) => (
+        <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin} />
+      ))}
+    </ScrollTable>
   );
 }
 
@@ -111,41 +104,46 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
         )}
       </Table.Td>
       <Table.Td>
-        {isAdmin && (
-          <Group gap="xs" justify="flex-end" wrap="nowrap">
-            <Button size="xs" variant="default" aria-label={`Rename ${project.name}`} onClick={() => setName(project.name)}>
-              Rename
-            </Button>
-            {isArchived ? (
-              <Button
-                size="xs"
-                variant="default"
-                aria-label={`Open ${project.name}`}
-                loading={change.isPending}
-                onClick={() => change.mutate({ is_archived: false })}
-              >
-                Open again
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={`Secrets of ${project.name}`}>
+            Secrets
+          </Button>
+          {isAdmin && (
+            <>
+              <Button size="xs" variant="default" aria-label={`Rename ${project.name}`} onClick={() => setName(project.name)}>
+                Rename
               </Button>
-            ) : (
+              {isArchived ? (
+                <Button
+                  size="xs"
+                  variant="default"
+                  aria-label={`Open ${project.name}`}
+                  loading={change.isPending}
+                  onClick={() => change.mutate({ is_archived: false })}
+                >
+                  Open again
+                </Button>
+              ) : (
+                <ConfirmButton
+                  label="Archive"
+                  ariaLabel={`Archive ${project.name}`}
+                  size="xs"
+                  title={`Archive ${project.name}?`}
+                  text="It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable."
+                  action={() => change.mutateAsync({ is_archived: true })}
+                />
+              )}
               <ConfirmButton
-                label="Archive"
-                ariaLabel={`Archive ${project.name}`}
+                label="Delete"
+                ariaLabel={`Delete ${project.name}`}
                 size="xs"
-                title={`Archive ${project.name}?`}
-                text="It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable."
-                action={() => change.mutateAsync({ is_archived: true })}
+                title={`Delete ${project.name}?`}
+                text="For good, and only an empty project: its jobs, datasets and models are deleted first."
+                action={remove}
               />
-            )}
-            <ConfirmButton
-              label="Delete"
-              ariaLabel={`Delete ${project.name}`}
-              size="xs"
-              title={`Delete ${project.name}?`}
-              text="For good, and only an empty project: its jobs, datasets and models are deleted first."
-              action={remove}
-            />
-          </Group>
-        )}
+            </>
+          )}
+        </Group>
       </Table.Td>
     </Table.Tr>
   );

@@ -41,3 +41,31 @@ export const myInvitationsQuery = queryOptions({
   queryFn: async () =>
     (await unwrap(api.GET("/api/v1/invitations", { params: { query: { limit: EVERYTHING } } }))).results,
 });
+
+export function serviceAccountsQuery(organisationId: string) {
+  return queryOptions({
+    queryKey: ["members", organisationId, "service accounts"],
+    queryFn: async () => {
+      const params = { path: { id: organisationId }, query: { limit: EVERYTHING } };
+      return (await unwrap(api.GET("/api/v1/organisations/{id}/service-accounts", { params }))).results;
+    },
+  });
+}
+
+export function serviceTokensQuery(accountId: string) {
+  return queryOptions({
+    queryKey: ["service tokens", accountId],
+    queryFn: async () => {
+      const params = { path: { id: accountId }, query: { limit: EVERYTHING } };
+      return (await unwrap(api.GET("/api/v1/service-accounts/{id}/tokens", { params }))).results;
+    },
+  });
+}
+
+export function serviceAccountDeletionQuery(accountId: string) {
+  return queryOptions({
+    queryKey: ["service account deletion", accountId],
+    queryFn: () => unwrap(api.GET("/api/v1/service-accounts/{id}/deletion", { params: { path: { id: accountId } } })),
+    staleTime: 0,
+  });
+}

@@ -21,6 +21,7 @@ const TRAINED = modelVersion({
     weights: "/api/v1/model-versions/x/download?what=weights",
     package: null,
     metadata: "/api/v1/model-versions/x/download?what=metadata",
+    export: "/api/v1/models/x/versions/2/export",
   },
 });
 
@@ -53,7 +54,33 @@ describe("A trained version", () => {
     );
     expect(within(shown).getByRole("link", { name: "Small CNN, version 1" })).toBeVisible();
     expect(within(shown).getByRole("link", { name: "Weights" })).toHaveAttribute("href", TRAINED.downloads.weights);
+    expect(within(shown).getByRole("link", { name: "Folder that predicts" })).toHaveAttribute(
+      "href",
+      TRAINED.downloads.export,
+    );
     expect(within(shown).queryByRole("link", { name: "Package" })).not.toBeInTheDocument();
+  });
+});
+
+describe("The aliases of a version", () => {
+  it("are shown, set and moved", async () => {
+    serveModel();
+    let aliases = ["best"];
+    const sent: unknown[] = [];
+    server.use(
+      http.get("/api/v1/model-versions/:id", () => HttpResponse.json<ModelVersion>(modelVersion({ aliases }))),
+      http.put("/api/v1/models/:id/aliases/:name", async ({ request, params }) => {
+        sent.push([params.name, await request.json()]);
+        aliases = [...aliases, String(params.name)];
+        return HttpResponse.json({});
+      }),
+    );
+    const { user } = renderPage(`/models/${model().id}`);
+    expect(await screen.findByText("@best")).toBeVisible();
+    await user.type(await screen.findByLabelText("Alias"), "@production");
+    await user.click(screen.getByRole("button", { name: "Set alias" }));
+    expect(await screen.findByText("@production")).toBeVisible();
+    expect(sent).toEqual([["production", { version: 1 }]]);
   });
 });
 
@@ -71,6 +98,8 @@ describe("A version whose code requires packages", () => {
         python: "3.11.7",
         platform: "linux-x86_64",
         error: null,
+        n_versions: 1,
+        used_by: [],
         created_at: "2026-03-02T09:00:00Z",
         started_at: null,
         finished_at: null,
@@ -113,7 +142,7 @@ describe("Uploading a model", () => {
     const { user } = renderPage("/models");
     await user.click(await screen.findByRole("button", { name: "Upload a model" }));
     const dialog = await screen.findByRole("dialog");
-    expect(within(dialog).getByLabelText("Entry")).toBeVisible();
+    expect(await within(dialog).findByLabelText("Entry")).toBeVisible();
     await user.upload(within(dialog).getByLabelText("Code file"), new File(["x = 1"], "model.py"));
     expect(within(dialog).queryByLabelText("Entry")).not.toBeInTheDocument();
     await user.click(within(dialog).getByRole("button", { name: "Upload" }));

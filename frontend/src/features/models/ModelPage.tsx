@@ -8,6 +8,7 @@ import { api, unwrap } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
@@ -72,6 +73,7 @@ export function ModelPage() {
             <>
               <NewVersion
                 modelId={id}
+                projectId={project.id}
                 latest={latest}
                 onUploaded={(version) => setParameters({ version: version.id })}
               />
@@ -88,7 +90,10 @@ export function ModelPage() {
         </>
       }
     >
-      {shown && <Version id={shown} />}
+      {project !== null && (
+        <RoleNeeded organisation={project.organisation} role="member" action="Uploading versions and training" />
+      )}
+      {shown && <Version id={shown} isMine={isMine} />}
       {shown && isMine && maker !== null && canDelete(me, project.organisation.id, maker) && (
         <Group>
           <ConfirmButton

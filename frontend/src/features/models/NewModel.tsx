@@ -1,32 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new model.
-import { useState } from "react";
-import { useNavigate } from "react-router";
-
-import type { Model } from "@/api/types";
-import { NamedUploadForm } from "@/components/form/NamedUploadForm";
 import { UploadDialog } from "@/components/form/UploadDialog";
-import { CodeFields, codeFields, NO_CODE } from "@/features/models/CodeFields";
+import { lazyComponent } from "@/lib/chunk";
+
+const NewModelForm = lazyComponent(async () => (await import("./NewModelForm")).NewModelForm);
 
 export function NewModel() {
   return (
     <UploadDialog label="Upload a model" isMain>
-      {() => <Form />}
+      {() => <NewModelForm />}
     </UploadDialog>
-  );
-}
-
-function Form() {
-  const [values, setValues] = useState(NO_CODE);
-  const navigate = useNavigate();
-  return (
-    <NamedUploadForm<Model>
-      path="/api/v1/models"
-      fields={codeFields(values)}
-      touches={["models"]}
-      onUploaded={({ id }) => void navigate(`/models/${id}`)}
-    >
-      {(sending) => <CodeFields values={values} onChange={setValues} {...sending} />}
-    </NamedUploadForm>
   );
 }

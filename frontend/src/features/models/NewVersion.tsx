@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new version of a model's code.
-import { useState } from "react";
-
-import type { ModelVersion } from "@/api/types";
 import { UploadDialog } from "@/components/form/UploadDialog";
-import { UploadForm } from "@/components/form/UploadForm";
-import { CodeFields, codeFields, type CodeValues, NO_CODE } from "@/features/models/CodeFields";
+import type { NewVersionProps } from "@/features/models/NewVersionForm";
+import { lazyComponent } from "@/lib/chunk";
 
-interface Props {
-  modelId: string;
-  /** The version before, most likely of the same kind and with the same entry. */
-  latest: ModelVersion | null;
-  onUploaded: (version: ModelVersion) => void;
-}
+const NewVersionForm = lazyComponent(async () => (await import("./NewVersionForm")).NewVersionForm);
 
-export function NewVersion({ onUploaded, ...rest }: Props) {
+export function NewVersion({ onUploaded, ...rest }: NewVersionProps) {
   return (
     <UploadDialog label="Upload a new version">
       {(close) => (
-        <Form
+        <NewVersionForm
           {...rest}
           onUploaded={(version) => {
             close();
@@ -27,20 +19,5 @@ export function NewVersion({ onUploaded, ...rest }: Props) {
         />
       )}
     </UploadDialog>
-  );
-}
-
-function Form({ modelId, latest, onUploaded }: Props) {
-  const kind = latest?.kind === "script" ? "script" : "package";
-  const [values, setValues] = useState<CodeValues>({ ...NO_CODE, kind, entry: latest?.entry ?? "" });
-  return (
-    <UploadForm<ModelVersion>
-      path={`/api/v1/models/${modelId}/versions`}
-      fields={codeFields(values)}
-      touches={["model", "models"]}
-      onUploaded={onUploaded}
-    >
-      {(sending) => <CodeFields values={values} onChange={setValues} {...sending} />}
-    </UploadForm>
   );
 }

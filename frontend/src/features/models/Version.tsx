@@ -2,8 +2,9 @@
 // One version of a model: its state or refusal; if trained, its lineage, metrics and downloads.
 import { Alert, Badge, Group, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense } from "react";
 
-import type { ModelVersion } from "@/api/types";
+import type { ModelVersion, ModelVersionDetail } from "@/api/types";
 import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
@@ -16,20 +17,35 @@ import { DownloadButton } from "@/components/form/DownloadButton";
 import { KINDS } from "@/features/models/kinds";
 import { metricsOf } from "@/features/models/metrics";
 import { versionQuery } from "@/features/models/queries";
+import { lazyComponent } from "@/lib/chunk";
 import { bytes } from "@/lib/quantities";
+
+const Aliases = lazyComponent(async () => (await import("@/features/models/Aliases")).Aliases);
+const LineageSection = lazyComponent(async () => (await import("@/features/models/lineage/LineageSection")).LineageSection);
+const NotesSection = lazyComponent(async () => (await import("@/features/models/card/NotesSection")).NotesSection);
+const TrainingFacts = lazyComponent(async () => (await import("@/features/models/card/TrainingFacts")).TrainingFacts);
+const TryIt = lazyComponent(async () => (await import("@/features/models/tryit/TryIt")).TryIt);
 
 const DOWNLOADS: Record<keyof ModelVersion["downloads"], string> = {
   weights: "Weights",
   package: "Package",
   metadata: "Metadata",
+  export: "Folder that predicts",
 };
 
-export function Version({ id }: { id: string }) {
-  const version = useQuery(versionQuery(id));
-  return <QueryResult of={version}>{(found) => <Found version={found} />}</QueryResult>;
+interface Props {
+  id: string;
+  /** Whether this person may try the model out. */
+  isMine: boolean;
 }
 
-function Found({ version }: { version: ModelVersion }) {
+export function Version({ id, isMine }: Props) {
+  const version = useQuery(versionQuery(id));
+  return <QueryResult of={version}>{(found) => <Found version={found} isMine={isMine} />}</QueryResult>;
+}
+
+function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boolean }) {
+  const trainedOn = version.dataset_version;
   const isTrained = version.source === "training";
   const metrics = metricsOf(version.metrics);
   return (
@@ -40,6 +56,11 @@ function Found({ version }: { version: ModelVersion }) {
         </Title>
         <Badge color={isTrained ? "indigo" : "gray"}>{isTrained ? "Trained" : "Code"}</Badge>
         {!isTrained && <VersionStateBadge state={version.state} />}
+        {version.aliases.map((alias) => (
+          <Badge key={alias} color="teal" tt="none">
+            @{alias}
+          </Badge>
+        ))}
       </Group>
       {version.state === "inspecting" && (
         <InspectingAlert title="MLHub is checking the code" queue={version.queue}>
@@ -56,10 +77,38 @@ function Found({ version }: { version: ModelVersion }) {
         <Stack gap="md">
           {metrics.length > 0 && <Facts facts={metrics} />}
           <Facts facts={isTrained ? lineageOf(version) : codeOf(version)} />
-          {version.environment && <EnvironmentStatus environment={version.environment} />}
+          {isTrained && (
+            <Suspense fallback={null}>
+              <TrainingFacts metadata={version.metadata} />
+            </Suspense>
+          )}
+          {version.environment && (
+            <>
+              <EnvironmentStatus environment={version.environment} />
+              <TextLink to={`/environments?environment=${version.environment.id}`}>All environments</TextLink>
+            </>
+          )}
           <Downloads version={version} />
         </Stack>
       </Paper>
+      <Suspense fallback={null}>
+        <NotesSection key={version.id} version={version} isMine={isMine} />
+      </Suspense>
+      {version.state === "ready" && (
+        <Suspense fallback={null}>
+          <LineageSection key={version.id} version={version} />
+        </Suspense>
+      )}
+      {isMine && version.state === "ready" && (
+        <Suspense fallback={null}>
+          <Aliases key={version.id} version={version} />
+        </Suspense>
+      )}
+      {isMine && version.downloads.export !== null && trainedOn !== null && (
+        <Suspense fallback={null}>
+          <TryIt key={version.id} version={version} datasetVersion={trainedOn.id} />
+        </Suspense>
+      )}
     </Stack>
   );
 }
@@ -70,7 +119,7 @@ function hintsOf({ contract: { hints } }: ModelVersion): string[] {
 }
 
 function Downloads({ version }: { version: ModelVersion }) {
-  const links = (["weights", "package", "metadata"] as const).flatMap((what) => {
+  const links = (["export", "weights", "package", "metadata"] as const).flatMap((what) => {
     const address = version.downloads[what];
     return address === null ? [] : [{ what, address }];
   });
@@ -78,7 +127,7 @@ function Downloads({ version }: { version: ModelVersion }) {
   return (
     <Group gap="xs" role="group" aria-label="Downloads">
       {links.map(({ what, address }) => (
-        <DownloadButton key={what} href={address}>
+        <DownloadButton key={what} href={address} isMain={what === "export"}>
           {DOWNLOADS[what]}
         </DownloadButton>
       ))}

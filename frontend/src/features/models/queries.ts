@@ -3,7 +3,6 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { refreshOf } from "@/api/versions";
 import { pageAt } from "@/lib/cursor";
 
 export type Source = "upload" | "training";
@@ -13,7 +12,6 @@ export function modelsQuery(filters: { project?: string; cursor?: string }) {
     queryKey: ["models", filters],
     queryFn: () => unwrap(api.GET("/api/v1/models", { params: { query: filters } })),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((each) => each.latest_version?.state)),
   });
 }
 
@@ -32,7 +30,6 @@ export function versionsQuery(id: string, source: Source, cursor: string | undef
         api.GET("/api/v1/models/{id}/versions", { params: { path: { id }, query: { source, ...pageAt(cursor) } } }),
       ),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => refreshOf(state.data?.results.map((version) => version.state)),
   });
 }
 
@@ -40,6 +37,22 @@ export function versionQuery(id: string) {
   return queryOptions({
     queryKey: ["model", "version", id],
     queryFn: () => unwrap(api.GET("/api/v1/model-versions/{id}", { params: { path: { id } } })),
-    refetchInterval: ({ state }) => refreshOf([state.data?.state]),
+  });
+}
+
+export function lineageQuery(id: string, number: number) {
+  const params = { path: { id, version: String(number) } };
+  return queryOptions({
+    queryKey: ["model", id, "lineage", number],
+    queryFn: () => unwrap(api.GET("/api/v1/models/{id}/versions/{version}/lineage", { params })),
+  });
+}
+
+/** The dataset version that weights were trained on: it never changes. */
+export function trainedOnQuery(id: string) {
+  return queryOptions({
+    queryKey: ["dataset-version", id],
+    queryFn: () => unwrap(api.GET("/api/v1/dataset-versions/{id}", { params: { path: { id } } })),
+    staleTime: Infinity,
   });
 }

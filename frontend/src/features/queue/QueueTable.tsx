@@ -7,7 +7,7 @@ import { PredictedStart } from "@/components/display/PredictedStart";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { pendingText } from "@/domain/pendingJob";
+import { pendingText } from "@/domain/jobs/pendingJob";
 import { count } from "@/lib/quantities";
 import { useNow } from "@/lib/time";
 

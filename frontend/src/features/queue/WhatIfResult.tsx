@@ -5,7 +5,7 @@ import { Stack, Table, Text } from "@mantine/core";
 import type { Effect, WhatIfAnswer } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { DECISIONS } from "@/domain/decision";
+import { DECISIONS } from "@/domain/scheduling/decision";
 import { count, number } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 

@@ -4,14 +4,10 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 
-/** Predictions move with every round. */
-const EVERY_MS = 5_000;
-
 export const queueQuery = (after: number) =>
   queryOptions({
     queryKey: ["queue", after],
     queryFn: () => unwrap(api.GET("/api/v1/queue", { params: { query: { after } } })),
-    refetchInterval: EVERY_MS,
     placeholderData: (previous) => previous,
   });
 
@@ -19,7 +15,6 @@ export const roundsQuery = (cursor: string | undefined) =>
   queryOptions({
     queryKey: ["scheduler", "rounds", cursor],
     queryFn: () => unwrap(api.GET("/api/v1/rounds", { params: { query: { limit: 15, ...(cursor && { cursor }) } } })),
-    refetchInterval: EVERY_MS,
     placeholderData: (previous) => previous,
   });
 

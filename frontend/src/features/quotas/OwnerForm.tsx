@@ -8,9 +8,21 @@ import { type SubmitEvent, useState } from "react";
 import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner, QuotaRules } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { BudgetFields } from "@/features/quotas/BudgetFields";
+import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import { impactOf, impactSentence } from "@/features/quotas/impact";
 import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
-import { asRules, asWish, halfLifeHours, NUMBERS, RECLAIM, SHARING, type Typed } from "@/features/quotas/rules";
+import { QuotaHistory } from "@/features/quotas/QuotaHistory";
+import {
+  asRules,
+  asWish,
+  halfLifeHours,
+  NUMBERS,
+  RECLAIM,
+  SHARING,
+  type Typed,
+  typedBudgets,
+} from "@/features/quotas/rules";
 
 interface Props {
   owner: QuotaOwner;
@@ -23,22 +35,27 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   const [typed, setTyped] = useState<Typed>({});
   /** The version on screen when the form was opened: saving over a later one is refused. */
   const [version] = useState(owner.version);
+  const [showsHistory, setShowsHistory] = useState(false);
   const rules = asRules(typed);
-  const isUnchanged = Object.keys(rules).length === 0;
+  const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
+  const cannotSave = Object.keys(rules).length === 0 || isIncomplete;
 
   const preview = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/what-if", { body: { quotas: [asWish(owner, rules)] } })),
   });
   const save = useMutation({
-    mutationFn: () => changed(owner, { ...rules, version }),
+    /** over: the version that is replaced. */
+    mutationFn: (over: number) => changed(owner, { ...rules, version: over }),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
       await queries.invalidateQueries({ queryKey: quotaQuery(organisationId).queryKey });
+      await queries.invalidateQueries({ queryKey: ["quota-versions"] });
       notifications.show({ message: `The quota of ${owner.name} is saved.`, color: "teal" });
       onDone();
     },
   });
   const problem = save.error instanceof Problem ? save.error : undefined;
+  const isConflict = problem?.status === 409;
   const errorOf = (field: string) => problem?.of(field);
 
   function type(change: Typed) {
@@ -49,7 +66,12 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
-    save.mutate();
+    save.mutate(version);
+  }
+
+  async function loadPresent() {
+    await queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
+    onDone();
   }
 
   return (
@@ -80,16 +102,29 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
             error={problem?.of("reclaim")}
           />
         </SimpleGrid>
+        <BudgetFields
+          budgets={typed.budgets ?? typedBudgets(owner)}
+          onType={(budgets) => type({ budgets })}
+          errorOf={errorOf}
+        />
         {preview.data && <Impact effects={preview.data.effects} />}
-        <ProblemAlert error={preview.error ?? save.error} />
+        {isConflict ? (
+          <ConflictAlert problem={problem} onTheirs={() => void loadPresent()} onMine={(over) => save.mutate(over)} />
+        ) : (
+          <ProblemAlert error={preview.error ?? save.error} />
+        )}
+        {showsHistory && <QuotaHistory owner={owner} organisationId={organisationId} onDone={onDone} />}
         <Group justify="flex-end" gap="xs">
+          <Button variant="subtle" aria-expanded={showsHistory} onClick={() => setShowsHistory(!showsHistory)}>
+            History
+          </Button>
           <Button variant="default" onClick={onDone}>
             Cancel
           </Button>
-          <Button variant="default" loading={preview.isPending} disabled={isUnchanged} onClick={() => preview.mutate()}>
+          <Button variant="default" loading={preview.isPending} disabled={cannotSave} onClick={() => preview.mutate()}>
             What would happen?
           </Button>
-          <Button type="submit" loading={save.isPending} disabled={isUnchanged}>
+          <Button type="submit" loading={save.isPending} disabled={cannotSave}>
             Save
           </Button>
         </Group>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes an organisation's limits; when someone else changed them meanwhile, says so instead of overwriting.
-import { Alert, Button, Group, NumberInput, Paper, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Button, Group, NumberInput, Paper, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -10,6 +10,7 @@ import type { QuotaPatch } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Usage } from "@/features/quotas/Usage";
+import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import { asPatch, asTyped, type Limit, LIMITS, type Typed } from "@/features/quotas/limits";
 import { quotaQuery } from "@/features/quotas/queries";
 
@@ -82,12 +83,11 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
             An empty field is no limit.
           </Text>
           {isConflict ? (
-            <Alert color="orange" role="alert" title="Someone else changed this quota meanwhile">
-              <Text size="sm">{problem.detail}</Text>
-              <Button size="xs" variant="default" mt="xs" onClick={() => void loadPresent()}>
-                Load the present values
-              </Button>
-            </Alert>
+            <ConflictAlert
+              problem={problem}
+              onTheirs={() => void loadPresent()}
+              onMine={(over) => save.mutate(asPatch(typed, over))}
+            />
           ) : (
             <ProblemAlert error={save.error} />
           )}

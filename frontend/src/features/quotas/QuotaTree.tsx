@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
+import { BudgetBars } from "@/components/display/BudgetBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
@@ -49,6 +50,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                   )}
                 </Group>
                 <OwnerBar owner={owner} most={widest(owners)} />
+                {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
                 {edited === owner.id && (
                   <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
                 )}

@@ -25,7 +25,7 @@ function serveQuota(start: Quota) {
       if (body.version !== present.version) {
         return problem(409, { code: "stale", title: "Conflict", detail: "The quota was changed at 10:04 by grace." });
       }
-      present = { ...present, ...body, version: present.version + 1 };
+      present = { ...present, ...body, budgets: present.budgets, version: present.version + 1 };
       return HttpResponse.json<Quota>(present);
     }),
   );
@@ -181,5 +181,96 @@ describe("The tree of quotas", () => {
     await user.click(within(form).getByRole("button", { name: "Save" }));
     expect(await screen.findByText("The quota of Perception is saved.")).toBeVisible();
     expect(received).toEqual([{ shares_fairly: true, half_life_s: 604_800, version: 1 }]);
+  });
+
+  it("shows budgets with what is used of them, and lets admins change all of them", async () => {
+    const project = quotaOwner({
+      budgets: [
+        {
+          ...{ gpu_hours: 100, period: "week", on_exhausted: "stop_new", gpu_type: "A100" },
+          ...{ used_gpu_hours: 100.04, ends_at: "2026-11-30T00:00:00Z", is_exhausted: true },
+        },
+      ],
+    });
+    const received: unknown[] = [];
+    serveTree(true);
+    server.use(
+      http.get("/api/v1/organisations/:id/quota-tree", () => HttpResponse.json({ may_edit: true, owners: [project] })),
+      http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        return HttpResponse.json(project);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    const bars = await screen.findByRole("list", { name: "Budgets of Vision" });
+    expect(bars).toHaveTextContent("GPU-hours per week on A100");
+    expect(bars).toHaveTextContent("100 of 100");
+    expect(bars).toHaveTextContent("Used up: no job starts until 2026-11-30, 00:00 UTC");
+
+    await user.click(screen.getByRole("button", { name: "Change Vision" }));
+    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    const save = within(form).getByRole("button", { name: "Save" });
+    await user.click(within(form).getByRole("button", { name: "Add a budget" }));
+    expect(save).toBeDisabled();
+    const added = within(within(form).getByRole("group", { name: "Budget 2" }));
+    await user.type(added.getByLabelText("GPU-hours"), "500");
+    await user.selectOptions(added.getByLabelText("When used up"), "Running jobs stop, too");
+    await user.click(within(form).getByRole("button", { name: "Remove budget 1" }));
+    await user.click(save);
+    expect(await screen.findByText("The quota of Vision is saved.")).toBeVisible();
+    const kept = { gpu_hours: 500, period: "month", on_exhausted: "stop_all", gpu_type: "" };
+    expect(received).toEqual([{ budgets: [kept], version: 1 }]);
+  });
+
+  it("shows both versions where two admins edit at once, and saves one's own over the other on request", async () => {
+    serveTree(true);
+    const received: unknown[] = [];
+    const facts = { version: 9, present: { guarantee: 5 }, yours: { guarantee: 1 } };
+    server.use(
+      http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        const conflict = { code: "stale_version", title: "Conflict", detail: "Another user changed this quota.", ...facts };
+        return received.length === 1 ? problem(409, conflict) : HttpResponse.json(VISION);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    await user.clear(within(form).getByLabelText("Guarantee"));
+    await user.type(within(form).getByLabelText("Guarantee"), "1");
+    await user.click(within(form).getByRole("button", { name: "Save" }));
+    const both = await within(form).findByRole("table", { name: "Present and own rules" });
+    expect(within(both).getByRole("row", { name: "Guarantee 5 1" })).toBeVisible();
+    await user.click(within(form).getByRole("button", { name: "Save mine over them" }));
+    expect(await screen.findByText("The quota of Vision is saved.")).toBeVisible();
+    expect(received).toEqual([{ guarantee: 1, version: 7 }, { guarantee: 1, version: 9 }]);
+  });
+
+  it("shows who changed a quota and what, and restores an older version", async () => {
+    serveTree(true);
+    const received: unknown[] = [];
+    const budget = { gpu_hours: 5, period: "week", on_exhausted: "alert", gpu_type: "" };
+    const versions = [
+      {
+        ...{ version: 7, at: "2026-11-23T08:00:00Z", actor: "grace" },
+        ...{ before: { guarantee: 2, budgets: [] }, after: { guarantee: 4, budgets: [budget] } },
+      },
+    ];
+    server.use(
+      http.get("/api/v1/projects/:id/quota/versions", () => HttpResponse.json(versions)),
+      http.post("/api/v1/projects/:id/quota/restore", async ({ request }) => {
+        received.push(await request.json());
+        return HttpResponse.json(quotaOwner());
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    await user.click(screen.getByRole("button", { name: "History" }));
+    const history = await screen.findByRole("list", { name: "History of Vision" });
+    expect(history).toHaveTextContent("Version 7, grace");
+    expect(history).toHaveTextContent("Guarantee 2 → 4, Budgets none → 5 GPU-hours per week");
+    await user.click(within(history).getByRole("button", { name: "Restore version 6" }));
+    expect(await screen.findByText("The quota of Vision is as at version 6 again.")).toBeVisible();
+    expect(received).toEqual([{ version: 6, seen: 7 }]);
   });
 });

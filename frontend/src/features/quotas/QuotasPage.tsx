@@ -10,6 +10,7 @@ import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { Page } from "@/components/layout/Page";
 import { QuotaForm } from "@/features/quotas/QuotaForm";
 import { QuotaTree } from "@/features/quotas/QuotaTree";
@@ -56,6 +57,7 @@ function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
       {organisations.map((organisation) => (
         <Stack key={organisation.id} maw={760}>
           <OwnQuota organisation={organisation} />
+          <RoleNeeded organisation={organisation} role="admin" action="Dividing the quota" />
           <QuotaTree organisationId={organisation.id} isStaff={false} />
         </Stack>
       ))}

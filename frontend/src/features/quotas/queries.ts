@@ -3,6 +3,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
+import type { QuotaOwner, QuotaVersion } from "@/api/types";
 
 export function quotaQuery(organisationId: string) {
   return queryOptions({
@@ -18,4 +19,15 @@ export function quotaTreeQuery(organisationId: string) {
     queryFn: () =>
       unwrap(api.GET("/api/v1/organisations/{id}/quota-tree", { params: { path: { id: organisationId } } })),
   });
+}
+
+/** Who changed an owner's quota, the newest change first. */
+export function quotaVersionsQuery({ kind, id }: Pick<QuotaOwner, "kind" | "id">) {
+  return queryOptions({ queryKey: ["quota-versions", id], queryFn: () => versions(kind, { params: { path: { id } } }) });
+}
+
+function versions(kind: string, request: { params: { path: { id: string } } }): Promise<QuotaVersion[]> {
+  if (kind === "organisation") return unwrap(api.GET("/api/v1/organisations/{id}/quota/versions", request));
+  if (kind === "team") return unwrap(api.GET("/api/v1/teams/{id}/quota/versions", request));
+  return unwrap(api.GET("/api/v1/projects/{id}/quota/versions", request));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of an owner in the tree: their names, and the way from the API's values to fields and back.
-import type { QuotaOwner, QuotaRules } from "@/api/types";
+import type { Budget, QuotaOwner, QuotaRules } from "@/api/types";
 
 export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";
 
@@ -28,11 +28,21 @@ export const RECLAIM = [
   { value: "never", label: "Never: wait until borrowers end" },
 ];
 
+/** A budget while it is typed. */
+export type TypedBudget = Omit<Budget, "gpu_hours"> & { gpu_hours: string | number };
+
+export const NEW_BUDGET: TypedBudget = { gpu_hours: "", period: "month", on_exhausted: "stop_new", gpu_type: "" };
+
+export function typedBudgets({ budgets }: QuotaOwner): TypedBudget[] {
+  return budgets.map(({ gpu_hours, period, on_exhausted, gpu_type }) => ({ gpu_hours, period, on_exhausted, gpu_type }));
+}
+
 /** What was typed so far; "" is no limit, no guarantee. */
 export type Typed = Partial<Record<NumberRule, string | number>> & {
   reclaim?: QuotaRules["reclaim"];
   shares_fairly?: boolean;
   half_life_h?: string | number;
+  budgets?: TypedBudget[];
 };
 
 /** Only what was typed, so that the rest stays as it is. */
@@ -47,6 +57,13 @@ export function asRules(typed: Typed): QuotaRules {
   if (typed.reclaim !== undefined) rules.reclaim = typed.reclaim;
   if (typed.shares_fairly !== undefined) rules.shares_fairly = typed.shares_fairly;
   if (typed.half_life_h !== undefined) rules.half_life_s = Number(typed.half_life_h) * HOUR_S;
+  if (typed.budgets !== undefined) {
+    rules.budgets = typed.budgets.map((budget) => ({
+      ...budget,
+      gpu_hours: Number(budget.gpu_hours),
+      gpu_type: budget.gpu_type.trim(),
+    }));
+  }
   return rules;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // For administrators: which policy decides and with which parameters, its shadow, and how accurate its predictions are.
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link, useSearchParams } from "react-router";
 
+import { isRecord } from "@/api/client";
 import { isStaff, useMe } from "@/api/session";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -12,6 +15,7 @@ import { Calibration } from "./Calibration";
 import { RestartCosts } from "./RestartCosts";
 import { SettingsForm } from "./SettingsForm";
 import { ShadowSummary } from "./ShadowSummary";
+import { type Draft, typed } from "./draft";
 import { insightQuery, settingsQuery } from "./queries";
 
 export function SchedulerPage() {
@@ -29,9 +33,20 @@ export function SchedulerPage() {
 function Administration() {
   const settings = useQuery(settingsQuery);
   const insight = useQuery(insightQuery);
+  const [search] = useSearchParams();
   return (
-    <Page title="Scheduler" subtitle="Changes take effect in the next scheduling round.">
-      <QueryResult of={settings}>{(found) => <SettingsForm key={found.version} settings={found} />}</QueryResult>
+    <Page
+      title="Scheduler"
+      subtitle="Changes take effect in the next scheduling round."
+      actions={
+        <Button component={Link} to="/scheduler/lab" variant="default" size="xs">
+          Policy lab
+        </Button>
+      }
+    >
+      <QueryResult of={settings}>
+        {(found) => <SettingsForm key={found.version} settings={found} proposed={proposedIn(search, found.policies)} />}
+      </QueryResult>
       <QueryResult of={insight}>
         {(found) => (
           <>
@@ -53,4 +68,16 @@ function Administration() {
       </QueryResult>
     </Page>
   );
+}
+
+/** A policy that a link to this page proposes; unknown ones are passed over. */
+function proposedIn(search: URLSearchParams, known: readonly string[]): Partial<Draft> | undefined {
+  const policy = search.get("policy");
+  if (policy === null || !known.includes(policy)) return undefined;
+  try {
+    const found: unknown = JSON.parse(search.get("parameters") ?? "{}");
+    return { policy, parameters: isRecord(found) ? typed(found) : {} };
+  } catch {
+    return { policy, parameters: {} };
+  }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy, its parameters, its time budget and its shadow. What the API refuses is said at the input it is about.
-import { Button, Checkbox, Group, NativeSelect, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, NumberInput, Paper, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -9,12 +9,19 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { SchedulerChange, SchedulerSettings } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
+import { PolicyFields, defaultsOf } from "./PolicyFields";
 import { type Draft, changeOf, draftOf, isChanged } from "./draft";
 import { settingsQuery } from "./queries";
 
-export function SettingsForm({ settings }: { settings: SchedulerSettings }) {
+interface Props {
+  settings: SchedulerSettings;
+  /** What the form begins with in place of what is saved, such as a policy of the lab. */
+  proposed?: Partial<Draft> | undefined;
+}
+
+export function SettingsForm({ settings, proposed }: Props) {
   const queries = useQueryClient();
-  const [draft, setDraft] = useState<Draft>(() => draftOf(settings));
+  const [draft, setDraft] = useState<Draft>(() => ({ ...draftOf(settings), ...proposed }));
   const save = useMutation({
     mutationFn: (body: SchedulerChange) => unwrap(api.PATCH("/api/v1/scheduler/settings", { body })),
     onSuccess: (saved) => {
@@ -100,50 +107,4 @@ export function SettingsForm({ settings }: { settings: SchedulerSettings }) {
       </form>
     </Paper>
   );
-}
-
-interface PolicyFieldsProps {
-  label: string;
-  names: string[];
-  policy: string;
-  parameters: Record<string, string>;
-  defaults: [name: string, value: unknown][];
-  errorOf: (field: string) => string | undefined;
-  onPolicy: (policy: string) => void;
-  onParameters: (parameters: Record<string, string>) => void;
-}
-
-function PolicyFields(props: PolicyFieldsProps) {
-  const { label, names, policy, parameters, defaults, errorOf, onPolicy, onParameters } = props;
-  return (
-    <Stack gap="xs">
-      <NativeSelect
-        label={label}
-        maw={320}
-        value={policy}
-        onChange={(event) => onPolicy(event.currentTarget.value)}
-        data={names.map((name) => ({ value: name, label: name === "" ? "none" : name }))}
-        error={errorOf("policy")}
-      />
-      {defaults.length > 0 && (
-        <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm">
-          {defaults.map(([name, value]) => (
-            <TextInput
-              key={name}
-              label={name}
-              aria-label={`${label}: ${name}`}
-              placeholder={JSON.stringify(value)}
-              value={parameters[name] ?? ""}
-              onChange={(event) => onParameters({ ...parameters, [name]: event.currentTarget.value })}
-              error={errorOf(`parameters.${name}`)}
-            />
-          ))}
-        </SimpleGrid>
-      )}
-    </Stack>
-  );
-}
-
-function defaultsOf(settings: SchedulerSettings, policy: string): [string, unknown][] {
-  return Object.entries(settings.known.find(({ name }) => name === policy)?.parameters ?? {});
 }

@@ -43,14 +43,15 @@ export function isChanged(draft: Draft, settings: SchedulerSettings): boolean {
   return JSON.stringify(changeOf(draft, settings)) !== JSON.stringify(changeOf(draftOf(settings), settings));
 }
 
-function typed(parameters: Record<string, unknown>): Record<string, string> {
+/** Parameters as texts of a form. */
+export function typed(parameters: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
   );
 }
 
 /** Empty ones are left out: the policy's own defaults count. */
-function read(parameters: Record<string, string>): Record<string, unknown> {
+export function read(parameters: Record<string, string>): Record<string, unknown> {
   const given = Object.entries(parameters).filter(([, text]) => text.trim() !== "");
   return Object.fromEntries(given.map(([name, text]) => [name, parsed(text.trim())]));
 }

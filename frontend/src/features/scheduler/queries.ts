@@ -12,5 +12,4 @@ export const settingsQuery = queryOptions({
 export const insightQuery = queryOptions({
   queryKey: ["scheduler", "insight"],
   queryFn: () => unwrap(api.GET("/api/v1/scheduler/insight")),
-  refetchInterval: 15_000,
 });

@@ -38,7 +38,7 @@ it("offers who is signed in to join with that account", async () => {
   expect(screen.getByText("viewer")).toBeVisible();
   expect(sent).toEqual([]);
   await user.click(await screen.findByRole("button", { name: "Join as ada" }));
-  await expect.poll(() => router.state.location.pathname).toBe("/jobs");
+  await expect.poll(() => router.state.location.pathname).toBe("/");
   expect(sent).toEqual([{ secret: "s3cret", username: "", password: "" }]);
 });
 
@@ -48,7 +48,7 @@ it("makes an account for a newcomer", async () => {
   await user.type(await screen.findByLabelText(/^User name/), "dora");
   await user.type(screen.getByLabelText(/^Password/), "correct horse battery");
   await user.click(screen.getByRole("button", { name: "Create the account and join" }));
-  await expect.poll(() => router.state.location.pathname).toBe("/jobs");
+  await expect.poll(() => router.state.location.pathname).toBe("/");
   expect(sent).toEqual([{ secret: "s3cret", username: "dora", password: "correct horse battery" }]);
 });
 

@@ -52,7 +52,7 @@ function Accept({ secret, offer }: { secret: string; offer: MyInvitation }) {
     onSuccess: async (joined) => {
       queries.clear();
       queries.setQueryData(meQuery.queryKey, joined);
-      await navigate("/jobs", { replace: true });
+      await navigate("/", { replace: true });
     },
   });
   const problem = accept.error instanceof Problem ? accept.error : undefined;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the link of an administrator leads: its user sets a password and is signed in. The secret is behind the #, which
 // browsers do not send.
-import { Button, PasswordInput, Stack } from "@mantine/core";
+import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
@@ -13,6 +13,8 @@ import { AccountPaper } from "@/features/session/AccountPaper";
 
 export function SetPasswordPage() {
   const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const [isCodeAsked, setCodeAsked] = useState(false);
   const secret = useLocation().hash.slice(1);
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -24,13 +26,14 @@ export function SetPasswordPage() {
   const put = useMutation({
     mutationFn: async () => {
       await unwrap(api.GET("/api/v1/auth/csrf"));
-      return unwrap(api.POST("/api/v1/auth/password-link", { body: { secret, password } }));
+      return unwrap(api.POST("/api/v1/auth/password-link", { body: { secret, password, code } }));
     },
     onSuccess: async (me) => {
       queries.clear();
       queries.setQueryData(meQuery.queryKey, me);
-      await navigate("/jobs", { replace: true });
+      await navigate(me.needs_second_factor ? "/account" : "/", { replace: true });
     },
+    onError: (error) => setCodeAsked((asked) => asked || (error instanceof Problem && error.code === "second_factor_needed")),
   });
   const problem = put.error instanceof Problem ? put.error : undefined;
 
@@ -55,6 +58,17 @@ export function SetPasswordPage() {
             autoFocus
             required
           />
+          {isCodeAsked && (
+            <TextInput
+              label="Code of your second factor"
+              description="From your authenticator app, or a recovery code."
+              value={code}
+              onChange={(event) => setCode(event.currentTarget.value)}
+              error={problem?.of("code")}
+              autoComplete="one-time-code"
+              required
+            />
+          )}
           <Button type="submit" loading={put.isPending} disabled={secret === ""} fullWidth>
             Set the password
           </Button>

@@ -60,6 +60,32 @@ describe("Signing in", () => {
     await user.type(screen.getByLabelText(/^Password/), "right");
     await user.click(screen.getByRole("button", { name: "Sign in" }));
 
-    await waitFor(() => expect(router.state.location.pathname).toBe("/jobs"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/"));
+  });
+
+  it("asks for the code of a second factor after the password, and keeps the password meanwhile", async () => {
+    const given: string[] = [];
+    server.use(
+      http.post("/api/v1/auth/login", async ({ request }) => {
+        const { password, code } = (await request.json()) as { password: string; code: string };
+        given.push(`${password} ${code}`);
+        if (code === "") return problem(403, { code: "second_factor_needed", detail: "This account has a second factor." });
+        if (code !== "123456") return problem(422, { code: "wrong_code", detail: "This code is wrong.", errors: [] });
+        return HttpResponse.json<Me>(me({ needs_second_factor: true }));
+      }),
+      http.get("/api/v1/auth/me", () => (given.at(-1) === "right 123456" ? HttpResponse.json<Me>(me()) : problem(401, REFUSED))),
+    );
+    const { user, router } = renderPage("/sign-in");
+    await user.type(await screen.findByLabelText(/^User name/), "ada");
+    await user.type(screen.getByLabelText(/^Password/), "right");
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    await user.type(await screen.findByLabelText(/^Code of your second factor/), "000000");
+    expect(screen.queryByRole("alert")).not.toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    expect(await screen.findByRole("alert")).toHaveTextContent("This code is wrong.");
+    await user.type(screen.getByLabelText(/^Code of your second factor/), "123456");
+    await user.click(screen.getByRole("button", { name: "Sign in" }));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/account"));
+    expect(given).toEqual(["right ", "right 000000", "right 123456"]);
   });
 });

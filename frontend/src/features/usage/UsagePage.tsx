@@ -15,10 +15,13 @@ import { useFilters } from "@/components/table/useFilters";
 import { gpuHours, hourDigits, money, part } from "@/features/usage/quantities";
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
 import { UsageBars } from "@/features/usage/UsageBars";
+import { UsageBudgets } from "@/features/usage/UsageBudgets";
 import { count } from "@/lib/quantities";
 
 const NAMES = ["organisation", "by", "since", "until"] as const;
 const USUAL_DAYS = 29;
+/** Organisations whose budgets are shown; of more, one chooses. */
+const MOST_SHOWN = 5;
 
 const DIMENSIONS: Record<UsageDimension, string> = {
   project: "Project",
@@ -43,6 +46,8 @@ export function UsagePage() {
     since: day(filters.since) ?? daysAgo(USUAL_DAYS),
     until: day(filters.until) ?? daysAgo(0),
   };
+  const organisations = useOrganisations();
+  const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
   const days = useQuery(usageQuery(window, "day"));
   const groups = useQuery(usageQuery(window, by));
   const file = `/api/v1/usage/export?${new URLSearchParams(usageParams(window, by)).toString()}`;
@@ -56,6 +61,7 @@ export function UsagePage() {
       <QueryResult of={days} label="Loading usage">
         {(report) => report.total.gpu_hours > 0 && <Days report={report} />}
       </QueryResult>
+      <UsageBudgets organisations={chosen.slice(0, MOST_SHOWN)} />
       <QueryResult of={groups} label="Loading usage">
         {(report) => <Groups report={report} by={by} />}
       </QueryResult>

@@ -29,6 +29,15 @@ export function usageQuery(window: UsageWindow, by: UsageDimension) {
   });
 }
 
+/** The tree of an organisation's quotas, whose budgets are shown. */
+export function budgetsQuery(organisationId: string) {
+  return queryOptions({
+    queryKey: ["quota-tree", organisationId],
+    queryFn: () =>
+      unwrap(api.GET("/api/v1/organisations/{id}/quota-tree", { params: { path: { id: organisationId } } })),
+  });
+}
+
 /** A day of so many days ago, in UTC. */
 export function daysAgo(n: number, now = Date.now()): string {
   return new Date(now - n * DAY_MS).toISOString().slice(0, 10);

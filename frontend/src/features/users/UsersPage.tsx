@@ -63,13 +63,21 @@ function Row({ user }: { user: User }) {
     onSuccess: refresh,
   });
   const link = useMutation({ mutationFn: () => unwrap(api.POST("/api/v1/users/{id}/password-link", params)) });
+  const reset = useMutation({ mutationFn: () => unwrap(api.DELETE("/api/v1/users/{id}/second-factor", params)) });
   const signOut = useMutation({ mutationFn: () => unwrap(api.DELETE("/api/v1/users/{id}/sessions", params)) });
+  const signOutLabel = signOut.data ? `Signed out of ${signOut.data.n_sessions}` : "Sign out";
+  const roleLabel = user.is_staff ? "Make ordinary" : "Make administrator";
 
   return (
     <Table.Tr>
       <Table.Td>
         {user.username} {user.is_staff && <Badge color="blue">Administrator</Badge>}{" "}
         {!user.is_active && <Badge color="gray">Deactivated</Badge>}
+        {user.service_of && (
+          <Text size="xs" c="dimmed">
+            Service account of {user.service_of.name}
+          </Text>
+        )}
         {user.email && (
           <Text size="xs" c="dimmed">
             {user.email}
@@ -92,30 +100,42 @@ function Row({ user }: { user: User }) {
           />
         ) : (
           <Group gap="xs" justify="flex-end">
-            {user.is_active && (
+            {user.is_active && user.service_of === null && (
               <Button
                 size="xs"
                 variant="default"
                 loading={link.isPending}
-                aria-label={`Make a password link for ${user.username}`}
+                aria-label={`Reset password of ${user.username}`}
                 onClick={() => link.mutate()}
               >
                 Reset password
               </Button>
             )}
-            {!isMe && (
+            {!isMe && user.service_of === null && (
               <>
-                <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`Sign ${user.username} out everywhere`} onClick={() => signOut.mutate()}>
-                  {signOut.data ? `Signed out of ${signOut.data.n_sessions}` : "Sign out"}
+                <Button size="xs" variant="default" loading={signOut.isPending} aria-label={`${signOutLabel}: ${user.username}`} onClick={() => signOut.mutate()}>
+                  {signOutLabel}
                 </Button>
+                <ConfirmButton
+                  label="Reset second factor"
+                  ariaLabel={`Reset second factor of ${user.username}`}
+                  size="xs"
+                  title={`Remove the second factor of ${user.username}?`}
+                  text="The password alone then signs in, until the user sets another one up. Make sure who asks for it."
+                  action={() => reset.mutateAsync()}
+                />
                 <Button
                   size="xs"
                   variant="default"
-                  aria-label={user.is_staff ? `Make ${user.username} an ordinary user` : `Make ${user.username} an administrator`}
+                  aria-label={`${roleLabel}: ${user.username}`}
                   onClick={() => change.mutate({ is_staff: !user.is_staff })}
                 >
-                  {user.is_staff ? "Make ordinary" : "Make administrator"}
+                  {roleLabel}
                 </Button>
+              </>
+            )}
+            {!isMe && (
+              <>
                 {user.is_active ? (
                   <ConfirmButton
                     label="Deactivate"

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done to a job in its state: pause, resume, cancel and delete (both ask first), clone.
-import { Button, Tooltip } from "@mantine/core";
+// What can be done to a job in its state: pause, resume, cancel and delete (both ask first), clone with changes.
+import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { useNavigate } from "react-router";
+import { Suspense } from "react";
+import { Link, useNavigate } from "react-router";
 
 import { Problem } from "@/api/client";
 import { canDelete, canWrite, useMe } from "@/api/session";
 import type { Job } from "@/api/types";
+import { Tip } from "@/components/display/Tip";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { isOver, JOB_STATES, type JobVerb } from "@/domain/jobState";
 import { useJobAction } from "@/features/jobs/queries";
+import { lazyComponent } from "@/lib/chunk";
 
 import { DeleteJob } from "./DeleteJob";
-import { PredictButton } from "./PredictButton";
+
+/** Only of trained jobs; its form needs what no other part of the page does. */
+const PredictButton = lazyComponent(async () => (await import("./PredictButton")).PredictButton);
 
 /** What makes sense now: what is asked for already is not asked again, and a pause can be taken back. */
 function verbsOf(job: Job): readonly JobVerb[] {
@@ -30,9 +35,6 @@ export function JobActions({ job }: { job: Job }) {
   const verbs = verbsOf(job);
   const act = (verb: JobVerb) =>
     action.mutate(verb, {
-      onSuccess: (answer) => {
-        if (verb === "clone") void navigate(`/jobs/${answer.id}`);
-      },
       onError: (error) =>
         notifications.show({
           color: "red",
@@ -41,7 +43,7 @@ export function JobActions({ job }: { job: Job }) {
         }),
     });
   const simple = (verb: JobVerb, label: string, tip: string) => (
-    <Tooltip label={tip}>
+    <Tip label={tip}>
       <Button
         variant="default"
         loading={action.isPending && action.variables === verb}
@@ -50,15 +52,35 @@ export function JobActions({ job }: { job: Job }) {
       >
         {label}
       </Button>
-    </Tooltip>
+    </Tip>
   );
 
   return (
     <>
       {verbs.includes("resume") && simple("resume", "Resume", "Continue from the newest checkpoint")}
       {verbs.includes("pause") && simple("pause", "Pause", "Save a checkpoint and give the GPUs back")}
-      {job.kind === "train" && job.state === "succeeded" && job.result_version !== null && <PredictButton job={job} />}
-      {simple("clone", "Clone", "Start another job with the same settings")}
+      {job.kind === "train" && job.state === "succeeded" && job.result_version !== null && (
+        <Suspense fallback={null}>
+          <PredictButton job={job} />
+        </Suspense>
+      )}
+      {job.kind === "train" ? (
+        <Button variant="default" component={Link} to={`/jobs/new?clone=${job.id}`}>
+          Clone
+        </Button>
+      ) : (
+        <ConfirmButton
+          label="Clone"
+          color="blue"
+          title={`Clone ${job.name}?`}
+          text="It starts at once, with the same settings, data and model."
+          dismiss="Do not start it"
+          action={async () => {
+            const made = await action.mutateAsync("clone");
+            await navigate(`/jobs/${made.id}`);
+          }}
+        />
+      )}
       {verbs.includes("cancel") && (
         <ConfirmButton
           label="Cancel job"

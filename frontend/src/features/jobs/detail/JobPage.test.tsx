@@ -4,7 +4,7 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
-import { attempt, dataset, job, jobDetail, speed } from "@/testing/fixtures";
+import { attempt, dataset, job, jobDetail, modelVersion, speed } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { decision, why } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
@@ -45,6 +45,13 @@ it("explains a failure: cause, whose fault, what to do, and the traceback on dem
   expect(screen.queryByRole("button", { name: "Cancel job" })).not.toBeInTheDocument();
 });
 
+it("shows the range in which the scheduler chooses the batch", async () => {
+  const range = { batch_size: 64, hyperparameters: { max_batch_size: 512 } };
+  stored(jobDetail({ ...range, current_attempt: attempt({ batch_size: 128 }) }));
+  renderPage(ADDRESS);
+  expect(await screen.findByText("64 to 512, by the scheduler: 128")).toBeInTheDocument();
+});
+
 it("asks before it cancels", async () => {
   stored(jobDetail());
   let cancelled = 0;
@@ -78,8 +85,8 @@ it("shows the resources and limits that were asked for, and hints about hyperpar
   expect(configuration.getByRole("note")).toHaveTextContent(hint);
 });
 
-it("goes to the clone", async () => {
-  stored(jobDetail({ state: "succeeded" }));
+it("asks before it clones a job that does not train, and goes to the clone", async () => {
+  stored(jobDetail({ kind: "evaluate", state: "succeeded" }));
   const clone = "00000000-0000-7000-8000-0000000000ff";
   server.use(
     http.post(`/api/v1/jobs/${ID}/clone`, () => HttpResponse.json(job({ id: clone }) as object, { status: 201 })),
@@ -89,12 +96,15 @@ it("goes to the clone", async () => {
   );
   const { user } = renderPage(ADDRESS);
   await user.click(await screen.findByRole("button", { name: "Clone" }));
+  await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Clone" }));
   expect(await screen.findByRole("heading", { name: "digits-cnn again" })).toBeInTheDocument();
 });
 
 it("hands out the trained model and its final metrics", async () => {
   const version = "00000000-0000-7000-8000-0000000000aa";
   stored(jobDetail({ state: "succeeded", result_version: version, result_metrics: { "eval/accuracy": 0.973 } }));
+  const trained = { id: "00000000-0000-7000-8000-0000000000ab", name: "mlp (trained)" };
+  server.use(answers("/api/v1/model-versions/{id}", modelVersion({ id: version, model: trained })));
   renderPage(ADDRESS);
   const result = within(await screen.findByRole("region", { name: "Result" }));
   expect(result.getByText("0.973")).toBeInTheDocument();
@@ -102,8 +112,9 @@ it("hands out the trained model and its final metrics", async () => {
     "href",
     `/api/v1/model-versions/${version}/download?what=weights`,
   );
-  const model = job().model_version.model.id;
-  expect(result.getByRole("link", { name: /All versions/ })).toHaveAttribute("href", `/models/${model}`);
+  // not the built-in model, of which it is a trained version
+  const page = await result.findByRole("link", { name: "Try it: mlp (trained)" });
+  expect(page).toHaveAttribute("href", `/models/${trained.id}?version=${version}`);
 });
 
 it("says of each attempt: mode, size, and how it ended", async () => {
@@ -138,7 +149,7 @@ it("shows those who may only look no buttons", async () => {
   );
   renderPage(ADDRESS);
   expect(await screen.findByRole("heading", { name: "digits-cnn" })).toBeInTheDocument();
-  expect(screen.queryByRole("button", { name: "Clone" })).not.toBeInTheDocument();
+  expect(screen.queryByRole("link", { name: "Clone" })).not.toBeInTheDocument();
 });
 
 it("shows the decisions of the rounds, newest first, with reasons and sizes", async () => {
@@ -203,7 +214,7 @@ it("predicts on a dataset with what a job trained, and goes to the job that does
   const { user, router } = renderPage(ADDRESS);
   await user.click(await screen.findByRole("button", { name: "Predict" }));
   const dialog = within(await screen.findByRole("dialog", { name: "Predict with digits-cnn" }));
-  expect(dialog.getByRole("button", { name: "Start" })).toBeDisabled();
+  expect(await dialog.findByRole("button", { name: "Start" })).toBeDisabled();
   await user.click(dialog.getByRole("combobox", { name: /Kind/ }));
   await user.click(await screen.findByRole("option", { name: /Features/ }));
   await user.click(dialog.getByRole("combobox", { name: /Dataset/ }));

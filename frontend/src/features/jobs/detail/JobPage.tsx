@@ -4,12 +4,13 @@ import { Group, SimpleGrid, Stack } from "@mantine/core";
 import { Suspense } from "react";
 import { useParams } from "react-router";
 
-import type { StreamState } from "@/api/stream";
+import type { StreamState } from "@/api/live/stream";
 import type { JobDetail } from "@/api/types";
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
+import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
@@ -37,6 +38,7 @@ const EventTable = lazyComponent(async () => (await import("./events/EventTable"
 const FilesCard = lazyComponent(async () => (await import("./files/FilesCard")).FilesCard);
 const StartupCard = lazyComponent(async () => (await import("./startup/StartupCard")).StartupCard);
 const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
+const NotesCard = lazyComponent(async () => (await import("./overview/NotesCard")).NotesCard);
 const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
 const WhyCard = lazyComponent(async () => (await import("./why/WhyCard")).WhyCard);
 const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
@@ -66,6 +68,7 @@ function LiveJob({ id }: { id: string }) {
       subtitle={<Subtitle job={job.data} stream={stream} />}
       actions={<JobActions job={job.data} />}
     >
+      <RoleNeeded organisation={job.data.project.organisation} role="member" action="Pausing, cancelling and cloning jobs" />
       <Overview job={job.data} />
       <Details job={job.data} {...parts} />
     </Page>
@@ -104,6 +107,9 @@ function Overview({ job }: { job: JobDetail }) {
         <ConfigurationCard job={job} />
         <ResourcesCard job={job} />
       </SimpleGrid>
+      <Suspense fallback={null}>
+        <NotesCard key={`${job.notes}\n${job.tags.join()}`} job={job} />
+      </Suspense>
     </Stack>
   );
 }

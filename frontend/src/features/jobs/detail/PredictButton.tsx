@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a job that uses a trained model on a dataset: predictions, layers' outputs, or metrics.
-import { Button, Group, Modal, Select, Stack, TextInput } from "@mantine/core";
+// The button and dialogue that start a job which uses a trained model on a dataset.
+import { Button } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
-import { type SubmitEvent, useState } from "react";
-import { useNavigate } from "react-router";
 
-import { Problem } from "@/api/client";
-import type { Job, JobSubmit } from "@/api/types";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { datasetChoicesQuery, hasTargets, isReady } from "@/features/jobs/queries";
-import { useSubmitJob } from "@/features/jobs/useSubmitJob";
+import type { Job } from "@/api/types";
+import { Dialog } from "@/components/form/Dialog";
+import { lazyComponent } from "@/lib/chunk";
 
-const KINDS = [
-  { value: "predict", label: "Predict: an output for each example" },
-  { value: "features", label: "Features: the outputs of layers for each example" },
-  { value: "evaluate", label: "Evaluate: the metrics on all examples" },
-];
-type PredictionKind = "predict" | "features" | "evaluate";
+const PredictForm = lazyComponent(async () => (await import("./PredictForm")).PredictForm);
 
 export function PredictButton({ job }: { job: Job }) {
   const [isOpen, { open, close }] = useDisclosure(false);
@@ -25,96 +15,9 @@ export function PredictButton({ job }: { job: Job }) {
   return (
     <>
       <Button onClick={open}>Predict</Button>
-      <Modal
-        opened={isOpen}
-        onClose={close}
-        title={`Predict with ${job.name}`}
-        fullScreen={isPhone}
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Form job={job} onBack={close} />
-      </Modal>
+      <Dialog opened={isOpen} onClose={close} title={`Predict with ${job.name}`} fullScreen={isPhone}>
+        <PredictForm job={job} onBack={close} />
+      </Dialog>
     </>
-  );
-}
-
-function Form({ job, onBack }: { job: Job; onBack: () => void }) {
-  const navigate = useNavigate();
-  const choices = useQuery(datasetChoicesQuery);
-  const submit = useSubmitJob();
-  const [kind, setKind] = useState<PredictionKind>("predict");
-  const [chosen, setChosen] = useState<string | null>(null);
-  const [layers, setLayers] = useState("");
-  const datasets = (choices.data?.results ?? [])
-    .filter(isReady)
-    .filter((dataset) => dataset.project.organisation.id === job.project.organisation.id)
-    .filter((dataset) => kind !== "evaluate" || hasTargets(dataset));
-  const dataset = datasets.find(({ id }) => id === chosen);
-  const layerNames = layers.split(",").map((name) => name.trim()).filter(Boolean);
-  const isComplete = dataset !== undefined && (kind !== "features" || layerNames.length > 0);
-  const errors = submit.error instanceof Problem ? submit.error.errors : [];
-  const errorAt = (field: string) => {
-    const found = errors.find((error) => error.field.startsWith(field));
-    return found === undefined ? undefined : [found.message, found.remedy].filter(Boolean).join(" ");
-  };
-
-  const send = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!isComplete) return;
-    const request: JobSubmit = {
-      kind: kind === "evaluate" ? "evaluate" : "predict",
-      model_of: job.id,
-      dataset: dataset.id,
-      project: job.project.id,
-      ...(kind === "features" ? { features: layerNames } : {}),
-    };
-    submit.mutate(request, { onSuccess: ({ id }) => void navigate(`/jobs/${id}`) });
-  };
-
-  return (
-    <form onSubmit={send} noValidate>
-      <Stack>
-        <Select
-          label="Kind"
-          data={KINDS}
-          value={kind}
-          allowDeselect={false}
-          onChange={(value) => setKind((value as PredictionKind | null) ?? "predict")}
-        />
-        <Select
-          label="Dataset"
-          placeholder={choices.isPending ? "Loading" : "Choose a dataset"}
-          description="It has the model's input columns; targets are only needed to evaluate."
-          searchable
-          required
-          data={datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }))}
-          value={dataset?.id ?? null}
-          onChange={(value) => {
-            setChosen(value);
-            submit.reset();
-          }}
-          error={errorAt("dataset")}
-        />
-        {kind === "features" && (
-          <TextInput
-            label="Layers"
-            description="Their names in the model, separated by commas: 0, encoder.norm"
-            required
-            value={layers}
-            onChange={(event) => setLayers(event.currentTarget.value)}
-            error={errorAt("features")}
-          />
-        )}
-        <ProblemAlert error={choices.error ?? (errorAt("dataset") ?? errorAt("features") ? null : submit.error)} />
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onBack}>
-            Back
-          </Button>
-          <Button type="submit" disabled={!isComplete} loading={submit.isPending}>
-            Start
-          </Button>
-        </Group>
-      </Stack>
-    </form>
   );
 }

@@ -2,7 +2,7 @@
 // A job's page data: read over REST first, then kept current by the job's stream. Nothing lost, nothing doubled.
 import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { useStream } from "@/api/stream";
+import { useStream } from "@/api/live/stream";
 import type { Event, Job, JobDetail, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
 import type { KeyedPoint } from "@/lib/series";

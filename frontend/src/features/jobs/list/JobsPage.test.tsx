@@ -1,14 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of jobs, as its reader sees it.
-import { screen, within } from "@testing-library/react";
+import { act, screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
-import { expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 
-import { job } from "@/testing/fixtures";
+import type { Job } from "@/api/types";
+import { attempt, job } from "@/testing/fixtures";
+import { FakeEventSource } from "@/testing/eventsource";
 import { renderPage } from "@/testing/render";
-import { answers, page, server } from "@/testing/server";
+import { page, server } from "@/testing/server";
+
+import { consequences } from "./bulk";
 
 const table = async () => within(await screen.findByRole("table", { name: "Jobs" }));
+const jobRow = async (name: RegExp | string) => (await table()).findByRole("row", { name });
+
+beforeEach(() => localStorage.clear());
+
+/** Answers with these jobs, or with those of the ids that are asked for; remembers the queries. */
+function jobs(all: () => Job[]): URLSearchParams[] {
+  const asked: URLSearchParams[] = [];
+  server.use(
+    http.get("/api/v1/jobs", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      asked.push(query);
+      const ids = query.get("id")?.split(",");
+      return HttpResponse.json(page(ids !== undefined ? all().filter(({ id }) => ids.includes(id)) : all()));
+    }),
+  );
+  return asked;
+}
 
 it("shows where each job stands, and why a waiting one waits", async () => {
   const waiting = job({
@@ -22,8 +43,8 @@ it("shows where each job stands, and why a waiting one waits", async () => {
       { reason: "quota_gpus", sentence: "Not the first reason.", facts: {} },
     ],
   });
-  server.use(answers("/api/v1/jobs", page([job({ progress: 0.2 }), waiting])));
-  renderPage("/jobs");
+  jobs(() => [job({ progress: 0.2, tags: ["paper"], gpu_hours: 1.5 }), waiting]);
+  renderPage("/jobs?columns=name,state,progress,outcome,workers,tags,gpu_hours");
   const rows = (await table()).getAllByRole("row").slice(1);
   expect(rows).toHaveLength(2);
   const [first, second] = rows.map((row) => within(row));
@@ -31,43 +52,130 @@ it("shows where each job stands, and why a waiting one waits", async () => {
   expect(first?.getByText("Running")).toBeInTheDocument();
   expect(first?.getByText("All-reduce · 2 workers")).toBeInTheDocument();
   expect(first?.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "20");
+  expect(first?.getByText("paper")).toBeInTheDocument();
+  expect(first?.getByText("1.5 +")).toHaveAttribute("title", "Held by its ended attempts; what it holds now comes on top");
   expect(second?.getByText("Automatic · 1–4 workers")).toBeInTheDocument();
   expect(second?.getByText("All 4 GPUs are in use; it needs 2.")).toBeInTheDocument();
   expect(second?.queryByText("Not the first reason.")).not.toBeInTheDocument();
 });
 
-it("asks for one state only, and remembers that in the address", async () => {
-  const asked: (string | null)[] = [];
-  server.use(
-    http.get("/api/v1/jobs", ({ request }) => {
-      asked.push(new URL(request.url).searchParams.get("state"));
-      return HttpResponse.json(page([job()]));
-    }),
-  );
-  const { user, router } = renderPage("/jobs?cursor=abc");
+it("asks the API for what is searched, filtered and sorted, and remembers that in the address", async () => {
+  const asked = jobs(() => [job()]);
+  const { user, router } = renderPage("/jobs");
   await table();
   await user.selectOptions(screen.getByRole("combobox", { name: "State" }), "Failed");
-  await expect.poll(() => asked.at(-1)).toBe("failed");
-  expect(router.state.location.search).toBe("?state=failed");
+  await expect.poll(() => asked.at(-1)?.get("state")).toBe("failed");
+  await user.type(screen.getByRole("searchbox", { name: "Search" }), "cnn");
+  await expect.poll(() => asked.at(-1)?.get("search")).toBe("cnn");
+  await user.click((await table()).getByRole("button", { name: /GPU-hours/ }));
+  await expect.poll(() => asked.at(-1)?.get("sort")).toBe("-gpu_hours");
+  expect(router.state.location.search).toBe("?state=failed&search=cnn&sort=-gpu_hours");
+  expect((await table()).getByRole("columnheader", { name: /GPU-hours/ })).toHaveAttribute("aria-sort", "descending");
 });
 
-it("turns to older jobs by the API's cursor", async () => {
+it("draws the rows in view only, and reads the next page when one comes near the end", async () => {
+  const asked: (string | null)[] = [];
+  const many = (first: number) => Array.from({ length: 100 }, (_, n) => job({ id: `j${first + n}`, name: `job ${first + n}` }));
   server.use(
     http.get("/api/v1/jobs", ({ request }) => {
-      const isSecond = new URL(request.url).searchParams.get("cursor") === "two";
-      const next = isSecond ? null : "http://testserver/api/v1/jobs?cursor=two&limit=25";
-      return HttpResponse.json({ ...page([job({ name: isSecond ? "older" : "newer" })]), next });
+      const cursor = new URL(request.url).searchParams.get("cursor");
+      asked.push(cursor);
+      const next = cursor === null ? "http://testserver/api/v1/jobs?cursor=two" : null;
+      return HttpResponse.json({ ...page(many(cursor === null ? 0 : 100)), next });
+    }),
+  );
+  renderPage("/jobs");
+  const rows = (await table()).getAllByRole("row");
+  expect(rows.length).toBeLessThan(60);
+  expect(asked).toEqual([null]);
+  expect(screen.getByText("The first 100 jobs; more come as you scroll.")).toBeInTheDocument();
+});
+
+it("reads a job again when the stream brings news of it, and shows a new one at the top", async () => {
+  let known = [job({ name: "first" })];
+  const asked = jobs(() => known);
+  renderPage("/jobs");
+  expect(await jobRow(/first/)).toHaveTextContent("Running");
+  known = [job({ id: "n", name: "newer", submitted_at: "2026-03-02T10:00:00Z" }), job({ name: "first", state: "succeeded" })];
+  act(() => {
+    for (const { id } of known) FakeEventSource.of("/api/v1/stream").emit("event", { subject_kind: "job", subject_id: id });
+  });
+  expect(await jobRow(/newer/)).toBeInTheDocument();
+  expect(await jobRow(/first/)).toHaveTextContent("Succeeded");
+  expect((await table()).getAllByRole("row").slice(1).map((row) => row.textContent)).toEqual([
+    expect.stringContaining("newer"),
+    expect.stringContaining("first"),
+  ]);
+  expect(asked).toHaveLength(2); // the list once, and once the two jobs that changed
+});
+
+it("does one thing to all selected jobs, once it has said what that means, and names what was refused", async () => {
+  const over = job({ id: "b", name: "over", state: "succeeded", current_attempt: attempt({ ended_at: "2026-03-02T09:30:00Z" }) });
+  jobs(() => [job({ id: "a", name: "running" }), over]);
+  const sent: unknown[] = [];
+  server.use(
+    http.post("/api/v1/jobs/bulk", async ({ request }) => {
+      sent.push(await request.json());
+      return HttpResponse.json({
+        outcomes: [
+          { id: "a", name: "running", refusal: "", remedy: "" },
+          { id: "b", name: "over", refusal: "The job has ended: it is succeeded.", remedy: "Clone it to run it again." },
+        ],
+      });
     }),
   );
   const { user } = renderPage("/jobs");
-  expect((await table()).getByText("newer")).toBeInTheDocument();
-  await user.click(screen.getByRole("button", { name: "Older" }));
-  expect(await (await table()).findByText("older")).toBeInTheDocument();
+  await user.click(within(await jobRow(/running/)).getByRole("checkbox"));
+  await user.click(within(await jobRow(/over/)).getByRole("checkbox"));
+  const bar = within(screen.getByRole("region", { name: "Selected jobs" }));
+  expect(bar.getByText("2 jobs selected")).toBeInTheDocument();
+  expect(bar.getByRole("link", { name: "Compare" })).toHaveAttribute("href", "/compare?jobs=a,b");
+  await user.click(bar.getByRole("button", { name: "Cancel" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  expect(dialog.getByText(/1 job: training stops, and 2 GPUs are given back/)).toBeInTheDocument();
+  expect(dialog.getByText("1 job: they have ended, and stay as they are.")).toBeInTheDocument();
+  expect(sent).toEqual([]);
+  await user.click(dialog.getByRole("button", { name: "Cancel 2 jobs" }));
+  expect(await dialog.findByText("over: The job has ended: it is succeeded. Clone it to run it again.")).toBeInTheDocument();
+  expect(sent).toEqual([{ action: "cancel", jobs: ["a", "b"], tag: "" }]);
+});
+
+it("walks and selects rows by the keyboard", async () => {
+  jobs(() => [job({ id: "a", name: "one" }), job({ id: "b", name: "two" })]);
+  const { user, router } = renderPage("/jobs");
+  (await screen.findByRole("table", { name: "Jobs" })).focus();
+  const focused = () => document.activeElement?.getAttribute("aria-rowindex");
+  await user.keyboard("j");
+  await expect.poll(focused).toBe("2");
+  await user.keyboard("j");
+  await expect.poll(focused).toBe("3");
+  await user.keyboard("x");
+  expect(await screen.findByText("1 job selected")).toBeInTheDocument();
+  await user.keyboard("{Enter}");
+  await expect.poll(() => router.state.location.pathname).toBe("/jobs/b");
+});
+
+it("keeps the chosen columns in the address and for the next time, and views by name", async () => {
+  jobs(() => [job()]);
+  const { user, router } = renderPage("/jobs?state=running");
+  await table();
+  await user.click(screen.getByRole("button", { name: "Columns" }));
+  await user.click(await screen.findByRole("checkbox", { name: "Dataset" }));
+  expect(await (await table()).findByRole("columnheader", { name: "Dataset" })).toBeInTheDocument();
+  expect(router.state.location.search).toContain("dataset");
+  expect(localStorage.getItem("mlhub-job-columns")).toContain("dataset");
 });
 
 it("says what to do first when there is no job", async () => {
-  server.use(answers("/api/v1/jobs", page([])));
+  jobs(() => []);
   renderPage("/jobs");
   expect(await screen.findByText(/First upload a dataset/)).toBeInTheDocument();
   expect(screen.getByRole("link", { name: "Upload a dataset" })).toHaveAttribute("href", "/datasets");
+});
+
+it("says of a deletion what is lost, and what is refused", () => {
+  expect(consequences("delete", [job(), job({ state: "failed" })])).toEqual([
+    "1 job: deleted for good, with attempts, curves, logs, checkpoints and predictions. Trained models stay.",
+    "1 job: they have not ended, and are refused: cancel them first.",
+  ]);
 });

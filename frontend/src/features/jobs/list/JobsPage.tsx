@@ -1,81 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
-// All jobs that the user may see, newest first, filtered by state and project; the filters live in the address.
-import { Button, Group, NativeSelect } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+// All jobs that the user may see, as a table of any length; search, filters, order and columns live in the address.
+import { Button, Group, Text } from "@mantine/core";
+import { useLocalStorage } from "@mantine/hooks";
+import { useCallback, useState } from "react";
 import { Link } from "react-router";
 
-import { useProjects } from "@/api/session";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { QueryResult } from "@/components/feedback/QueryResult";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Page } from "@/components/layout/Page";
-import { Pager } from "@/components/table/Pager";
 import { useFilters } from "@/components/table/useFilters";
-import { JOB_STATES } from "@/domain/jobState";
-import { type JobFilters, jobsQuery } from "@/features/jobs/queries";
+import { count } from "@/lib/quantities";
 
-import { JobsList } from "./JobsList";
+import { USUAL_COLUMNS, columnsOf } from "./columns";
+import { FilterBar } from "./FilterBar";
+import { JobTable } from "./JobTable";
+import { type JobTableRows, type TableView, useJobTable } from "./tableRows";
+import { SelectionBar } from "./SelectionBar";
+
+const NAMES = ["search", "state", "owner", "project", "tag", "sort", "columns"] as const;
 
 export function JobsPage() {
-  const { filters, filter, turn } = useFilters(["state", "project"]);
-  const jobs = useQuery(jobsQuery(filters));
+  const { filters, filter } = useFilters(NAMES);
+  const view: TableView = Object.fromEntries(Object.entries(filters).filter(([name]) => name !== "columns" && name !== "cursor"));
+  const [saved, setSaved] = useLocalStorage({ key: "mlhub-job-columns", defaultValue: USUAL_COLUMNS.join(",") });
+  const table = useJobTable(view);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const columns = columnsOf(filters.columns ?? saved);
+  const { fetchNextPage, isFetchingNextPage } = table.query;
+  const onNearEnd = useCallback(() => {
+    if (!isFetchingNextPage) void fetchNextPage();
+  }, [fetchNextPage, isFetchingNextPage]);
+
+  function select(ids: readonly string[], isSelected: boolean) {
+    setSelected((known) => {
+      const found = new Set(known);
+      for (const id of ids) {
+        if (isSelected) found.add(id);
+        else found.delete(id);
+      }
+      return found;
+    });
+  }
+
   return (
     <Page
       title="Jobs"
+      isWide
       actions={
         <Button component={Link} to="/jobs/new">
           New job
         </Button>
       }
     >
-      <Filters filters={filters} onChange={filter} />
-      <QueryResult of={jobs}>
-        {(page) => (
+      <FilterBar
+        view={view}
+        onChange={filter}
+        columns={columns}
+        onColumns={(chosen) => {
+          setSaved(chosen.join(","));
+          filter("columns", chosen.join(","));
+        }}
+      />
+      <ProblemAlert error={table.query.error} onRetry={() => void table.query.refetch()} />
+      {table.query.isPending && <Loading />}
+      {table.query.data !== undefined &&
+        (table.rows.length === 0 ? (
+          <NoJobs isFiltered={Object.keys(view).some((name) => name !== "sort")} />
+        ) : (
           <>
-            {page.results.length === 0 ? (
-              <NoJobs isFiltered={Object.keys(filters).length > 0} />
-            ) : (
-              <JobsList jobs={page.results} />
-            )}
-            <Pager page={page} onCursor={turn} />
+            <Shown table={table} />
+            <JobTable
+              jobs={table.rows}
+              columns={columns}
+              sort={view.sort}
+              onSort={(sort) => filter("sort", sort === "-created" ? "" : sort)}
+              selected={selected}
+              onSelect={select}
+              hasMore={table.query.hasNextPage}
+              onNearEnd={onNearEnd}
+              onRefresh={table.refresh}
+            />
+            <SelectionBar
+              jobs={table.rows.filter(({ id }) => selected.has(id))}
+              onClear={() => setSelected(new Set())}
+              onDone={(ids) => void table.refresh(ids)}
+            />
           </>
-        )}
-      </QueryResult>
+        ))}
     </Page>
   );
 }
 
-interface FiltersProps {
-  filters: JobFilters;
-  onChange: (name: "state" | "project", value: string) => void;
-}
-
-function Filters({ filters, onChange }: FiltersProps) {
-  const projects = useProjects();
+function Shown({ table: { rows, nNew, reload, query } }: { table: JobTableRows }) {
   return (
-    <Group gap="sm" align="end">
-      <NativeSelect
-        size="xs"
-        label="State"
-        value={filters.state ?? ""}
-        onChange={(event) => onChange("state", event.currentTarget.value)}
-        data={[
-          { value: "", label: "All states" },
-          ...Object.entries(JOB_STATES).map(([value, { label }]) => ({ value, label })),
-        ]}
-      />
-      <NativeSelect
-        size="xs"
-        label="Project"
-        value={filters.project ?? ""}
-        onChange={(event) => onChange("project", event.currentTarget.value)}
-        data={[
-          { value: "", label: "All projects" },
-          ...projects.map((project) => ({
-            value: project.id,
-            label: `${project.organisation.name} / ${project.name}`,
-          })),
-        ]}
-      />
+    <Group gap="xs" mb={-8}>
+      <Text size="xs" c="dimmed" role="status">
+        {query.hasNextPage ? `The first ${count(rows.length, "job")}; more come as you scroll.` : count(rows.length, "job")}
+      </Text>
+      {nNew > 0 && (
+        <Button size="compact-xs" variant="light" onClick={reload}>
+          {count(nNew, "more job")}: show
+        </Button>
+      )}
     </Group>
   );
 }
@@ -85,7 +112,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
     return (
       <EmptyState
         title="No jobs match"
-        text="No job has this state in this project."
+        text="No job that you may see is as the search and the filters say."
         action={
           <Button variant="default" component={Link} to="/jobs">
             Show all jobs

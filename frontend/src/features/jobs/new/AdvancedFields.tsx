@@ -5,9 +5,13 @@ import { NativeSelect, NumberInput, SimpleGrid, Stack, Text, TextInput, Textarea
 import type { Mode } from "@/api/types";
 import { MODES } from "@/domain/mode";
 
+import { BatchRangeField } from "./BatchRangeField";
+import { EnvironmentFields } from "./EnvironmentFields";
+import { FurtherDatasetFields } from "./FurtherDatasetFields";
 import { ResourceFields } from "./ResourceFields";
 import { StrategyFields } from "./StrategyFields";
-import { type Draft, type Errors, hintsOf } from "./draft";
+import type { Draft, Errors } from "./draft";
+import { hintsOf } from "./hints";
 
 const MODE_CHOICES = Object.entries(MODES).map(([value, label]) => ({
   value,
@@ -17,10 +21,11 @@ const MODE_CHOICES = Object.entries(MODES).map(([value, label]) => ({
 interface AdvancedFieldsProps {
   draft: Draft;
   errors: Errors;
+  projectId: string | undefined;
   onChange: (part: Partial<Draft>) => void;
 }
 
-export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps) {
+export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedFieldsProps) {
   return (
     <Stack pt="xs">
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
@@ -56,7 +61,9 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
           onChange={(max_workers) => onChange({ max_workers })}
           error={errors.max_workers}
         />
+        <BatchRangeField draft={draft} onChange={onChange} />
       </SimpleGrid>
+      <FurtherDatasetFields draft={draft} error={errors.datasets} onChange={onChange} />
       <StrategyFields draft={draft} errors={errors} onChange={onChange} />
       <Textarea
         label="Hyperparameters"
@@ -76,6 +83,7 @@ export function AdvancedFields({ draft, errors, onChange }: AdvancedFieldsProps)
         </Text>
       ))}
       <ResourceFields draft={draft} errors={errors} onChange={onChange} />
+      <EnvironmentFields draft={draft} errors={errors} projectId={projectId} onChange={onChange} />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
           label="Target metric"

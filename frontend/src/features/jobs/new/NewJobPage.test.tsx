@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
 import type { JobPreview, JobSubmit } from "@/api/types";
-import { dataset, datasetVersion, job, jobDetail, model } from "@/testing/fixtures";
+import { dataset, datasetVersion, job, jobDetail, model, modelVersion } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { jobPreview } from "@/testing/schedulingFixtures";
 import { answers, page, problem, server } from "@/testing/server";
@@ -51,6 +51,7 @@ beforeEach(() => {
     answers("/api/v1/jobs/{id}/logs", { lines: [], cursor: "0" }),
     answers("/api/v1/jobs/{id}/events", page([])),
     answers("/api/v1/jobs", page([])),
+    answers("/api/v1/projects/{id}/secrets", page([])),
   );
 });
 
@@ -120,6 +121,23 @@ it("repeats the same request under the same key, and a corrected one under anoth
   expect(first).toMatch(/.{16}/);
   expect(second).toBe(first);
   expect(third).not.toBe(first);
+});
+
+it("lets the scheduler choose the batch up to a largest one, which is a hyperparameter", async () => {
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  await user.type(screen.getByRole("textbox", { name: "Batch size" }), "64");
+  const largest = await screen.findByRole("textbox", { name: "Largest batch size" });
+  await user.click(largest);
+  await user.paste("32");
+  expect(largest).toHaveAccessibleDescription(/At least the batch size, 64\./);
+  await user.clear(largest);
+  await user.paste("512");
+  expect(screen.getByRole("textbox", { name: "Hyperparameters" })).toHaveValue('{"max_batch_size":512}');
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.length).toBe(1);
+  expect(sent[0]?.body).toMatchObject({ batch_size: 64, hyperparameters: { max_batch_size: 512 } });
 });
 
 it("does not send hyperparameters that are no JSON object", async () => {
@@ -267,4 +285,50 @@ it("names no start of a job that nothing is known to make room for", async () =>
   expect(preview).toHaveTextContent("Acme uses all 8 GPUs of its quota.");
   expect(preview).not.toHaveTextContent("0 s");
   expect(preview).not.toHaveTextContent("Predicted finish");
+});
+
+it("gives the job environment variables and secrets of the project, and refuses a line that is neither", async () => {
+  const at = "2026-11-22T10:00:00Z";
+  server.use(
+    answers("/api/v1/projects/{id}/secrets", page([{ name: "HF_TOKEN", set_by: null, created_at: at, updated_at: at }])),
+  );
+  const sent = submissions(created);
+  const { user } = renderPage(preselected);
+  await user.click(await screen.findByRole("button", { name: "Advanced settings" }));
+  const variables = await screen.findByRole("textbox", { name: /Environment variables/ });
+  await user.type(variables, "A=1=2{enter}B");
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(await screen.findByText('"B" is not NAME=value.')).toBeVisible();
+  await user.type(variables, "=");
+  await user.click(screen.getByRole("combobox", { name: /Secrets/ }));
+  await user.click(await screen.findByRole("option", { name: "HF_TOKEN" }));
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.map(({ body }) => [body.environment, body.secrets])).toEqual([[{ A: "1=2", B: "" }, ["HF_TOKEN"]]]);
+});
+
+it("starts a script without a dataset, with further ones by name", async () => {
+  const sent = submissions(created);
+  const script = model({ latest_version: modelVersion({ kind: "script" }) });
+  server.use(answers("/api/v1/models", page([script, builtin])));
+  const { user } = renderPage(`/jobs/new?model=${script.id}`);
+  await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));
+  await user.click(await screen.findByRole("option", { name: "No dataset" }));
+  await user.click(screen.getByRole("button", { name: "Advanced settings" }));
+  await user.click(await screen.findByRole("button", { name: "Add a dataset" }));
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  expect(await screen.findByText("Give each a name and a dataset.")).toBeVisible();
+  await user.type(screen.getByRole("textbox", { name: "Name of further dataset 1" }), "words");
+  await user.click(screen.getByRole("combobox", { name: "Further dataset 1" }));
+  await user.click(await screen.findByRole("option", { name: "Digits (Vision)" }));
+  await user.click(screen.getByRole("button", { name: "Start job" }));
+  await expect.poll(() => sent.map(({ body }) => body)).toEqual([
+    { project: script.project?.id, model: script.id, mode: "auto", datasets: { words: dataset().id } },
+  ]);
+});
+
+it("offers no job without a dataset for models that read one", async () => {
+  const { user } = renderPage(`/jobs/new?model=${builtin.id}`);
+  await user.click(await screen.findByRole("combobox", { name: /Dataset/ }));
+  expect(await screen.findByRole("option", { name: "Digits (Vision)" })).toBeVisible();
+  expect(screen.queryByRole("option", { name: "No dataset" })).toBeNull();
 });

@@ -1,181 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a job: a dataset and a model are enough; everything else is decided by MLHub.
-import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+// Starts a job. The form's code is loaded while the datasets and models that it offers are.
 import { useQuery } from "@tanstack/react-query";
-import { type SubmitEvent, useState } from "react";
-import { Link, useNavigate, useSearchParams } from "react-router";
+import { Suspense } from "react";
+import { useSearchParams } from "react-router";
 
-import { Problem } from "@/api/client";
-import { canWrite, useMe } from "@/api/session";
-import type { Model } from "@/api/types";
-import { TextLink } from "@/components/display/TextLink";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
-import { datasetChoicesQuery, hasTargets, isReady, modelChoicesQuery } from "@/features/jobs/queries";
-import { useSubmitJob } from "@/features/jobs/useSubmitJob";
+import { datasetChoicesQuery, modelChoicesQuery } from "@/features/jobs/queries";
+import { lazyComponent } from "@/lib/chunk";
 
-import { AdvancedFields } from "./AdvancedFields";
-import { PlanPreview } from "./PlanPreview";
-import { type Draft, type Errors, check, emptyDraft, errorsAt, fieldOf, isAdvanced, requestOf } from "./draft";
-
-/** How long nothing is typed before the scheduler is asked what would become of it. */
-const SETTLED_MS = 600;
+const NewJobForm = lazyComponent(async () => (await import("./NewJobForm")).NewJobForm);
+const CloneOf = lazyComponent(async () => (await import("./CloneOf")).CloneOf);
 
 export function NewJobPage() {
   const datasets = useQuery(datasetChoicesQuery);
   const models = useQuery(modelChoicesQuery);
+  const [search] = useSearchParams();
+  const cloneId = search.get("clone");
   return (
     <Page title="New job" back={<BackLink to="/jobs">Jobs</BackLink>}>
       <ProblemAlert error={datasets.error ?? models.error} />
-      {(datasets.isPending || models.isPending) && <Loading />}
-      {datasets.data !== undefined && models.data !== undefined && <NewJobForm />}
+      <Suspense fallback={<Loading />}>
+        {cloneId === null ? <NewJobForm /> : <CloneOf id={cloneId}>{(clone) => <NewJobForm clone={clone} />}</CloneOf>}
+      </Suspense>
     </Page>
   );
-}
-
-function NewJobForm() {
-  const [search] = useSearchParams();
-  const navigate = useNavigate();
-  const me = useMe();
-  const [draft, setDraft] = useState(() => emptyDraft(search.get("dataset") ?? "", search.get("model") ?? ""));
-  const [errors, setErrors] = useState<Errors>({});
-  const [isOpen, advanced] = useDisclosure(false);
-  const submit = useSubmitJob();
-  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady).filter(hasTargets);
-  const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
-  const isChosen = ({ id }: Model) => id === draft.model;
-  const dataset = datasets.find(({ id }) => id === draft.dataset);
-  const project = dataset?.project ?? models.find(({ id }) => id === draft.model)?.project;
-
-  const complete = { ...draft, dataset: dataset?.id ?? "", model: models.some(isChosen) ? draft.model : "" };
-  const [settled] = useDebouncedValue(complete, SETTLED_MS);
-  const asked = Object.keys(check(settled)).length === 0 ? requestOf(settled) : null;
-
-  const change = (part: Partial<Draft>) => {
-    setDraft((known) => ({ ...known, ...part }));
-    setErrors((known) => Object.fromEntries(Object.entries(known).filter(([field]) => !(field in part))));
-  };
-  const show = (found: Errors) => {
-    setErrors(found);
-    if ((Object.keys(found) as (keyof Draft)[]).some(isAdvanced)) advanced.open();
-  };
-  const send = (event: SubmitEvent) => {
-    event.preventDefault();
-    const found = check(complete);
-    show(found);
-    if (Object.keys(found).length > 0) return;
-    submit.mutate(requestOf(draft), {
-      onSuccess: (job) => void navigate(`/jobs/${job.id}`),
-      onError: (error) => show(error instanceof Problem ? errorsAt(error.errors) : {}),
-    });
-  };
-
-  return (
-    <Paper component="form" withBorder p="md" maw={640} onSubmit={send} noValidate>
-      <Stack>
-        <Select
-          label="Dataset"
-          placeholder="Choose a dataset"
-          searchable
-          required
-          data={datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }))}
-          value={dataset?.id ?? null}
-          onChange={(value) => change({ dataset: value ?? "" })}
-          error={errors.dataset}
-          disabled={datasets.length === 0}
-          description={datasets.length === 0 ? <NothingReady /> : undefined}
-        />
-        <Select
-          label="Model"
-          placeholder="Choose a model"
-          searchable
-          required
-          data={choices(models)}
-          value={models.some(({ id }) => id === draft.model) ? draft.model : null}
-          onChange={(value) => change({ model: value ?? "" })}
-          error={errors.model}
-        />
-        <Group grow align="start">
-          <NumberInput
-            label="Epochs"
-            description="Passes over the examples"
-            placeholder="By the size of the dataset"
-            min={1}
-            inputWrapperOrder={["label", "input", "description", "error"]}
-            allowDecimal={false}
-            value={draft.epochs}
-            onChange={(epochs) => change({ epochs })}
-            error={errors.epochs}
-          />
-          <NumberInput
-            label="Batch size"
-            description="Over all workers together"
-            placeholder="By the size of the dataset"
-            min={1}
-            allowDecimal={false}
-            inputWrapperOrder={["label", "input", "description", "error"]}
-            value={draft.batch_size}
-            onChange={(batch_size) => change({ batch_size })}
-            error={errors.batch_size}
-          />
-        </Group>
-        {project && (
-          <Text size="sm" c="dimmed">
-            In the project {project.organisation.name} / {project.name}.
-          </Text>
-        )}
-        {project && !canWrite(me, project.organisation.id) && (
-          <Alert color="yellow">You may look at {project.organisation.name}, but not start jobs there.</Alert>
-        )}
-        <div>
-          <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={isOpen}>
-            {isOpen ? "Hide advanced settings" : "Advanced settings"}
-          </Button>
-          <Collapse expanded={isOpen} keepMounted={false}>
-            <AdvancedFields draft={draft} errors={errors} onChange={change} />
-          </Collapse>
-        </div>
-        <PlanPreview request={asked} />
-        <Rest error={submit.error} />
-        <Group justify="flex-end">
-          <Button variant="default" component={Link} to="/jobs">
-            Back
-          </Button>
-          <Button type="submit" loading={submit.isPending}>
-            Start job
-          </Button>
-        </Group>
-      </Stack>
-    </Paper>
-  );
-}
-
-/** What could not be shown at an input. */
-function Rest({ error }: { error: Error | null }) {
-  const isAtInputs =
-    error instanceof Problem && error.errors.length > 0 && error.errors.every((one) => fieldOf(one) !== null);
-  return isAtInputs ? null : <ProblemAlert error={error} />;
-}
-
-function NothingReady() {
-  return (
-    <>
-      No dataset is ready yet.{" "}
-      <TextLink to="/datasets">Upload one</TextLink>
-      , or wait until it has been inspected.
-    </>
-  );
-}
-
-function choices(models: readonly Model[]) {
-  const choice = ({ id, name }: Model) => ({ value: id, label: name });
-  const groups = new Map<string, Model[]>();
-  for (const model of models) {
-    const name = model.project === null ? "Built in" : `${model.project.organisation.name} / ${model.project.name}`;
-    groups.set(name, [...(groups.get(name) ?? []), model]);
-  }
-  return [...groups].map(([group, members]) => ({ group, items: members.map(choice) }));
 }

@@ -6,7 +6,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { previewJob } from "@/api/scheduler";
 import type { JobPreview, JobSubmit } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
-import { meaningfulStart } from "@/domain/pendingJob";
+import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { count, number, significant } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 

@@ -3,8 +3,18 @@
 import type { FieldError } from "@/api/client";
 import { isRecord } from "@/api/client";
 import type { JobSubmit, Mode } from "@/api/types";
-import { nameOf, type PodSetting, POD_SETTINGS, podSettingOf, podSettings } from "@/domain/pods/podSetting";
+import { type PodSetting, POD_SETTINGS, podSettingOf, podSettings } from "@/domain/pods/podSetting";
 import { number } from "@/lib/quantities";
+
+/** In place of a dataset, for scripts. */
+export const NO_DATASET = "none";
+
+/** A dataset that a script finds under a name, besides its own. */
+export interface FurtherDataset {
+  name: string;
+  /** Its id. */
+  dataset: string;
+}
 
 export interface Draft extends Record<PodSetting, number | string> {
   dataset: string;
@@ -24,6 +34,11 @@ export interface Draft extends Record<PodSetting, number | string> {
   priority: number | string;
   /** Names of types, separated by commas; empty: any. */
   gpu_types: string;
+  /** Lines of NAME=value. */
+  environment: string;
+  /** Names of the project's secrets. */
+  secrets: string[];
+  datasets: readonly FurtherDataset[];
 }
 
 export type Field = keyof Draft;
@@ -53,6 +68,9 @@ export function emptyDraft(dataset: string, model: string): Draft {
     n_workers: "",
     stall_s: "",
     gpu_types: "",
+    environment: "",
+    secrets: [],
+    datasets: [],
   };
 }
 
@@ -79,6 +97,11 @@ export function check(draft: Draft): Errors {
   if (parsed(draft.parameters) === null) {
     errors.parameters = 'This is not a JSON object. Write it like {"staleness": 3}.';
   }
+  const wrong = linesOf(draft.environment).find((line) => !/^[A-Za-z_]\w*=/.test(line));
+  if (wrong !== undefined) errors.environment = `"${wrong}" is not NAME=value.`;
+  if (!draft.datasets.every(({ name, dataset }) => name.trim() !== "" && dataset !== "")) {
+    errors.datasets = "Give each a name and a dataset.";
+  }
   const [min, max] = [whole(draft.min_workers), whole(draft.max_workers)];
   if (min !== undefined && max !== undefined && min > max) errors.max_workers = "Not below the fewest workers.";
   if (draft.target_value !== "" && draft.target_metric.trim() === "") {
@@ -94,13 +117,15 @@ export function check(draft: Draft): Errors {
   return errors;
 }
 
-/** Leaves out what was left empty, so that the API's own defaults count. Only for a draft without errors. */
-export function requestOf(draft: Draft): JobSubmit {
-  const request: JobSubmit = {
-    dataset: draft.dataset,
-    model: draft.model,
-    mode: draft.mode,
-  };
+/**
+ * Leaves out what was left empty, so that the API's own defaults count. Only for a draft without errors.
+ * project: of a script without a dataset.
+ */
+export function requestOf(draft: Draft, project?: string): JobSubmit {
+  const data = draft.dataset === NO_DATASET ? { project } : { dataset: draft.dataset };
+  const request: JobSubmit = { ...data, model: draft.model, mode: draft.mode };
+  const named = draft.datasets.map(({ name, dataset }) => [name.trim(), dataset]);
+  if (named.length > 0) request.datasets = Object.fromEntries(named) as Record<string, string>;
   if (draft.name.trim() !== "") request.name = draft.name.trim();
   const hyperparameters = parsed(draft.hyperparameters);
   if (hyperparameters !== null && Object.keys(hyperparameters).length > 0) request.hyperparameters = hyperparameters;
@@ -117,18 +142,10 @@ export function requestOf(draft: Draft): JobSubmit {
   }
   const types = draft.gpu_types.split(",").map((name) => name.trim()).filter((name) => name !== "");
   if (types.length > 0) request.resources = { ...request.resources, gpu_types: types };
+  const variables = Object.fromEntries(linesOf(draft.environment).map(variableOf));
+  if (Object.keys(variables).length > 0) request.environment = variables;
+  if (draft.secrets.length > 0) request.secrets = draft.secrets;
   return request;
-}
-
-/** What to say of hyperparameters that have the name of a resource or limit: they are the model's own. */
-export function hintsOf(draft: Draft): string[] {
-  const given = parsed(draft.hyperparameters) ?? {};
-  return podSettings.flatMap((name) => {
-    const { group, formerName } = POD_SETTINGS[name];
-    if (formerName === null || !(formerName in given)) return [];
-    const field = `${group}.${name} (${nameOf(name)}, below)`;
-    return [`${formerName} is now ${field}: as a hyperparameter it reaches the model's code only.`];
-  });
 }
 
 /** The API names what it found in its own words: versions, nested hyperparameters. */
@@ -168,8 +185,17 @@ function whole(value: number | string): number | undefined {
   return value === "" ? undefined : Number(value);
 }
 
+function linesOf(text: string): string[] {
+  return text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+}
+
+function variableOf(line: string): [name: string, value: string] {
+  const end = line.indexOf("=");
+  return [line.slice(0, end), line.slice(end + 1)];
+}
+
 /** The object, {} when empty, null when it is not one. */
-function parsed(text: string): Record<string, unknown> | null {
+export function parsed(text: string): Record<string, unknown> | null {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);

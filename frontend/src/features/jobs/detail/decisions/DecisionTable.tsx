@@ -7,7 +7,7 @@ import type { Decision } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { DECISIONS } from "@/domain/decision";
+import { DECISIONS } from "@/domain/scheduling/decision";
 import { modeLabel } from "@/domain/mode";
 import { sizeOf } from "@/features/jobs/format";
 import { whyQuery } from "@/features/jobs/queries";

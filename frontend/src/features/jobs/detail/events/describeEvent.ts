@@ -27,6 +27,7 @@ const KINDS: Record<string, string> = {
   "job.pause_asked": "Pause requested",
   "job.resume_asked": "Resume requested",
   "job.changed": "Request changed",
+  "job.annotated": "Tags or notes changed",
   "job.checkpoint_pinned": "Checkpoint pinned",
   "job.checkpoint_unpinned": "Checkpoint unpinned",
 };

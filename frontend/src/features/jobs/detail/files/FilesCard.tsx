@@ -1,36 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job left: files to download.
-import { Anchor, Table } from "@mantine/core";
+// What a job left: files to download, and to look at where they are text, tables or pictures.
+import { Anchor, Button, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense, useState } from "react";
 
 import type { JobDetail } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { artifactsQuery } from "@/features/jobs/queries";
+import { lazyComponent } from "@/lib/chunk";
 import { bytes } from "@/lib/quantities";
+
+import { type PreviewKind, previewKindOf } from "./preview";
+
+const FilePreview = lazyComponent(async () => (await import("./FilePreview")).FilePreview);
+
+interface Shown {
+  name: string;
+  size_bytes: number;
+  kind: PreviewKind;
+}
 
 export function FilesCard({ job }: { job: JobDetail }) {
   const { data: files = [] } = useQuery(artifactsQuery(job));
+  const [shown, setShown] = useState<Shown | null>(null);
   if (files.length === 0) return null;
-  const address = `/api/v1/jobs/${job.id}/artifacts/`;
+  const addressOf = (name: string) =>
+    `/api/v1/jobs/${job.id}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
   return (
     <SectionCard title="Files">
-      <ScrollTable label="Artifacts" head={["Artifact", "Size", "Written"]} minWidth={320}>
-        {files.map(({ name, size_bytes, at }) => (
-          <Table.Tr key={name}>
-            <Table.Td>
-              <Anchor href={address + name.split("/").map(encodeURIComponent).join("/")} download size="sm">
-                {name}
-              </Anchor>
-            </Table.Td>
-            <Table.Td>{bytes(size_bytes)}</Table.Td>
-            <Table.Td>
-              <RelativeTime at={at} />
-            </Table.Td>
-          </Table.Tr>
-        ))}
+      <ScrollTable label="Artifacts" head={["Artifact", "Size", "Written", ""]} minWidth={320}>
+        {files.map(({ name, size_bytes, at }) => {
+          const kind = previewKindOf({ name, size_bytes });
+          return (
+            <Table.Tr key={name}>
+              <Table.Td>
+                <Anchor href={addressOf(name)} download size="sm">
+                  {name}
+                </Anchor>
+              </Table.Td>
+              <Table.Td>{bytes(size_bytes)}</Table.Td>
+              <Table.Td>
+                <RelativeTime at={at} />
+              </Table.Td>
+              <Table.Td>
+                {kind && (
+                  <Button
+                    size="compact-xs"
+                    variant="default"
+                    aria-label={`Preview ${name}`}
+                    onClick={() => setShown({ name, size_bytes, kind })}
+                  >
+                    Preview
+                  </Button>
+                )}
+              </Table.Td>
+            </Table.Tr>
+          );
+        })}
       </ScrollTable>
+      {shown && (
+        <Suspense fallback={null}>
+          <FilePreview {...shown} address={addressOf(shown.name)} onClose={() => setShown(null)} />
+        </Suspense>
+      )}
     </SectionCard>
   );
 }

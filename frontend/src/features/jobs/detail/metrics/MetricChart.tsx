@@ -9,6 +9,7 @@ import type { Mark } from "@/components/chart/CurveChart";
 import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { lazyComponent } from "@/lib/chunk";
+import { csvOf, saveText } from "@/lib/download";
 import { number } from "@/lib/quantities";
 import type { CurveGroup, CurvePoint, StepRange } from "@/lib/series";
 
@@ -22,9 +23,12 @@ interface Props {
   id: string;
   group: CurveGroup;
   marks: readonly Mark[];
+  /** Of the moving average, 0 (none) to below 1. */
+  smoothing: number;
+  isLog: boolean;
 }
 
-export const MetricChart = memo(function MetricChart({ id, group, marks }: Props) {
+export const MetricChart = memo(function MetricChart({ id, group, marks, smoothing, isLog }: Props) {
   const { ref, width } = useSeenWidth<HTMLElement>();
   const [range, setRange] = useState<StepRange | null>(null);
   const maxPoints = pointsFor(width ?? 0);
@@ -48,6 +52,15 @@ export const MetricChart = memo(function MetricChart({ id, group, marks }: Props
         <Text size="sm" fw={600} truncate title={group.name}>
           {group.name}
         </Text>
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          disabled={curves.size === 0}
+          aria-label={`Save ${group.name} as CSV`}
+          onClick={() => saveText(`${group.name.replaceAll(/[^\w.-]+/g, "-")}.csv`, csvOfCurves(curves))}
+        >
+          CSV
+        </Button>
         {range !== null && (
           <Button size="compact-xs" variant="subtle" onClick={() => setRange(null)}>
             {`Steps ${number(range.first)} to ${number(range.last)}: show all`}
@@ -58,7 +71,7 @@ export const MetricChart = memo(function MetricChart({ id, group, marks }: Props
       {failed === undefined && (
         <Suspense fallback={<Skeleton h={CHART_HEIGHT} />}>
           {curves.size > 0 ? (
-            <CurveChart labels={group.keys} curves={curves} marks={marks} onRange={setRange} />
+            <CurveChart labels={group.keys} curves={curves} marks={marks} smoothing={smoothing} isLog={isLog} onRange={setRange} />
           ) : (
             <Skeleton h={CHART_HEIGHT} animate={isSeen} />
           )}
@@ -67,6 +80,14 @@ export const MetricChart = memo(function MetricChart({ id, group, marks }: Props
     </figure>
   );
 });
+
+/** The points that are shown, a row each, without smoothing. */
+export function csvOfCurves(curves: ReadonlyMap<string, readonly CurvePoint[]>): string {
+  const rows = [...curves].flatMap(([key, points]) =>
+    points.map(({ step, epoch, value, at, attempt_number }) => [key, step, epoch, value, at, attempt_number] as const),
+  );
+  return csvOf([["metric", "step", "epoch", "value", "at", "attempt"], ...rows]);
+}
 
 /** Twice as many as it has pixels, in steps of 200. */
 function pointsFor(width: number): number {

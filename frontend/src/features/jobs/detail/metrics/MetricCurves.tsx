@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the job reports while it trains: a page of charts at a time, found by name, and their latest values as a table.
-import { Group, Pagination, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Group, NativeSelect, Pagination, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import type { Attempt } from "@/api/types";
@@ -13,6 +13,12 @@ import { MetricChart } from "./MetricChart";
 import type { Names } from "./metricQueries";
 
 const CHARTS = 12; // of a page
+const SMOOTHINGS = [
+  { value: "0", label: "None" },
+  { value: "0.6", label: "Light" },
+  { value: "0.9", label: "Medium" },
+  { value: "0.98", label: "Strong" },
+];
 const FEW = 6; // charts that need no search
 
 interface Props {
@@ -25,6 +31,8 @@ interface Props {
 export function MetricCurves({ id, names, attempts, isOver }: Props) {
   const [search, setSearch] = useState("");
   const [page, setPage] = useState(1);
+  const [smoothing, setSmoothing] = useState(0);
+  const [isLog, setLog] = useState(false);
   const marks = useMemo(() => marksOf(attempts), [attempts]);
   const keys = [...names.keys()].sort().join("\n"); // values change all the time, names seldom
   const groups = useMemo(() => groupKeys(keys === "" ? [] : keys.split("\n")), [keys]);
@@ -64,9 +72,25 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
           </Text>
         </Group>
       )}
+      <Group gap="md">
+        <NativeSelect
+          size="xs"
+          label="Smoothing"
+          value={String(smoothing)}
+          onChange={(event) => setSmoothing(Number(event.currentTarget.value))}
+          data={SMOOTHINGS}
+        />
+        <Switch
+          size="xs"
+          mt="lg"
+          label="Logarithmic scale"
+          checked={isLog}
+          onChange={(event) => setLog(event.currentTarget.checked)}
+        />
+      </Group>
       <SimpleGrid cols={{ base: 1, md: shown.length > 1 ? 2 : 1 }} spacing="md">
         {shown.map((group) => (
-          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} />
+          <MetricChart key={group.keys.join("\n")} id={id} group={group} marks={marks} smoothing={smoothing} isLog={isLog} />
         ))}
       </SimpleGrid>
       {nPages > 1 && (

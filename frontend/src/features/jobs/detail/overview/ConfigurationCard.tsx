@@ -14,7 +14,18 @@ import { number } from "@/lib/quantities";
 export function ConfigurationCard({ job }: { job: JobDetail }) {
   const { dataset_version: data, model_version: model } = job;
   const facts: Fact[] = [
-    ["Dataset", <TextLink key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</TextLink>],
+    [
+      "Dataset",
+      data === null ? (
+        "No dataset"
+      ) : (
+        <TextLink key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</TextLink>
+      ),
+    ],
+    ...job.datasets.map(({ name, dataset, version, number: n }): Fact => [
+      `Dataset ${name}`,
+      <TextLink key={name} to={`/datasets/${dataset.id}?version=${version}`}>{`${dataset.name} v${n}`}</TextLink>,
+    ]),
     ["Model", <TextLink key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</TextLink>],
     ...(job.kind === "train" ? trainingFacts(job) : predictionFacts(job)),
     ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
@@ -32,6 +43,9 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
   if (factsOf(job.hyperparameters).length > 0) {
     facts.push(["Hyperparameters", parameterList(job.hyperparameters)]);
   }
+  const variables = Object.entries(job.environment).map(([name, value]) => `${name}=${value}`);
+  if (variables.length > 0) facts.push(["Environment variables", variables.join(", ")]);
+  if (job.secrets.length > 0) facts.push(["Secrets", job.secrets.join(", ")]);
   return (
     <SectionCard title="Configuration">
       <Facts facts={facts} cols={2} />
@@ -47,10 +61,20 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
 function trainingFacts(job: JobDetail): Fact[] {
   return [
     ["Epochs", number(job.epochs)],
-    ["Batch size", number(job.batch_size)],
+    ["Batch size", batchSize(job)],
     ["Mode", modeLabel(job.mode)],
     ["Seed", String(job.seed)],
   ];
+}
+
+/** A number, or the range in which the scheduler chooses it, with its present choice. */
+function batchSize(job: JobDetail): string {
+  const most = job.hyperparameters.max_batch_size;
+  const isRange = typeof most === "number" && most > job.batch_size;
+  if (!isRange) return number(job.batch_size);
+  const chosen = job.current_attempt?.batch_size;
+  const present = typeof chosen === "number" ? `: ${number(chosen)}` : "";
+  return `${number(job.batch_size)} to ${number(most)}, by the scheduler${present}`;
 }
 
 /** Of a job that does not train. */

@@ -3,7 +3,7 @@
 import { Alert, List, Text } from "@mantine/core";
 
 import type { Explanation, Job, JobState } from "@/api/types";
-import { pendingText } from "@/domain/pendingJob";
+import { pendingText } from "@/domain/jobs/pendingJob";
 import { factsOf } from "@/features/jobs/format";
 import { useNow } from "@/lib/time";
 

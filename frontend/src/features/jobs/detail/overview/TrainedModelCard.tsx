@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training gave: its final metrics, and the files to take away.
+// What training gave: its final metrics, the page on which it is tried out, and the files to take away.
 import { Group, Paper, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 
 import type { Job } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { DownloadButton } from "@/components/form/DownloadButton";
+import { resultQuery } from "@/features/jobs/queries";
 
 import { ResultMetrics } from "./ResultMetrics";
 
@@ -15,7 +17,9 @@ const FILES = [
 ] as const;
 
 export function TrainedModelCard({ job, version }: { job: Job; version: string }) {
-  const { model, kind } = job.model_version;
+  const { kind } = job.model_version;
+  // what a built-in model was trained to is another model: the project's own
+  const model = useQuery(resultQuery(version)).data?.model;
   const files = FILES.filter(([what]) => what !== "package" || kind !== "builtin");
   return (
     <Paper component="section" withBorder p="md" aria-label="Result">
@@ -23,9 +27,13 @@ export function TrainedModelCard({ job, version }: { job: Job; version: string }
         <Title order={2} size="h5">
           Trained model
         </Title>
-        <Text size="sm">
-          <TextLink to={`/models/${model.id}`}>All versions of {model.name}</TextLink>
-        </Text>
+        {model && (
+          <Text size="sm">
+            <TextLink to={`/models/${model.id}?version=${version}`}>
+              {kind === "script" ? `Its page at ${model.name}` : `Try it: ${model.name}`}
+            </TextLink>
+          </Text>
+        )}
       </Group>
       <ResultMetrics job={job} />
       <Group gap="xs" mt="md">

@@ -3,7 +3,7 @@
 import { Alert, Stack, Text } from "@mantine/core";
 
 import type { Speeds } from "@/api/types";
-import { evidence, SHARED_RESOURCES, slowdownText } from "@/domain/sharedResource";
+import { evidence, SHARED_RESOURCES, slowdownText } from "@/domain/scheduling/sharedResource";
 import { count, number } from "@/lib/quantities";
 
 export function Slowdowns({ rows }: { rows: Speeds["slowdowns"] }) {

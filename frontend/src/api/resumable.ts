@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends a large file in pieces by the protocol tus, whose client is loaded when the first one is sent; a cut connection
+// costs a piece. The file becomes what the form says once all of it has arrived.
+import type { DetailedError, Upload as TusUpload } from "tus-js-client";
+
+import { csrfToken, Problem } from "@/api/client";
+import { type OnProgress, type Upload, upload } from "@/api/upload";
+import { begunUploads, fingerprint, forgetUpload, rememberUpload } from "@/lib/begunUploads";
+
+export const RESUMABLE_FROM_BYTES = 8 * 2 ** 20;
+const PIECE_BYTES = 8 * 2 ** 20;
+const ENDPOINT = "/api/v1/uploads";
+/** Counted anew after each piece. */
+const RETRY_DELAYS_MS = [0, 1_000, 3_000, 5_000, 10_000, 20_000, 30_000, 60_000, 60_000];
+const RETRIED = [423, 429];
+
+interface Request {
+  path: string;
+  fields: Record<string, string | File | undefined>;
+  file: File;
+  project: string;
+}
+
+/** As upload(), but that it can be paused, and that leaving it keeps what has arrived. */
+export function uploadResumably<T>(request: Request, onProgress: OnProgress): Upload<T> {
+  const { path, fields, file, project } = request;
+  let sending: TusUpload | undefined;
+  let finishing: Upload<T> | undefined;
+  let isPaused = false;
+  let isLeft = false;
+  let stop: (reason: unknown) => void = () => undefined;
+
+  const arrived = new Promise<string>((resolve, reject) => {
+    stop = reject;
+    void import("tus-js-client").then(({ Upload: Tus }) => {
+      if (isLeft) return;
+      const known = begunUploads()[fingerprint(file, project)];
+      const started: TusUpload = new Tus(file, {
+        endpoint: ENDPOINT,
+        uploadUrl: known === undefined ? null : `${ENDPOINT}/${known}`,
+        chunkSize: PIECE_BYTES,
+        retryDelays: RETRY_DELAYS_MS,
+        metadata: { filename: file.name, project },
+        storeFingerprintForResuming: false,
+        onBeforeRequest: (sent) => sent.setHeader("X-CSRFToken", csrfToken()),
+        onUploadUrlAvailable: () => rememberUpload(fingerprint(file, project), idOf(started)),
+        onShouldRetry: (error) => isWorthRetrying(error),
+        onProgress,
+        onError: (error) => reject(problemOf(error)),
+        onSuccess: () => resolve(idOf(started)),
+      });
+      sending = started;
+      if (!isPaused) started.start();
+    }, reject);
+  });
+
+  const done = arrived.then(async (id) => {
+    finishing = upload<T>(path, { ...fields, file: undefined, upload: id }, () => undefined);
+    const made = await finishing.done;
+    forgetUpload(id);
+    return made;
+  });
+
+  function leave() {
+    isLeft = true;
+    finishing?.cancel();
+    void sending?.abort();
+    stop(new DOMException("The upload was left.", "AbortError"));
+  }
+  return {
+    done,
+    leave,
+    cancel: () => {
+      finishing?.cancel(); // before the upload that it names is deleted
+      if (sending?.url) {
+        forgetUpload(idOf(sending));
+        void sending.abort(true);
+      }
+      leave();
+    },
+    pause: () => {
+      isPaused = true;
+      void sending?.abort();
+    },
+    resume: () => {
+      isPaused = false;
+      sending?.start();
+    },
+  };
+}
+
+function idOf(sending: TusUpload): string {
+  return sending.url?.split("/").at(-1) ?? "";
+}
+
+function isWorthRetrying(error: DetailedError): boolean {
+  const status = error.originalResponse?.getStatus() ?? 0;
+  // another offset than the platform's: it is asked for; with too many uploads under way a new one cannot begin
+  const isOffset = status === 409 && error.originalRequest.getMethod() === "PATCH";
+  return status === 0 || status >= 500 || isOffset || RETRIED.includes(status);
+}
+
+function problemOf(error: Error | DetailedError): Problem {
+  const response = "originalResponse" in error ? error.originalResponse : null;
+  if (!response) return new Problem(0, undefined);
+  try {
+    return new Problem(response.getStatus(), JSON.parse(response.getBody()));
+  } catch {
+    return new Problem(response.getStatus(), undefined);
+  }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of a job's queries, its progress touches those that grow; of datasets, the queue of work those that wait in it.
+import { QueryClient } from "@tanstack/react-query";
+import { expect, it } from "vitest";
+
+import { CHANGE_KINDS, type ChangeKind } from "@/api/live/changes";
+
+import { keysOfChange } from "./touchedQueries";
+
+function touched(kind: ChangeKind, stored: [key: unknown[], data: unknown][]): unknown[] {
+  const queries = new QueryClient();
+  for (const [key, data] of stored) queries.setQueryData(key, data);
+  const found = keysOfChange(kind).flatMap(({ key, isTouched }) =>
+    queries.getQueryCache().findAll({ queryKey: key, ...(isTouched && { predicate: isTouched }) }),
+  );
+  return found.map(({ queryKey }) => queryKey);
+}
+
+it("touches what a job's progress lets grow, and leaves the job itself to its own stream", () => {
+  const stored: [unknown[], unknown][] = [["speed"], ["checkpoints"], ["deletion"], []].map((part) => [["job", "7", ...part], {}]);
+  expect(touched("progress", stored)).toEqual([["job", "7", "speed"], ["job", "7", "checkpoints"]]);
+});
+
+it("touches versions that wait for their inspection, alone, in lists and as the latest one", () => {
+  const waits = { state: "inspecting" };
+  expect(
+    touched("queued_work", [
+      [["dataset", "version", "1"], waits],
+      [["dataset", "version", "2"], { state: "ready" }],
+      [["datasets", {}], { results: [{ latest_version: { state: "ready" } }, { latest_version: waits }] }],
+      [["models", {}], { results: [{ latest_version: null }] }],
+    ]),
+  ).toEqual([["datasets", {}], ["dataset", "version", "1"]]);
+});
+
+it("knows queries for every kind of change", () => {
+  for (const kind of CHANGE_KINDS) expect(keysOfChange(kind)).not.toHaveLength(0);
+});

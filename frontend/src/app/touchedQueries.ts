@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which queries an event or a change of the organisation's stream touches.
+import type { Query, QueryKey } from "@tanstack/react-query";
+
+import type { ChangeKind } from "@/api/live/changes";
+import { isInspecting } from "@/api/versions";
+
+/** The queries that an event about `kind` may change. */
+export function keysOfEvent(kind: string, id: string): QueryKey[] {
+  switch (kind) {
+    case "job":
+      return [["jobs"], ["job", id], ["why", id], ["cluster"], ["quota"], ["quota-tree"], ["queue"], ["usage"], ["studies"], ["study"]];
+    case "scheduler":
+      return [["scheduler"]];
+    case "dataset":
+    case "dataset_version":
+      return [["datasets"], ["dataset"]];
+    case "model":
+    case "model_version":
+      return [["models"], ["model"]];
+    case "environment":
+      return [["environments"], ["environment"]];
+    case "study":
+      return [["studies"], ["study"]];
+    case "run":
+      return [["runs"], ["run"]];
+    case "webhook":
+      return [["webhooks"], ["deliveries"]];
+    case "membership":
+    case "invitation":
+      return [["members"], ["invitations"]];
+    case "organisation":
+    case "quota":
+    case "team":
+    case "project":
+      return [["quota"], ["quota-tree"], ["usage"]];
+    case "node":
+    case "cluster":
+      return [["cluster"]];
+    default:
+      return [];
+  }
+}
+
+/** Queries whose key begins so; isTouched: those of them that it can change. */
+interface Touched {
+  key: QueryKey;
+  isTouched?: (query: Query) => boolean;
+}
+
+/** What a job's progress changes, of the queries that begin with its id; the job itself comes by its own stream. */
+const GROWING = new Set<unknown>(["speed", "startup", "checkpoints"]);
+const isGrowing = ({ queryKey }: Query) => GROWING.has(queryKey[2]);
+const waits = ({ state }: Query) => isInspecting(state.data);
+
+const TOUCHED: Record<ChangeKind, Touched[]> = {
+  round: [
+    { key: ["queue"] },
+    { key: ["cluster"] },
+    { key: ["scheduler", "rounds"] },
+    { key: ["scheduler", "insight"] },
+    { key: ["scheduler", "status"] },
+    { key: ["job"], isTouched: isGrowing },
+  ],
+  progress: [
+    { key: ["job"], isTouched: isGrowing },
+    { key: ["jobs", "mine"] },
+    { key: ["jobs", "sparks"] },
+    { key: ["studies"] },
+    { key: ["study"] },
+  ],
+  run: [{ key: ["runs"] }, { key: ["run"] }],
+  delivery: [{ key: ["deliveries"] }, { key: ["webhooks"] }],
+  build: [{ key: ["environments"] }, { key: ["environment"] }],
+  queued_work: [["datasets"], ["dataset"], ["models"], ["model"]].map((key) => ({ key, isTouched: waits })),
+};
+
+export function keysOfChange(kind: ChangeKind): readonly Touched[] {
+  return TOUCHED[kind];
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart of many lines: what it hands to uPlot when smoothed, on a logarithmic scale, and with many lines.
+import { MantineProvider } from "@mantine/core";
+import { render } from "@testing-library/react";
+import type uPlot from "uplot";
+import { beforeEach, expect, it, vi } from "vitest";
+
+import { ManyLines } from "./ManyLines";
+
+const drawn = vi.hoisted(() => ({ options: [] as uPlot.Options[], data: [] as uPlot.AlignedData[] }));
+
+vi.mock("uplot", () => ({
+  default: class {
+    ctx = { canvas: document.createElement("canvas") };
+    constructor(options: uPlot.Options, data: uPlot.AlignedData) {
+      drawn.options.push(options);
+      drawn.data.push(data);
+    }
+    setSize() {
+      // Nothing is laid out here.
+    }
+    destroy() {
+      // Nothing was made.
+    }
+  },
+}));
+
+beforeEach(() => {
+  drawn.options = [];
+  drawn.data = [];
+  vi.stubGlobal("Path2D", Object);
+  const context = {} as CanvasRenderingContext2D;
+  vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockImplementation((() => context) as never);
+});
+
+const line = (id: string) => ({ id, label: id, x: [1, 2], y: [0, 8] });
+
+function shown(n: number, smoothing: number, isLog: boolean) {
+  const lines = Array.from({ length: n }, (_, index) => line(`job ${index}`));
+  render(
+    <MantineProvider>
+      <ManyLines lines={lines} smoothing={smoothing} isLog={isLog} xLabel="Step" />
+    </MantineProvider>,
+  );
+}
+
+it("draws the smoothed line, and the raw one faint behind it", () => {
+  shown(1, 0.5, false);
+  expect(drawn.data[0]).toEqual([[1, 2], [0, 16 / 3], [0, 8]]);
+  expect(drawn.options[0]?.series.map(({ alpha }) => alpha)).toEqual([undefined, 1, 0.25]);
+});
+
+it("leaves a gap where a logarithmic scale has no place for a value", () => {
+  shown(1, 0, true);
+  expect(drawn.data[0]).toEqual([[1, 2], [null, 8]]);
+  expect(drawn.options[0]?.scales?.["y"]).toMatchObject({ distr: 3 });
+});
+
+it("draws a thousand lines on one grid of positions, each once", () => {
+  shown(1000, 0.5, false);
+  expect(drawn.data[0]).toHaveLength(1001);
+  expect(drawn.data[0]?.[0]).toHaveLength(500);
+});

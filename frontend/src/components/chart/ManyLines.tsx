@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// One uPlot chart of up to a thousand lines. The line under the pointer is named; the raw line is faint behind a smoothed one.
+import { Text, useComputedColorScheme } from "@mantine/core";
+import { useEffect, useMemo, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+import { number } from "@/lib/quantities";
+import { type Line, aligned, smoothed } from "@/lib/smoothing";
+
+import { colourOf } from "./colours";
+import classes from "./CurveChart.module.css";
+
+export interface NamedLine extends Line {
+  id: string;
+  label: string;
+}
+
+interface Props {
+  lines: readonly NamedLine[];
+  /** 0 to below 1. */
+  smoothing: number;
+  isLog: boolean;
+  xLabel: string;
+  height?: number;
+  /** The canvas to make a picture of; null once the chart is gone. */
+  onCanvas?: (canvas: HTMLCanvasElement | null) => void;
+}
+
+const INK = { light: { text: "#495057", grid: "#e9ecef" }, dark: { text: "#c9c9c9", grid: "#3b3b3b" } };
+const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
+const NEAR_PX = 30;
+const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
+
+export function ManyLines({ lines, smoothing, isLog, xLabel, height = 420, onCanvas }: Props) {
+  const frame = useRef<HTMLDivElement>(null);
+  const canvas = useRef(onCanvas);
+  const scheme = useComputedColorScheme("light");
+  const [near, setNear] = useState("");
+  const data = useMemo(() => columnsOf(lines, smoothing, isLog), [lines, smoothing, isLog]);
+
+  useEffect(() => {
+    canvas.current = onCanvas;
+  });
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null || typeof Path2D === "undefined" || document.createElement("canvas").getContext("2d") === null) return;
+    const { text, grid } = INK[scheme];
+    const axis: uPlot.Axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
+    const isFaint = smoothing > 0 && lines.length <= MOST_FAINT;
+    const named = (line: NamedLine, index: number, alpha: number): uPlot.Series => ({
+      label: line.label,
+      stroke: colourOf(index, scheme),
+      alpha,
+      width: lines.length > 50 ? 1 : 1.6,
+      spanGaps: true,
+      points: { show: false },
+    });
+    const created = new uPlot(
+      {
+        width: Math.max(element.clientWidth, 100),
+        height,
+        scales: { x: { time: false }, y: isLog ? LOGARITHMIC : {} },
+        axes: [{ ...axis, label: xLabel, labelSize: 18 }, { ...axis, size: 60 }],
+        legend: { show: false },
+        focus: { alpha: 0.25 },
+        cursor: { focus: { prox: NEAR_PX }, points: { show: false } },
+        series: [
+          { label: xLabel },
+          ...lines.map((line, index) => named(line, index, 1)),
+          ...(isFaint ? lines.map((line, index) => named(line, index, 0.25)) : []),
+        ],
+        hooks: {
+          setCursor: [(drawn) => setNear(nearText(drawn, lines, data))],
+        },
+      },
+      data,
+      element,
+    );
+    canvas.current?.(created.ctx.canvas);
+    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      created.destroy();
+      canvas.current?.(null);
+    };
+  }, [data, lines, scheme, isLog, smoothing, xLabel, height]);
+
+  return (
+    <div>
+      <div ref={frame} className={classes.frame} style={{ minHeight: height }} aria-hidden="true" />
+      <Text size="xs" c="dimmed" h={18} truncate>
+        {near || "Point at a line to see whose it is; drag to zoom, double click to leave."}
+      </Text>
+    </div>
+  );
+}
+
+/** Smoothed lines, and behind these, where there are few, the lines as they are. */
+function columnsOf(lines: readonly NamedLine[], smoothing: number, isLog: boolean): uPlot.AlignedData {
+  const shown = (y: Line["y"]) => (isLog ? y.map((value) => (value !== null && value > 0 ? value : null)) : y);
+  const drawn = lines.map(({ x, y }) => ({ x, y: shown(smoothed(y, smoothing)) }));
+  const raw = smoothing > 0 && lines.length <= MOST_FAINT ? lines.map(({ x, y }) => ({ x, y: shown(y) })) : [];
+  if (raw.length === 0) return aligned(drawn);
+  const [positions, ...columns] = aligned(drawn);
+  return [positions, ...columns, ...aligned(raw).slice(1)] as uPlot.AlignedData;
+}
+
+/** Whose line is nearest to the pointer, and its value there. */
+function nearText(drawn: uPlot, lines: readonly NamedLine[], data: uPlot.AlignedData): string {
+  const { idx, top } = drawn.cursor;
+  if (idx == null || top == null) return "";
+  let [best, distance] = [-1, NEAR_PX];
+  for (const [index] of lines.entries()) {
+    const value = data[index + 1]?.[idx];
+    if (value == null) continue;
+    const away = Math.abs(drawn.valToPos(value, "y") - top);
+    if (away < distance) [best, distance] = [index, away];
+  }
+  const line = lines[best];
+  return line === undefined ? "" : `${line.label}: ${number(data[best + 1]?.[idx] ?? null)} at ${number(data[0][idx] ?? null)}`;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A large file goes in pieces: it can be paused, and goes on after a reload with what has arrived.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+
+import type { Dataset, ResumableUpload } from "@/api/types";
+import { begunUploads, fingerprint, rememberUpload } from "@/lib/begunUploads";
+import { dataset, project } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+const MIB = 2 ** 20;
+const ID = "01a20794-ec3a-7e2c-b0af-c1653e1a2b29";
+const FILE = new File([new Uint8Array(9 * MIB)], "digits.csv", { type: "text/csv", lastModified: 1 });
+
+/** An upload of the platform: pieces that came as [offset, bytes], and whether it is still there. */
+class FakeUpload {
+  offset = 0;
+  pieces: [number, number][] = [];
+  nBegun = 0;
+  isRemoved = false;
+  /** Before a piece is answered. */
+  hold: () => Promise<void> = () => Promise.resolve();
+
+  handlers() {
+    const address = `/api/v1/uploads/${ID}`;
+    return [
+      http.post("/api/v1/uploads", () => {
+        this.nBegun += 1;
+        return this.answer(201, { Location: address });
+      }),
+      http.head(address, () => this.answer(200, { "Upload-Offset": `${this.offset}`, "Upload-Length": `${FILE.size}` })),
+      http.patch(address, async ({ request }) => {
+        const n = (await request.arrayBuffer()).byteLength;
+        this.pieces.push([Number(request.headers.get("Upload-Offset")), n]);
+        await this.hold();
+        this.offset += n;
+        return this.answer(204, { "Upload-Offset": `${this.offset}` });
+      }),
+      http.delete(address, () => {
+        this.isRemoved = true;
+        return this.answer(204, {});
+      }),
+    ];
+  }
+
+  private answer(status: number, headers: Record<string, string>) {
+    return new HttpResponse(null, { status, headers: { "Tus-Resumable": "1.0.0", ...headers } });
+  }
+}
+
+async function chosen() {
+  const { user } = renderPage("/datasets");
+  await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  await dialog.findByLabelText("Data file");
+  return { user, dialog };
+}
+
+describe("a large file", () => {
+  let upload: FakeUpload;
+  let used: Record<string, unknown>[];
+
+  beforeEach(() => {
+    localStorage.clear();
+    upload = new FakeUpload();
+    used = [];
+    const appended = vi.spyOn(FormData.prototype, "append");
+    server.use(
+      ...upload.handlers(),
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", () => {
+        used.push(Object.fromEntries(appended.mock.calls.map(([name, value]) => [name, value])));
+        return HttpResponse.json<Dataset>(dataset(), { status: 201 });
+      }),
+      answers("/api/v1/datasets/:id", dataset()),
+      answers("/api/v1/datasets/:id/versions", page([])),
+    );
+  });
+
+  it("is sent in pieces, paused and resumed, and becomes the dataset", async () => {
+    let goOn: () => void = () => undefined;
+    upload.hold = () => new Promise((resolve) => (goOn = resolve));
+    const { user, dialog } = await chosen();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.pieces).toEqual([[0, 8 * MIB]]));
+
+    await user.click(dialog.getByRole("button", { name: "Pause" }));
+    expect(dialog.getByRole("status")).toHaveTextContent("Paused");
+    goOn();
+    upload.hold = () => Promise.resolve();
+    await waitFor(() => expect(upload.offset).toBe(8 * MIB));
+    expect(begunUploads()).toEqual({ [fingerprint(FILE, project().id)]: ID });
+    await user.click(dialog.getByRole("button", { name: "Resume" }));
+
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(used[0]).toMatchObject({ upload: ID, name: "digits", project: project().id });
+    expect(used[0]).not.toHaveProperty("file");
+    expect(upload.pieces).toEqual([[0, 8 * MIB], [8 * MIB, MIB]]);
+    expect(upload.nBegun).toBe(1);
+    await waitFor(() => expect(begunUploads()).toEqual({}));
+  });
+
+  it("goes on after a reload when the same file is chosen, as the form says", async () => {
+    rememberUpload(fingerprint(FILE, project().id), ID);
+    upload.offset = 8 * MIB;
+    const begun = { id: ID, filename: FILE.name, offset_bytes: upload.offset, length_bytes: FILE.size, project: project() };
+    server.use(answers("/api/v1/uploads", page([begun as unknown as ResumableUpload])));
+    const { user, dialog } = await chosen();
+    expect(await dialog.findByText(/digits\.csv: 8 MiB of 9 MiB have arrived\. Choose this file again/)).toBeVisible();
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+
+    await waitFor(() => expect(used).toHaveLength(1));
+    expect(upload.pieces).toEqual([[8 * MIB, MIB]]);
+    expect(upload.nBegun).toBe(0);
+  });
+
+  it("is removed from the platform when it is cancelled or discarded", async () => {
+    rememberUpload(fingerprint(FILE, project().id), ID);
+    const begun = { id: ID, filename: FILE.name, offset_bytes: 0, length_bytes: FILE.size, project: project() };
+    server.use(answers("/api/v1/uploads", () => page(upload.isRemoved ? [] : [begun as unknown as ResumableUpload])));
+    const { user, dialog } = await chosen();
+    await user.click(await dialog.findByRole("button", { name: "Discard digits.csv" }));
+    await waitFor(() => expect(upload.isRemoved).toBe(true));
+    await waitFor(() => expect(dialog.queryByText(/have arrived/)).not.toBeInTheDocument());
+    expect(begunUploads()).toEqual({});
+
+    upload.isRemoved = false;
+    upload.hold = () => new Promise(() => undefined);
+    await user.upload(dialog.getByLabelText("Data file"), FILE);
+    await user.click(dialog.getByRole("button", { name: "Upload" }));
+    await waitFor(() => expect(upload.pieces).toHaveLength(1));
+    await user.click(dialog.getByRole("button", { name: "Cancel the upload" }));
+    await waitFor(() => expect(upload.isRemoved).toBe(true));
+  });
+});

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The identity at the provider of single sign-on that opens one's account: linked with the password, and unlinked.
+import { Button, Group, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+import { useSearchParams } from "react-router";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { leaveFor, refusalOf, signInMethodsQuery } from "@/api/signInMethods";
+import type { Identity as ExternalIdentity } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Section } from "@/components/layout/Section";
+
+const identitiesQuery = queryOptions({
+  queryKey: ["identities"],
+  queryFn: async () => (await unwrap(api.GET("/api/v1/auth/identities"))).results,
+});
+
+/** Nothing where there is no provider. */
+export function Identity() {
+  const methods = useQuery(signInMethodsQuery);
+  const provider = methods.data?.single_sign_on;
+  const identities = useQuery({ ...identitiesQuery, enabled: Boolean(provider) });
+  const [parameters] = useSearchParams();
+  if (!provider) return null;
+  return (
+    <Section title="Single sign-on">
+      <Stack maw={560} gap="sm">
+        {parameters.has("refused") && <ProblemAlert error={refusalOf(methods.data)} />}
+        <QueryResult of={identities}>
+          {(found) =>
+            found.length > 0 ? (
+              found.map((identity) => <Linked key={identity.id} identity={identity} provider={provider} />)
+            ) : (
+              <Link provider={provider} />
+            )
+          }
+        </QueryResult>
+      </Stack>
+    </Section>
+  );
+}
+
+function Linked({ identity, provider }: { identity: ExternalIdentity; provider: string }) {
+  const queries = useQueryClient();
+
+  async function unlink() {
+    await unwrap(api.DELETE("/api/v1/auth/identities/{id}", { params: { path: { id: identity.id } } }));
+    await queries.invalidateQueries();
+  }
+
+  return (
+    <Group justify="space-between">
+      <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+        <b>{identity.label || identity.subject}</b> at {provider} ({identity.issuer}), linked{" "}
+        <RelativeTime at={identity.created_at} />
+      </Text>
+      <ConfirmButton
+        label="Unlink"
+        size="xs"
+        title={`Unlink ${provider}?`}
+        text="You then sign in with your password. Your other sessions end, and roles that your groups gave are taken away."
+        action={unlink}
+      />
+    </Group>
+  );
+}
+
+function Link({ provider }: { provider: string }) {
+  const [password, setPassword] = useState("");
+  const [code, setCode] = useState("");
+  const begin = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/auth/identities", { body: { password, code } })),
+    onSuccess: leaveFor,
+  });
+  const problem = begin.error instanceof Problem ? begin.error : undefined;
+  const isCodeAsked = problem?.errors.some(({ field }) => field === "code") || code !== "";
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    begin.mutate();
+  }
+
+  return (
+    <form onSubmit={submit} aria-label={`Link ${provider}`}>
+      <Stack gap="sm" maw={400}>
+        <Text size="sm">
+          Link your identity at {provider} to sign in with it. It opens this account from then on.
+        </Text>
+        <PasswordInput
+          label="Your password"
+          autoComplete="current-password"
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          error={problem?.of("password")}
+          visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+          required
+        />
+        {isCodeAsked && (
+          <TextInput
+            label="Code of your second factor"
+            autoComplete="one-time-code"
+            value={code}
+            onChange={(event) => setCode(event.currentTarget.value)}
+            error={problem?.of("code")}
+            required
+          />
+        )}
+        <ProblemAlert error={begin.error} atFields={["password", "code"]} />
+        <Button type="submit" loading={begin.isPending} disabled={password === ""}>
+          Link {provider}
+        </Button>
+      </Stack>
+    </form>
+  );
+}

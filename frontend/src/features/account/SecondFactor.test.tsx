@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting a second factor up: password, QR code, code, and the recovery codes once; removing it asks for both.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+it("sets the second factor up, shows the recovery codes once, and removes it with password and code", async () => {
+  let isEnabled = false;
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/auth/sessions", page([])),
+    answers("/api/v1/auth/notices", { topics: [], email: "", has_mail_server: false }),
+    answers("/api/v1/auth/second-factor", () => ({ is_enabled: isEnabled, n_recovery_codes: isEnabled ? 10 : 0 })),
+    http.post("/api/v1/auth/second-factor", async ({ request }) => {
+      sent.push(await request.json());
+      const body = { secret: "JBSWY3DPEHPK3PXP", address: "otpauth://totp/MLHub:ada", qr_svg: "<svg></svg>" };
+      return HttpResponse.json(body, { status: 201 });
+    }),
+    http.post("/api/v1/auth/second-factor/confirm", async ({ request }) => {
+      sent.push(await request.json());
+      isEnabled = true;
+      return HttpResponse.json({ recovery_codes: ["aaaaa-bbbbb", "ccccc-ddddd"] });
+    }),
+    http.post("/api/v1/auth/second-factor/remove", async ({ request }) => {
+      const body = (await request.json()) as { code: string };
+      sent.push(body);
+      const errors = [{ field: "code", message: "This code is wrong.", code: "wrong_code" }];
+      if (body.code === "1") return problem(422, { code: "wrong_code", detail: "This code is wrong.", errors });
+      isEnabled = false;
+      return new HttpResponse(null, { status: 204 });
+    }),
+  );
+  const { user } = renderPage("/account");
+  const setUp = within(await screen.findByRole("form", { name: "Set up a second factor" }));
+  await user.type(setUp.getByLabelText(/^Your password/), "right");
+  await user.click(setUp.getByRole("button", { name: "Set up" }));
+  expect(await setUp.findByText("JBSWY3DPEHPK3PXP")).toBeVisible();
+  expect(setUp.getByAltText("QR code of the secret")).toHaveAttribute("src", expect.stringContaining("data:image/svg+xml"));
+  await user.type(setUp.getByLabelText(/^Code/), "123456");
+  await user.click(setUp.getByRole("button", { name: "Turn it on" }));
+  expect(await screen.findByText(/aaaaa-bbbbb/)).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "I have it" }));
+  expect(screen.queryByText(/aaaaa-bbbbb/)).not.toBeInTheDocument();
+
+  const remove = within(await screen.findByRole("form", { name: "Remove the second factor" }));
+  await user.type(remove.getByLabelText(/^Your password/), "right");
+  await user.type(remove.getByLabelText(/^Code/), "1");
+  await user.click(remove.getByRole("button", { name: "Remove it" }));
+  expect(await remove.findByText("This code is wrong.")).toBeVisible();
+  await user.type(remove.getByLabelText(/^Code/), "2");
+  await user.click(remove.getByRole("button", { name: "Remove it" }));
+  expect(await screen.findByRole("form", { name: "Set up a second factor" })).toBeVisible();
+  expect(sent).toEqual([
+    { password: "right" },
+    { code: "123456" },
+    { password: "right", code: "1" },
+    { password: "right", code: "12" },
+  ]);
+});

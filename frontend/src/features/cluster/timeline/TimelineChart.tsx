@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs as rows, attempts as bars; the future solid to the median, then fading to the ninetieth percentile. Arrow keys go from bar to bar.
+import { Text, useComputedColorScheme } from "@mantine/core";
+import { type CSSProperties, type KeyboardEvent, memo, useMemo, useState } from "react";
+import { useNavigate } from "react-router";
+
+import { colourOf } from "@/components/chart/colours";
+import { clock, duration } from "@/lib/time";
+
+import { MarkShape } from "./MarkShape";
+import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf } from "./rows";
+import classes from "./Timeline.module.css";
+
+interface Props {
+  since: string;
+  lengthS: number;
+  /** Null where the window lies in the past. */
+  nowS: number | null;
+  nodes: readonly NodeRow[];
+  waiting: readonly WaitingRow[];
+  organisations: readonly string[];
+}
+
+const MOST_HEIGHT = 14; // of a GPU, in pixels
+const NODE_HEIGHT = 96; // of a node with many GPUs
+
+export const OTHERS = { light: "#adb5bd", dark: "#6c6c6c" };
+
+/** The colour of a job's organisation; of jobs that one may not see, grey. */
+function useColours(organisations: readonly string[]): (organisation: string | undefined) => string {
+  const scheme = useComputedColorScheme("light");
+  return useMemo(
+    () => (organisation) => (organisation === undefined ? OTHERS[scheme] : colourOf(organisations.indexOf(organisation), scheme)),
+    [organisations, scheme],
+  );
+}
+
+export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisations }: Props) {
+  const navigate = useNavigate();
+  const [chosen, setChosen] = useState<string>();
+  const colour = useColours(organisations);
+  const ticks = useMemo(() => ticksOf(since, lengthS), [since, lengthS]);
+  const bars = useMemo(() => nodes.flatMap((node) => node.bars), [nodes]);
+  const index = bars.findIndex(({ key }) => key === chosen);
+  const bar = bars[index];
+
+  function press(event: KeyboardEvent) {
+    const next = nextBar(event.key, bars, index);
+    if (next !== undefined) {
+      event.preventDefault();
+      setChosen(bars[next]?.key);
+    } else if (event.key === "Enter" && bar?.job) {
+      void navigate(`/jobs/${bar.job.id}`);
+    } else if (event.key === "Escape") {
+      setChosen(undefined);
+    }
+  }
+
+  const frame = { ticks, lengthS, nowS };
+  return (
+    <div>
+      <div
+        className={`${classes.chart ?? ""} ${classes.focus ?? ""}`}
+        role="application"
+        aria-label="Timeline of the cluster: arrow keys go from attempt to attempt, Enter opens the job"
+        tabIndex={0}
+        onKeyDown={press}
+      >
+        <div className={classes.row}>
+          <span className={classes.axisLabel} />
+          <div className={classes.axis} aria-hidden="true">
+            {ticks.map(({ atS, label }) => (
+              <span key={atS} className={classes.tick} style={{ left: place(clamped(atS, lengthS), lengthS) }}>
+                {label}
+              </span>
+            ))}
+          </div>
+        </div>
+        {nodes.map((node) => (
+          <NodeTrack key={node.name} node={node} colour={colour} chosen={bar?.node === node.name ? chosen : undefined} onChoose={setChosen} {...frame} />
+        ))}
+        {waiting.map((row) => (
+          <WaitingTrack key={row.job.id} row={row} colour={colour(row.job.organisation)} {...frame} />
+        ))}
+      </div>
+      <Text size="sm" mt={6} mih={22} aria-live="polite" style={{ overflowWrap: "anywhere" }}>
+        {bar ? barText(bar, since) : "Choose a bar to see its job."}
+      </Text>
+    </div>
+  );
+}
+
+interface Frame {
+  ticks: readonly Tick[];
+  lengthS: number;
+  nowS: number | null;
+}
+
+interface NodeTrackProps extends Frame {
+  node: NodeRow;
+  colour: (organisation: string | undefined) => string;
+  chosen: string | undefined;
+  onChoose: (key: string) => void;
+}
+
+const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...frame }: NodeTrackProps) {
+  const height = Math.max(3, Math.min(MOST_HEIGHT, Math.floor(NODE_HEIGHT / node.nGpus)));
+  const { lengthS } = frame;
+  const lane = (firstGpu: number, nGpus: number) => ({ top: firstGpu * height, height: nGpus * height - 1 });
+  return (
+    <div className={classes.row}>
+      <span className={classes.label}>
+        <span className={classes.name} title={node.name}>
+          {node.name}
+        </span>
+        <Text span size="xs" c="dimmed">
+          {[`${node.nGpus} GPU${node.nGpus === 1 ? "" : "s"}`, node.gpuType].filter(Boolean).join(" · ")}
+        </Text>
+      </span>
+      <div className={classes.track} style={{ height: node.nGpus * height }}>
+        <GridLines {...frame} />
+        {node.bars.map((bar) => (
+          <div key={bar.key}>
+            <div
+              className={classes.bar}
+              data-selected={bar.key === chosen || undefined}
+              title={barName(bar)}
+              onClick={() => onChoose(bar.key)}
+              style={{ ...lane(bar.firstGpu, bar.nGpus), ...stretch(bar.sinceS, bar.untilS, lengthS), background: colour(bar.job?.organisation) }}
+            />
+            {bar.p50S !== null && (
+              <Future
+                style={lane(bar.firstGpu, bar.nGpus)}
+                sinceS={bar.untilS}
+                solidS={bar.p50S}
+                fadedS={bar.p90S ?? bar.p50S}
+                colour={colour(bar.job?.organisation)}
+                lengthS={lengthS}
+              />
+            )}
+          </div>
+        ))}
+        {node.marks.map(({ key, kind, gpu, atS, name }) => (
+          <span key={key} className={classes.mark} title={`${name}: ${kind}`} style={{ left: place(atS, lengthS), top: gpu * height }}>
+            <MarkShape kind={kind} />
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+});
+
+function WaitingTrack({ row, colour, ...frame }: Frame & { row: WaitingRow; colour: string }) {
+  const { lengthS } = frame;
+  const solidS = row.finishP50S ?? lengthS;
+  return (
+    <div className={classes.row}>
+      <span className={classes.label}>
+        <span className={classes.name} title={row.job.name}>
+          {row.job.name}
+        </span>
+        <Text span size="xs" c="dimmed">
+          Pending
+        </Text>
+      </span>
+      <div className={classes.track} style={{ height: MOST_HEIGHT }} title={`${row.job.name}: predicted`}>
+        <GridLines {...frame} />
+        <Future
+          style={{ top: 0, height: MOST_HEIGHT - 1 }}
+          sinceS={row.startP50S}
+          solidS={solidS}
+          fadedS={row.finishP90S ?? solidS}
+          colour={colour}
+          lengthS={lengthS}
+        />
+      </div>
+    </div>
+  );
+}
+
+interface FutureProps {
+  style: CSSProperties;
+  sinceS: number;
+  solidS: number;
+  fadedS: number;
+  colour: string;
+  lengthS: number;
+}
+
+/** Solid to the median, then fading. */
+function Future({ style, sinceS, solidS, fadedS, colour, lengthS }: FutureProps) {
+  const endS = Math.max(solidS, fadedS);
+  const solid = endS > sinceS ? Math.max(0, (100 * (solidS - sinceS)) / (endS - sinceS)) : 100;
+  return (
+    <div
+      className={classes.future}
+      style={{ ...style, ...stretch(sinceS, endS, lengthS), background: `linear-gradient(to right, ${colour} ${solid}%, transparent)` }}
+    />
+  );
+}
+
+function GridLines({ ticks, lengthS, nowS }: Frame) {
+  return (
+    <>
+      {ticks.map(({ atS }) => (
+        <span key={atS} className={classes.grid} style={{ left: place(atS, lengthS) }} />
+      ))}
+      {nowS !== null && <span className={classes.now} style={{ left: place(nowS, lengthS) }} title="now" />}
+    </>
+  );
+}
+
+function place(atS: number, lengthS: number): string {
+  return `${(100 * atS) / lengthS}%`;
+}
+
+/** So that a label at an end stays within the frame. */
+function clamped(atS: number, lengthS: number): number {
+  return Math.min(Math.max(atS, 0.03 * lengthS), 0.97 * lengthS);
+}
+
+function stretch(sinceS: number, untilS: number, lengthS: number): CSSProperties {
+  return { left: place(sinceS, lengthS), width: place(Math.max(0, untilS - sinceS), lengthS) };
+}
+
+/** The place of the bar that a key leads to: left and right by time, up and down to another node. */
+function nextBar(key: string, bars: readonly Bar[], index: number): number | undefined {
+  const last = bars.length - 1;
+  if (last < 0) return undefined;
+  const node = bars[index]?.node;
+  switch (key) {
+    case "ArrowRight":
+      return Math.min(last, index + 1);
+    case "ArrowLeft":
+      return Math.max(0, index - 1);
+    case "ArrowDown": {
+      const next = bars.findIndex((bar, place) => place > index && bar.node !== node);
+      return next < 0 ? Math.max(0, index) : next;
+    }
+    case "ArrowUp": {
+      const before = bars.findLastIndex((bar, place) => place < index && bar.node !== node);
+      return before < 0 ? 0 : bars.findIndex((bar) => bar.node === bars[before]?.node);
+    }
+    case "Home":
+      return 0;
+    case "End":
+      return last;
+    default:
+      return undefined;
+  }
+}
+
+function barText(bar: Bar, since: string): string {
+  const at = (seconds: number) => clock(new Date(new Date(since).getTime() + 1000 * seconds).toISOString());
+  const parts = [`${barName(bar)} on ${bar.node}, ${gpusText(bar)}`, `${at(bar.sinceS)} to ${bar.p50S === null ? at(bar.untilS) : "now"}`];
+  if (bar.job) parts.push(bar.job.organisation);
+  if (bar.p50S !== null) parts.push(`predicted finish in ${duration(Math.max(0, bar.p50S - bar.untilS))}`);
+  return parts.join(" · ");
+}

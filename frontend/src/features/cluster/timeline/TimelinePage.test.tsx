@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline: bars in colours that the legend names, keys that go from bar to bar, a table, and a window in the address.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import type { Timeline } from "@/api/types";
+import { renderPage } from "@/testing/render";
+import { answers, server } from "@/testing/server";
+
+const JOBS = [
+  { id: "00000000-0000-4000-8000-000000000001", name: "digits", organisation: "Vision" },
+  { id: "00000000-0000-4000-8000-000000000002", name: "speech", organisation: "Audio" },
+];
+const BAR = { first_gpu: 0, n_gpus: 2, since_s: 600, until_s: 1800, job: 0, p50_s: null, p90_s: null, n: 1 };
+const TIMELINE: Timeline = {
+  since: "2026-03-02T08:00:00Z",
+  until: "2026-03-02T09:00:00Z",
+  now: "2026-03-02T08:45:00Z",
+  next_after: null,
+  nodes: [
+    { name: "n0", gpu_type: "a100", n_gpus: 4, bars: [BAR, { ...BAR, first_gpu: 2, until_s: 2700, job: null, n: 3 }], marks: [{ kind: "preempted", gpu: 0, at_s: 1800, job: 0 }] },
+    { name: "n1", gpu_type: "a100", n_gpus: 4, bars: [{ ...BAR, until_s: 2700, p50_s: 3000, p90_s: 3600 }], marks: [] },
+  ],
+  waiting: [{ job: 1, start_p50_s: 3000, start_p90_s: 3100, finish_p50_s: 3300, finish_p90_s: 3600 }],
+  jobs: JOBS,
+};
+
+describe("The timeline of the cluster", () => {
+  beforeEach(() => {
+    server.use(answers("/api/v1/cluster/timeline", TIMELINE));
+  });
+
+  it("names organisations, marks and jobs that wait", async () => {
+    renderPage("/cluster/timeline");
+    const legend = within(await screen.findByRole("list", { name: "Legend" }));
+    expect(legend.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual([
+      "Audio",
+      "Vision",
+      "other organisations, or several short attempts",
+      "Preempted",
+      "predicted: solid to the median, fading to 90 %",
+    ]);
+    expect(screen.getByTitle("digits: preempted")).toBeInTheDocument();
+    expect(screen.getByTitle("speech: predicted")).toBeInTheDocument();
+    expect(screen.getAllByTitle("now")).toHaveLength(3);
+  });
+
+  it("goes from bar to bar by arrow keys and opens the job by Enter", async () => {
+    const { user, router } = renderPage("/cluster/timeline");
+    (await screen.findByRole("application")).focus();
+    await user.keyboard("{ArrowRight}");
+    expect(screen.getByText(/^digits on n0, GPUs 0–1 · .* · Vision$/)).toBeVisible();
+    await user.keyboard("{ArrowRight}");
+    expect(screen.getByText(/^3 short attempts on n0, GPUs 2–3/)).toBeVisible();
+    await user.keyboard("{ArrowDown}");
+    expect(screen.getByText(/^digits on n1, .* to now · Vision · predicted finish in 5 min 00 s$/)).toBeVisible();
+    await user.keyboard("{Enter}");
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/jobs/${JOBS[0]?.id ?? ""}`));
+  });
+
+  it("is a table, too", async () => {
+    const { user } = renderPage("/cluster/timeline");
+    await user.click(await screen.findByText("Table"));
+    const table = within(await screen.findByRole("table", { name: "Attempts" }));
+    expect(table.getAllByRole("row")).toHaveLength(4);
+    expect(table.getByRole("row", { name: /n1 GPUs 0–1 digits Vision .* running/ })).toBeVisible();
+  });
+
+  it("keeps window and end in the address, and moves by half a window", async () => {
+    const asked: URLSearchParams[] = [];
+    server.use(
+      http.get("/api/v1/cluster/timeline", ({ request }) => {
+        asked.push(new URL(request.url).searchParams);
+        return HttpResponse.json<Timeline>(TIMELINE);
+      }),
+    );
+    const { user, router } = renderPage("/cluster/timeline?window=1h");
+    await user.click(await screen.findByRole("button", { name: "Earlier" }));
+    expect(new URLSearchParams(router.state.location.search).get("until")).toBe("2026-03-02T08:30:00.000Z");
+    await user.click(await screen.findByText("7 d"));
+    expect(await screen.findByRole("list", { name: "Legend" })).toBeVisible();
+    expect(asked.map((query) => [query.get("window"), query.get("until")])).toEqual([
+      ["1h", null],
+      ["1h", "2026-03-02T08:30:00.000Z"],
+      ["7d", "2026-03-02T08:30:00.000Z"],
+    ]);
+  });
+
+  it("adds nodes page by page", async () => {
+    const later: Timeline = { ...TIMELINE, nodes: [{ ...(TIMELINE.nodes[1] as Timeline["nodes"][number]), name: "n2" }], waiting: [] };
+    server.use(
+      http.get("/api/v1/cluster/timeline", ({ request }) => {
+        const isFirst = !new URL(request.url).searchParams.has("after");
+        return HttpResponse.json<Timeline>(isFirst ? { ...TIMELINE, next_after: "n1" } : later);
+      }),
+    );
+    const { user } = renderPage("/cluster/timeline");
+    await user.click(await screen.findByRole("button", { name: "Show more nodes" }));
+    expect(await screen.findByTitle("n2")).toBeVisible();
+    expect(screen.getByTitle("n0")).toBeVisible();
+  });
+});

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster over time: which job held which GPU, and what is predicted. Window, end and form are in the address.
+import { Box, Button, Group, SegmentedControl, Text, useComputedColorScheme } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+
+import type { Timeline, TimelineWindow } from "@/api/types";
+import { colourOf } from "@/components/chart/colours";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { useFilters } from "@/components/table/useFilters";
+import { clock } from "@/lib/time";
+
+import { MARKS, MarkShape } from "./MarkShape";
+import { WINDOW_S, isWindow, timelineQuery } from "./queries";
+import { type MarkKind, nodeRows, organisationsOf, waitingRows } from "./rows";
+import { OTHERS, TimelineChart } from "./TimelineChart";
+import { TimelineTable } from "./TimelineTable";
+
+const NAMES = ["window", "until", "view"] as const;
+const WINDOWS: { value: TimelineWindow; label: string }[] = [
+  { value: "1h", label: "1 h" },
+  { value: "6h", label: "6 h" },
+  { value: "1d", label: "1 d" },
+  { value: "7d", label: "7 d" },
+];
+
+export function TimelinePage() {
+  const { filters, filter } = useFilters(NAMES);
+  const window = isWindow(filters.window) ? filters.window : "6h";
+  const until = filters.until !== undefined && !Number.isNaN(Date.parse(filters.until)) ? filters.until : undefined;
+  const [nPages, setPages] = useState(1);
+  const timeline = useQuery(timelineQuery(window, until, nPages));
+  const first = timeline.data?.[0];
+
+  /** By half a window; to now where it would reach it. */
+  function move(direction: -1 | 1) {
+    if (first === undefined) return;
+    const end = new Date(first.until).getTime() + direction * 500 * WINDOW_S[window];
+    filter("until", end >= new Date(first.now).getTime() ? "" : new Date(end).toISOString());
+  }
+
+  return (
+    <Page
+      title="Timeline"
+      subtitle={first ? `${clock(first.since)} to ${clock(first.until)}` : "Which job held which GPU, and what is predicted."}
+      back={<BackLink to="/cluster">Cluster</BackLink>}
+      isWide
+    >
+      <Group justify="space-between" gap="sm">
+        <Group gap="sm">
+          <SegmentedControl size="xs" aria-label="Window" value={window} onChange={(value) => filter("window", value)} data={WINDOWS} />
+          <Button.Group>
+            <Button variant="default" size="xs" onClick={() => move(-1)}>
+              Earlier
+            </Button>
+            <Button variant="default" size="xs" disabled={until === undefined} onClick={() => move(1)}>
+              Later
+            </Button>
+            <Button variant="default" size="xs" disabled={until === undefined} onClick={() => filter("until", "")}>
+              Now
+            </Button>
+          </Button.Group>
+        </Group>
+        <SegmentedControl
+          size="xs"
+          aria-label="Form"
+          value={filters.view === "table" ? "table" : "chart"}
+          onChange={(value) => filter("view", value === "table" ? "table" : "")}
+          data={[
+            { value: "chart", label: "Chart" },
+            { value: "table", label: "Table" },
+          ]}
+        />
+      </Group>
+      <QueryResult of={timeline}>{(pages) => <Shown pages={pages} isTable={filters.view === "table"} />}</QueryResult>
+      {timeline.data?.at(-1)?.next_after && (
+        <Button variant="default" loading={timeline.isPlaceholderData} onClick={() => setPages(nPages + 1)} style={{ alignSelf: "center" }}>
+          Show more nodes
+        </Button>
+      )}
+    </Page>
+  );
+}
+
+function Shown({ pages, isTable }: { pages: readonly Timeline[]; isTable: boolean }) {
+  const [first] = pages;
+  const nodes = nodeRows(pages);
+  if (first === undefined || nodes.length === 0) {
+    return <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />;
+  }
+  if (isTable) return <TimelineTable since={first.since} nodes={nodes} />;
+  const [since, until, now] = [first.since, first.until, first.now].map((at) => new Date(at).getTime() / 1000) as [number, number, number];
+  const organisations = organisationsOf(pages);
+  return (
+    <>
+      <Legend organisations={organisations} hasOthers={nodes.some(({ bars }) => bars.some(({ job }) => job === undefined))} kinds={new Set(nodes.flatMap(({ marks }) => marks.map(({ kind }) => kind)))} />
+      <TimelineChart
+        since={first.since}
+        lengthS={until - since}
+        nowS={now < until ? now - since : null}
+        nodes={nodes}
+        waiting={waitingRows(first)}
+        organisations={organisations}
+      />
+    </>
+  );
+}
+
+function Legend({ organisations, hasOthers, kinds }: { organisations: readonly string[]; hasOthers: boolean; kinds: ReadonlySet<MarkKind> }) {
+  const scheme = useComputedColorScheme("light");
+  const colours: [string, string][] = organisations.map((name, index) => [name, colourOf(index, scheme)]);
+  if (hasOthers) colours.push(["other organisations, or several short attempts", OTHERS[scheme]]);
+  return (
+    <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label="Legend">
+      {colours.map(([name, colour]) => (
+        <Group component="li" key={name} gap={6} wrap="nowrap">
+          <Box w={12} h={12} style={{ background: colour, borderRadius: 2, flexShrink: 0 }} />
+          <Text size="xs">{name}</Text>
+        </Group>
+      ))}
+      {[...kinds].sort().map((kind) => (
+        <Group component="li" key={kind} gap={4} wrap="nowrap">
+          <MarkShape kind={kind} />
+          <Text size="xs">{MARKS[kind]}</Text>
+        </Group>
+      ))}
+      <Group component="li" gap={6} wrap="nowrap">
+        <Box w={36} h={12} style={{ background: "linear-gradient(to right, var(--mantine-color-dimmed) 50%, transparent)", opacity: 0.55 }} />
+        <Text size="xs">predicted: solid to the median, fading to 90 %</Text>
+      </Group>
+    </Group>
+  );
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of the API as rows that are drawn: bars with their jobs, colours by organisation, ticks of the axis.
+import type { Timeline } from "@/api/types";
+
+type ApiNode = Timeline["nodes"][number];
+type ApiJob = Timeline["jobs"][number];
+export type MarkKind = ApiNode["marks"][number]["kind"];
+
+export interface Bar {
+  key: string;
+  node: string;
+  firstGpu: number;
+  nGpus: number;
+  sinceS: number;
+  untilS: number;
+  p50S: number | null;
+  p90S: number | null;
+  n: number;
+  job: ApiJob | undefined;
+}
+
+export interface Mark {
+  key: string;
+  kind: MarkKind;
+  gpu: number;
+  atS: number;
+  name: string;
+}
+
+export interface NodeRow {
+  name: string;
+  gpuType: string;
+  nGpus: number;
+  bars: Bar[];
+  marks: Mark[];
+}
+
+export interface WaitingRow {
+  job: ApiJob;
+  startP50S: number;
+  startP90S: number | null;
+  finishP50S: number | null;
+  finishP90S: number | null;
+}
+
+export function nodeRows(pages: readonly Timeline[]): NodeRow[] {
+  return pages.flatMap(({ nodes, jobs }) =>
+    nodes.map((node) => ({
+      name: node.name,
+      gpuType: node.gpu_type,
+      nGpus: Math.max(1, node.n_gpus),
+      bars: node.bars.map((bar) => ({
+        key: `${node.name} ${bar.first_gpu} ${bar.n_gpus} ${bar.since_s} ${bar.job ?? ""}`,
+        node: node.name,
+        firstGpu: bar.first_gpu,
+        nGpus: bar.n_gpus,
+        sinceS: bar.since_s,
+        untilS: bar.until_s,
+        p50S: bar.p50_s,
+        p90S: bar.p90_s,
+        n: bar.n,
+        job: bar.job === null ? undefined : jobs[bar.job],
+      })),
+      marks: node.marks.map((mark, index) => ({
+        key: `${mark.kind} ${index}`,
+        kind: mark.kind,
+        gpu: mark.gpu,
+        atS: mark.at_s,
+        name: mark.job === null ? "a job of another organisation" : (jobs[mark.job]?.name ?? "a job"),
+      })),
+    })),
+  );
+}
+
+export function waitingRows(page: Timeline | undefined): WaitingRow[] {
+  return (page?.waiting ?? []).flatMap((one) => {
+    const job = page?.jobs[one.job];
+    if (job === undefined) return [];
+    const times = { startP50S: one.start_p50_s, startP90S: one.start_p90_s, finishP50S: one.finish_p50_s, finishP90S: one.finish_p90_s };
+    return [{ job, ...times }];
+  });
+}
+
+/** Organisations in the order of their names: the place is the colour. */
+export function organisationsOf(pages: readonly Timeline[]): string[] {
+  return [...new Set(pages.flatMap(({ jobs }) => jobs.map(({ organisation }) => organisation)))].sort((a, b) => a.localeCompare(b));
+}
+
+export function barName({ job, n }: Bar): string {
+  if (job !== undefined) return n === 1 ? job.name : `${job.name}, ${n} attempts`;
+  return n === 1 ? "a job of another organisation" : `${n} short attempts`;
+}
+
+export function gpusText({ firstGpu, nGpus }: Bar): string {
+  return nGpus === 1 ? `GPU ${firstGpu}` : `GPUs ${firstGpu}–${firstGpu + nGpus - 1}`;
+}
+
+const STEPS_S = [300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
+const MOST_TICKS = 7;
+
+export interface Tick {
+  atS: number;
+  label: string;
+}
+
+/** Round local times within the window. */
+export function ticksOf(since: string, lengthS: number): Tick[] {
+  const step = STEPS_S.find((one) => lengthS / one <= MOST_TICKS) ?? 86_400;
+  const began = new Date(since);
+  const offsetS = began.getTimezoneOffset() * 60;
+  const beganS = began.getTime() / 1000;
+  const found: Tick[] = [];
+  const first = Math.ceil((beganS - offsetS) / step) * step + offsetS;
+  for (let at = first; at < beganS + lengthS; at += step) found.push({ atS: at - beganS, label: tickLabel(new Date(at * 1000), step) });
+  return found;
+}
+
+function tickLabel(at: Date, step: number): string {
+  const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
+  if (step >= 86_400 || isMidnight) return at.toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  return at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page that compares jobs reads: the jobs, the metrics that they have, and one metric's curves, some jobs at a time.
+import { queryOptions } from "@tanstack/react-query";
+
+import { api, commaLists, unwrap } from "@/api/client";
+import type { components } from "@/api/schema";
+import type { Job } from "@/api/types";
+
+export type Axis = components["schemas"]["ComparisonRequest"]["axis"];
+export type ComparedCurve = components["schemas"]["ComparedCurve"];
+
+/** The most jobs on one page. */
+export const MOST_JOBS = 1000;
+const JOBS_OF_A_LIST = 50; // an address with more ids is too long for some proxies
+const JOBS_OF_AN_ANSWER = 200;
+const POINTS_OF_AN_ANSWER = 8000; // mlhub/metrics/comparison.py
+const MOST_POINTS = 800; // of a curve: twice the pixels of a usual chart
+
+const FIELDS = [
+  "id", "name", "state", "created_by", "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers",
+  "max_workers", "priority", "resources", "dataset_version", "model_version", "result_metrics", "gpu_hours", "trained_s", "tags",
+] as const satisfies readonly (keyof Job)[];
+export type ComparedJob = Pick<Job, (typeof FIELDS)[number]>;
+
+export const comparedJobsQuery = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["jobs", "compared", ids],
+    queryFn: async (): Promise<ComparedJob[]> => {
+      const found: ComparedJob[] = [];
+      for (const part of chunks(ids, JOBS_OF_A_LIST)) {
+        const params = { query: { id: part, fields: FIELDS.join(","), limit: JOBS_OF_A_LIST } };
+        found.push(...(await unwrap(api.GET("/api/v1/jobs", { params, querySerializer: commaLists }))).results);
+      }
+      const places = new Map(ids.map((id, place) => [id, place]));
+      return found.sort((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
+    },
+    refetchOnWindowFocus: false,
+    staleTime: 60_000,
+    enabled: ids.length > 0,
+  });
+
+/** The metrics of the jobs, those that the most jobs have first. */
+export const metricsQuery = (ids: readonly string[]) =>
+  queryOptions({
+    queryKey: ["compared-metrics", ids],
+    queryFn: async (): Promise<{ key: string; n_jobs: number }[]> => {
+      const counts = new Map<string, number>();
+      for (const jobs of chunks(ids, JOBS_OF_AN_ANSWER)) {
+        const { metrics } = await unwrap(api.POST("/api/v1/jobs/compare/metrics", { body: { jobs } }));
+        for (const { key, n_jobs } of metrics) counts.set(key, (counts.get(key) ?? 0) + n_jobs);
+      }
+      const found = [...counts].map(([key, n_jobs]) => ({ key, n_jobs }));
+      return found.sort((a, b) => b.n_jobs - a.n_jobs || rank(a.key) - rank(b.key) || a.key.localeCompare(b.key));
+    },
+    staleTime: 60_000,
+    enabled: ids.length > 0,
+  });
+
+export const curvesQuery = (ids: readonly string[], metric: string, axis: Axis) =>
+  queryOptions({
+    queryKey: ["compared-curves", ids, metric, axis],
+    queryFn: async (): Promise<ComparedCurve[]> => {
+      const found: ComparedCurve[] = [];
+      const nJobs = Math.min(ids.length, JOBS_OF_AN_ANSWER);
+      const max_points = Math.min(MOST_POINTS, Math.floor(POINTS_OF_AN_ANSWER / Math.max(1, nJobs)));
+      for (const jobs of chunks(ids, JOBS_OF_AN_ANSWER)) {
+        const body = { jobs, metric, axis, max_points };
+        found.push(...(await unwrap(api.POST("/api/v1/jobs/compare/curves", { body }))).curves);
+      }
+      return found;
+    },
+    staleTime: 30_000,
+    refetchOnWindowFocus: false,
+    enabled: ids.length > 0 && metric !== "",
+  });
+
+/** From one job to another: settings, and code as diffs. Neither changes. */
+export const differenceQuery = (id: string, to: string) =>
+  queryOptions({
+    queryKey: ["job-difference", id, to],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/difference", { params: { path: { id }, query: { to } } })),
+    staleTime: 60_000,
+  });
+
+/** Losses before others of as many jobs. */
+function rank(key: string): number {
+  return key.includes("loss") ? 0 : 1;
+}
+
+function chunks(ids: readonly string[], size: number): string[][] {
+  return Array.from({ length: Math.ceil(ids.length / size) }, (_, n) => ids.slice(n * size, (n + 1) * size));
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What jobs were asked to do, as one flat row of names and values each, so that rows can be laid next to each other.
+import { isRecord } from "@/api/client";
+import { modeLabel } from "@/domain/mode";
+
+import type { ComparedJob } from "./queries";
+
+export type Value = string | number | null;
+export type Settings = ReadonlyMap<string, Value>;
+
+/** Such as "Epochs", "hyperparameters.learning_rate", "Code". */
+export function settingsOf(job: ComparedJob): Settings {
+  const { dataset_version: data, model_version: model } = job;
+  return new Map<string, Value>([
+    ...nested("", job.hyperparameters),
+    ["Epochs", job.epochs],
+    ["Batch size", job.batch_size],
+    ["Seed", job.seed],
+    ["Mode", modeLabel(job.mode)],
+    ...nested("strategy.", job.strategy),
+    ["Fewest workers", job.min_workers],
+    ["Most workers", job.max_workers],
+    ...nested("resources.", job.resources),
+    ["Priority", job.priority],
+    ["Data", data === null ? "No dataset" : `${data.dataset.name} v${data.number}`],
+    ["Code", `${model.model.name} v${model.number}`],
+  ]);
+}
+
+/** What jobs reached, by name: their last metrics, GPU-hours and seconds of training. */
+export function resultsOf(job: ComparedJob): Settings {
+  return new Map<string, Value>([
+    ...nested("", job.result_metrics),
+    ["GPU-hours", job.gpu_hours],
+    ["Training (s)", job.trained_s],
+  ]);
+}
+
+/** All names in the order in which they first come; onlyDifferent: those whose value is not the same everywhere. */
+export function namesOf(rows: readonly Settings[], onlyDifferent: boolean): string[] {
+  const names = [...new Set(rows.flatMap((row) => [...row.keys()]))];
+  if (!onlyDifferent) return names;
+  return names.filter((name) => new Set(rows.map((row) => row.get(name) ?? null)).size > 1);
+}
+
+/** The names by which rows can be drawn: numbers in all rows that have them, and not all the same. */
+export function numericNames(rows: readonly Settings[]): string[] {
+  return namesOf(rows, true).filter((name) =>
+    rows.every((row) => {
+      const value = row.get(name) ?? null;
+      return value === null || typeof value === "number";
+    }),
+  );
+}
+
+function nested(prefix: string, json: unknown): [string, Value][] {
+  if (!isRecord(json)) return [];
+  return Object.entries(json).map(([name, value]) => [
+    `${prefix}${name}`,
+    typeof value === "number" || typeof value === "string" || value === null ? value : JSON.stringify(value),
+  ]);
+}

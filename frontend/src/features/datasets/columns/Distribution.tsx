@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A column's values at a glance: a histogram of numbers and dates, bars of the most frequent categories, or examples.
+import { Box, Group, Stack, Text } from "@mantine/core";
+
+import type { ColumnStatistics, Histogram } from "@/features/datasets/columns/statistics";
+import { number, percent } from "@/lib/quantities";
+
+const WIDTH = 140;
+const HEIGHT = 36;
+const MOST_BARS = 4;
+
+export function Distribution({ column, nRows }: { column: ColumnStatistics; nRows: number }) {
+  if (column.histogram) return <Bars of={column.histogram} column={column} />;
+  if (column.top.length > 0) return <TopValues column={column} nRows={nRows} />;
+  return (
+    <Text size="xs" c="dimmed" maw={220} lineClamp={2} style={{ overflowWrap: "anywhere" }}>
+      {column.examples.join(", ") || "–"}
+    </Text>
+  );
+}
+
+function Bars({ of: { counts }, column }: { of: Histogram; column: ColumnStatistics }) {
+  const most = Math.max(...counts, 1);
+  const step = WIDTH / counts.length;
+  const [from, to] = column.range ?? ["", ""];
+  return (
+    <Stack gap={0} w={WIDTH}>
+      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={`Histogram of ${column.name}, from ${from} to ${to}`}>
+        {counts.map((count, index) => {
+          const height = count === 0 ? 0 : Math.max(1, (count / most) * HEIGHT);
+          return (
+            <rect
+              key={index}
+              x={index * step}
+              y={HEIGHT - height}
+              width={Math.max(1, step - 1)}
+              height={height}
+              fill="var(--mantine-primary-color-filled)"
+            >
+              <title>{number(count)}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <Group justify="space-between" gap={4} wrap="nowrap">
+        <Text size="xs" c="dimmed">
+          {from}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {to}
+        </Text>
+      </Group>
+    </Stack>
+  );
+}
+
+function TopValues({ column, nRows }: { column: ColumnStatistics; nRows: number }) {
+  const most = column.top[0]?.n ?? 1;
+  return (
+    <Stack gap={2} w={WIDTH + 60}>
+      {column.top.slice(0, MOST_BARS).map(({ value, n }) => (
+        <Box key={value} pos="relative" title={`${value}: ${number(n)}`}>
+          <Box
+            pos="absolute"
+            inset={0}
+            w={`${String((100 * n) / most)}%`}
+            bg="var(--mantine-primary-color-light)"
+            style={{ borderRadius: 2 }}
+          />
+          <Group justify="space-between" gap={4} wrap="nowrap" px={4} pos="relative">
+            <Text size="xs" truncate>
+              {value}
+            </Text>
+            <Text size="xs">{percent(n / Math.max(1, nRows))}</Text>
+          </Group>
+        </Box>
+      ))}
+      {column.top.length > MOST_BARS && (
+        <Text size="xs" c="dimmed">
+          {column.nDistinct === undefined ? "and many more" : `of ${number(column.nDistinct)}`}
+        </Text>
+      )}
+    </Stack>
+  );
+}

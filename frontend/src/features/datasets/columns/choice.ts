@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A choice of columns as the form holds it, and as the API takes it.
+import { isRecord } from "@/api/client";
+import type { ColumnChoice } from "@/api/types";
+
+export const AUTOMATIC = "";
+export const IGNORED = "ignore";
+
+export interface ChoiceValues {
+  target: string;
+  /** By the column's name: number, category, date, IGNORED or AUTOMATIC. */
+  uses: Record<string, string>;
+  /** By the column's name: indicator, fill or drop. */
+  missing: Record<string, string>;
+}
+
+export const USES = [
+  { value: "number", label: "Number" },
+  { value: "category", label: "Category" },
+  { value: "date", label: "Date" },
+  { value: IGNORED, label: "Leave out" },
+];
+
+export const MISSING = [
+  { value: AUTOMATIC, label: "Fill and mark" },
+  { value: "fill", label: "Fill" },
+  { value: "drop", label: "Leave the row out" },
+];
+
+/** What a version was chosen with; its target may also be one that inspection found. */
+export function valuesOf(options: unknown, schema: unknown): ChoiceValues {
+  const given = isRecord(options) ? options : {};
+  const found = isRecord(schema) && typeof schema.target === "string" ? schema.target : "";
+  const ignored = Array.isArray(given.ignore) ? given.ignore.map(String) : [];
+  return {
+    target: typeof given.target === "string" ? given.target : found,
+    uses: { ...words(given.types), ...Object.fromEntries(ignored.map((name) => [name, IGNORED])) },
+    missing: words(given.missing),
+  };
+}
+
+/** What to send. Of the target only its type counts: it is not left out, and rows without it are. */
+export function choiceOf({ target, uses, missing }: ChoiceValues): ColumnChoice {
+  const used = Object.entries(uses).filter(([, use]) => use !== AUTOMATIC);
+  const ignore = used.filter(([name, use]) => use === IGNORED && name !== target).map(([name]) => name);
+  const types = Object.fromEntries(used.filter(([, use]) => use !== IGNORED)) as ColumnChoice["types"];
+  const treated = Object.entries(missing).filter(([name, how]) => how !== AUTOMATIC && name !== target);
+  return {
+    ...(target && { target }),
+    ...(ignore.length > 0 && { ignore }),
+    ...(types && Object.keys(types).length > 0 && { types }),
+    ...(treated.length > 0 && { missing: Object.fromEntries(treated) as ColumnChoice["missing"] }),
+  };
+}
+
+function words(value: unknown): Record<string, string> {
+  if (!isRecord(value)) return {};
+  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+}

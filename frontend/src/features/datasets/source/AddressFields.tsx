@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The address of a file, the file that it must be, and which secrets let the platform in.
+import { SimpleGrid, TextInput } from "@mantine/core";
+
+import type { Sending } from "@/components/form/UploadForm";
+import { type AddressValues, schemeOf } from "@/features/datasets/source/address";
+
+interface Props extends Sending {
+  values: AddressValues;
+  onChange: (values: AddressValues) => void;
+}
+
+type SecretPurpose = keyof AddressValues["secrets"];
+
+export function AddressFields({ values, onChange, isDisabled, problem }: Props) {
+  const scheme = schemeOf(values.uri);
+  const text = (name: "uri" | "sha256" | "endpoint" | "region") => ({
+    value: values[name],
+    disabled: isDisabled,
+    autoComplete: "off",
+    spellCheck: false,
+    onChange: (event: { currentTarget: { value: string } }) => onChange({ ...values, [name]: event.currentTarget.value }),
+    error: problem?.of(`source.${name}`),
+  });
+  const secret = (purpose: SecretPurpose) => ({
+    value: values.secrets[purpose],
+    disabled: isDisabled,
+    autoComplete: "off",
+    spellCheck: false,
+    onChange: (event: { currentTarget: { value: string } }) =>
+      onChange({ ...values, secrets: { ...values.secrets, [purpose]: event.currentTarget.value } }),
+    error: problem?.of(`source.secrets.${purpose}`),
+  });
+  return (
+    <>
+      <TextInput
+        label="Address"
+        description="https://, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:// in a folder of the site"
+        placeholder="https://example.org/data/iris.csv"
+        maxLength={2000}
+        {...text("uri")}
+      />
+      <TextInput
+        label="SHA-256"
+        description="If given, any other file is refused"
+        maxLength={64}
+        {...text("sha256")}
+      />
+      {(scheme === "https" || scheme === "hf") && (
+        <TextInput label="Secret with a token" description="Name of a secret of the project, if the address needs one" {...secret("token")} />
+      )}
+      {scheme === "s3" && (
+        <SimpleGrid cols={{ base: 1, xs: 2 }}>
+          <TextInput label="Secret with the key's id" description="Empty for a public bucket" {...secret("access_key_id")} />
+          <TextInput label="Secret with the key" description="Names of secrets of the project" {...secret("secret_access_key")} />
+          <TextInput label="Endpoint" description="Of a store that is not Amazon's" {...text("endpoint")} />
+          <TextInput label="Region" placeholder="us-east-1" {...text("region")} />
+        </SimpleGrid>
+      )}
+    </>
+  );
+}

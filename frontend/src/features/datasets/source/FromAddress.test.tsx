@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dataset that the platform fetches from an address: how it is asked for, and what a refusal says.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { describe, expect, it } from "vitest";
+
+import type { Dataset } from "@/api/types";
+import { dataset, datasetVersion } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+describe("A dataset from an address", () => {
+  const SOURCE = {
+    uri: "https://example.org/data/iris.csv",
+    sha256: "",
+    etag: "",
+    endpoint: "",
+    region: "",
+    secrets: {},
+    refresh_of: null,
+    found: {},
+    progress: { fetched_bytes: 1024, total_bytes: 4096 },
+  };
+  const FETCHING = datasetVersion({ state: "fetching", files: [], schema: {}, preview: null, source: SOURCE });
+
+  it("is asked for by its address alone, and shows how far its fetch is", async () => {
+    const sent: unknown[] = [];
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets/references", async ({ request }) => {
+        sent.push(await request.json());
+        return HttpResponse.json<Dataset>(dataset({ latest_version: FETCHING }), { status: 201 });
+      }),
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: FETCHING })),
+      answers("/api/v1/datasets/{id}/versions", page([FETCHING])),
+      answers("/api/v1/dataset-versions/{id}", FETCHING),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.selectOptions(within(dialog).getByLabelText("Where the file is"), "At an address");
+    await user.type(await within(dialog).findByLabelText("Address"), SOURCE.uri);
+    await user.type(within(dialog).getByLabelText("Target column"), "species");
+    await user.type(within(dialog).getByLabelText("Secret with a token"), "HF_TOKEN");
+    expect(within(dialog).getByLabelText("Name")).toHaveValue("iris");
+    await user.click(within(dialog).getByRole("button", { name: "Fetch" }));
+
+    expect(await screen.findByText("MLHub is fetching the file")).toBeVisible();
+    expect(screen.getByText(/1 KiB of 4 KiB/)).toBeVisible();
+    expect(sent).toEqual([
+      {
+        name: "iris",
+        project: expect.any(String) as string,
+        target: "species",
+        source: { uri: SOURCE.uri, secrets: { token: "HF_TOKEN" } },
+      },
+    ]);
+  });
+
+  it("says what the API refuses at the address, and what a refused fetch needs", async () => {
+    const message = "10.0.0.8 is the address 10.0.0.8, which is not a public one.";
+    const error = { field: "source.etag", message: "It is another file.", remedy: "Fetch it without an entity tag." };
+    const refused = datasetVersion({ ...FETCHING, state: "refused", source: { ...SOURCE, progress: null }, error });
+    server.use(
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: refused })),
+      answers("/api/v1/datasets/{id}/versions", page([refused])),
+      answers("/api/v1/dataset-versions/{id}", refused),
+      http.post("/api/v1/datasets/:id/references", () =>
+        problem(422, { title: "Refused", detail: message, errors: [{ field: "source.uri", message }] }),
+      ),
+      http.post("/api/v1/dataset-versions/:id/refresh", () =>
+        HttpResponse.json(problemBody("A version is being fetched."), { status: 409 }),
+      ),
+    );
+    const { user } = renderPage(`/datasets/${dataset().id}`);
+    expect(await screen.findByText("What is at this address was refused")).toBeVisible();
+    expect(screen.getByText(/Fetch it without an entity tag/)).toBeVisible();
+    await user.click(await screen.findByRole("button", { name: "Look at the address again" }));
+    expect(await screen.findByText("A version is being fetched.")).toBeVisible();
+
+    await user.click(screen.getByRole("button", { name: "Upload a new version" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.selectOptions(within(dialog).getByLabelText("Where the file is"), "At an address");
+    await user.type(await within(dialog).findByLabelText("Address"), "https://10.0.0.8/x.csv");
+    await user.click(within(dialog).getByRole("button", { name: "Fetch" }));
+    expect(await within(dialog).findAllByText(message)).toHaveLength(1);
+  });
+});
+
+function problemBody(detail: string) {
+  return { status: 409, title: "Conflict", code: "not_ready", detail };
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forms of a new dataset and of a new version whose file the platform fetches from an address.
+import { Button, Group, Stack, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, type SubmitEvent, useState } from "react";
+import { useNavigate } from "react-router";
+
+import { api, Problem, unwrap } from "@/api/client";
+import type { DatasetVersion } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ProjectSelect, useWritableProjects } from "@/components/form/ProjectSelect";
+import { type FileValues, NO_FILE, ReadingFields, valuesOf } from "@/features/datasets/upload/FileFields";
+import { AddressFields } from "@/features/datasets/source/AddressFields";
+import { type AddressValues, filenameOf, NO_ADDRESS, requestOf } from "@/features/datasets/source/address";
+import { stemOf } from "@/lib/filenames";
+
+interface VersionProps {
+  datasetId: string;
+  options: unknown;
+  onMade: (version: DatasetVersion) => void;
+}
+
+export function VersionFromAddress({ datasetId, options, onMade }: VersionProps) {
+  const [address, setAddress] = useState(NO_ADDRESS);
+  const [reading, setReading] = useState(() => valuesOf(options));
+  const queries = useQueryClient();
+  const make = useMutation({
+    mutationFn: () => {
+      const params = { path: { id: datasetId } };
+      return unwrap(api.POST("/api/v1/datasets/{id}/references", { params, body: requestOf(address, reading) }));
+    },
+    onSuccess: (version) => {
+      void queries.invalidateQueries({ queryKey: ["dataset"] });
+      onMade(version);
+    },
+  });
+  return <Form address={address} onAddress={setAddress} reading={reading} onReading={setReading} make={make} />;
+}
+
+export function DatasetFromAddress() {
+  const [address, setAddress] = useState(NO_ADDRESS);
+  const [reading, setReading] = useState(NO_FILE);
+  const [chosenProject, setChosenProject] = useState("");
+  const [typedName, setTypedName] = useState<string>();
+  const projects = useWritableProjects();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const name = typedName ?? stemOf(filenameOf(address.uri));
+  const project = chosenProject || projects[0]?.id || "";
+  const make = useMutation({
+    mutationFn: () =>
+      unwrap(api.POST("/api/v1/datasets/references", { body: { ...requestOf(address, reading), name: name.trim(), project } })),
+    onSuccess: ({ id }) => {
+      void queries.invalidateQueries({ queryKey: ["datasets"] });
+      void navigate(`/datasets/${id}`);
+    },
+  });
+  const problem = make.error instanceof Problem ? make.error : undefined;
+  return (
+    <Form
+      address={address}
+      onAddress={setAddress}
+      reading={reading}
+      onReading={setReading}
+      make={make}
+      isComplete={name.trim() !== "" && project !== ""}
+    >
+      <ProjectSelect value={chosenProject} onChange={setChosenProject} error={problem?.of("project")} />
+      <TextInput
+        label="Name"
+        value={name}
+        maxLength={100}
+        disabled={make.isPending}
+        onChange={(event) => setTypedName(event.currentTarget.value)}
+        error={problem?.of("name")}
+      />
+    </Form>
+  );
+}
+
+interface FormProps {
+  address: AddressValues;
+  onAddress: (values: AddressValues) => void;
+  reading: FileValues;
+  onReading: (values: FileValues) => void;
+  make: { mutate: () => void; isPending: boolean; error: unknown };
+  isComplete?: boolean;
+  children?: ReactNode;
+}
+
+function Form({ address, onAddress, reading, onReading, make, isComplete = true, children }: FormProps) {
+  const sending = { isDisabled: make.isPending, problem: make.error instanceof Problem ? make.error : undefined };
+  const filename = filenameOf(address.uri) || undefined;
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    make.mutate();
+  }
+
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <AddressFields values={address} onChange={onAddress} {...sending} />
+        <ReadingFields values={reading} onChange={onReading} filename={filename} {...sending} />
+        {children}
+        <ProblemAlert error={make.error} atFields={["source.uri", "format", "target", "project", "name"]} />
+        <Group justify="flex-end">
+          <Button type="submit" loading={make.isPending} disabled={address.uri.trim() === "" || !isComplete}>
+            Fetch
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of a version by reference: how far its fetch is, what was found at the address, and another look at it.
+import { Alert, Button, Group, Loader, Paper, Progress, Stack, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { DatasetVersion } from "@/api/types";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { bytes } from "@/lib/quantities";
+
+type Source = NonNullable<DatasetVersion["source"]>;
+
+interface Props {
+  version: DatasetVersion;
+  source: Source;
+  mayRefresh: boolean;
+  onRefreshed: (version: DatasetVersion) => void;
+}
+
+export function SourcePanel({ version, source, mayRefresh, onRefreshed }: Props) {
+  const queries = useQueryClient();
+  const refresh = useMutation({
+    mutationFn: () =>
+      unwrap(api.POST("/api/v1/dataset-versions/{id}/refresh", { params: { path: { id: version.id } } })),
+    onSuccess: (added) => {
+      void queries.invalidateQueries({ queryKey: ["dataset"] });
+      onRefreshed(added);
+    },
+  });
+  return (
+    <>
+      {version.state === "fetching" && <FetchAlert queue={version.queue} progress={source.progress} />}
+      <Paper withBorder p="md">
+        <Stack gap="sm">
+          <Facts facts={factsOf(source)} />
+          {mayRefresh && version.state !== "fetching" && (
+            <Group>
+              <Button variant="default" size="xs" loading={refresh.isPending} onClick={() => refresh.mutate()}>
+                Look at the address again
+              </Button>
+            </Group>
+          )}
+          <ProblemAlert error={refresh.error} />
+        </Stack>
+      </Paper>
+    </>
+  );
+}
+
+function FetchAlert({ queue, progress }: { queue: DatasetVersion["queue"]; progress: Source["progress"] }) {
+  const isWaiting = queue !== null && !queue.is_running;
+  const total = progress?.total_bytes ?? null;
+  return (
+    <Alert
+      role="status"
+      icon={<Loader size={16} />}
+      title={isWaiting ? "Waiting to be fetched" : "MLHub is fetching the file"}
+    >
+      <Stack gap="xs">
+        <Text size="sm">
+          {queue?.problem ? `It is tried again, since the platform could not do it: ${queue.problem} ` : ""}
+          {progress ? `${bytes(progress.fetched_bytes)} of ${total === null ? "an unknown size" : bytes(total)}. ` : ""}
+          It is inspected afterwards. This page follows by itself.
+        </Text>
+        {progress && total !== null && total > 0 && (
+          <Progress value={(100 * progress.fetched_bytes) / total} aria-label="Progress of the fetch" />
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+function factsOf({ uri, found, refresh_of, sha256, etag, secrets }: Source): Fact[] {
+  const names = Object.values(secrets);
+  const facts: [string, Fact[1] | undefined][] = [
+    ["Address", uri],
+    ["Fetched", found.fetched_at ? <RelativeTime key="fetched" at={found.fetched_at} /> : undefined],
+    ["Since the version before", refresh_of === null ? undefined : changeIn(found.is_changed)],
+    ["Entity tag", found.etag],
+    ["Commit", found.revision],
+    ["Required SHA-256", sha256],
+    ["Required entity tag", etag],
+    ["Secrets", names.join(", ")],
+  ];
+  return facts.filter((fact): fact is Fact => fact[1] !== undefined && fact[1] !== "");
+}
+
+function changeIn(isChanged: boolean | null | undefined): string | undefined {
+  if (isChanged === null || isChanged === undefined) return undefined;
+  return isChanged ? "The file has changed" : "The file has not changed";
+}

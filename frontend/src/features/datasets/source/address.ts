@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is typed of an address, and the request that it becomes.
+import type { VersionReference } from "@/api/types";
+import { type FileValues, readingFields } from "@/features/datasets/upload/FileFields";
+
+export interface AddressValues {
+  uri: string;
+  sha256: string;
+  endpoint: string;
+  region: string;
+  /** Names of secrets of the project, by what they are for. */
+  secrets: { token: string; access_key_id: string; secret_access_key: string };
+}
+
+export const NO_ADDRESS: AddressValues = {
+  uri: "",
+  sha256: "",
+  endpoint: "",
+  region: "",
+  secrets: { token: "", access_key_id: "", secret_access_key: "" },
+};
+
+export type Scheme = "https" | "s3" | "hf" | "file";
+
+/** Of which kind an address is; what is not known yet is taken for https. */
+export function schemeOf(uri: string): Scheme {
+  const scheme = uri.trim().split("://")[0]?.toLowerCase();
+  return scheme === "s3" || scheme === "hf" || scheme === "file" ? scheme : "https";
+}
+
+/** "iris.csv" of "https://example.org/data/iris.csv?v=1"; "" while there is none. */
+export function filenameOf(uri: string): string {
+  const path = uri.trim().split("://")[1]?.split(/[?#]/)[0] ?? "";
+  return path.includes("/") ? (path.split("/").at(-1) ?? "") : "";
+}
+
+/** The body of the request: only what was given, and only what an address of this kind has. */
+export function requestOf(address: AddressValues, reading: FileValues): VersionReference {
+  const scheme = schemeOf(address.uri);
+  const { token, ...keys } = address.secrets;
+  const secrets = scheme === "s3" ? given(keys) : scheme === "file" ? {} : given({ token });
+  const place = scheme === "s3" ? given({ endpoint: address.endpoint, region: address.region }) : {};
+  const { vocabulary_size, context_length, image_size, ...words } = readingFields(reading, filenameOf(address.uri));
+  return {
+    ...(given(words) as Partial<VersionReference>), // the inputs offer what the API takes
+    ...(image_size === "" ? {} : { image_size: Number(image_size) }),
+    ...(vocabulary_size === "" ? {} : { vocabulary_size: Number(vocabulary_size) }),
+    ...(context_length === "" ? {} : { context_length: Number(context_length) }),
+    source: {
+      uri: address.uri.trim(),
+      ...given({ sha256: address.sha256.toLowerCase() }),
+      ...place,
+      ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
+    },
+  };
+}
+
+function given<T extends Record<string, string>>(fields: T): Partial<T> {
+  const entries = Object.entries(fields).map(([name, value]) => [name, value.trim()] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== "")) as Partial<T>;
+}

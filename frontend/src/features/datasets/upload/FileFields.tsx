@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part that a new dataset and a new version share: the file, its format, and how to take it.
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
+import { Suspense } from "react";
+
+import { isRecord } from "@/api/client";
+import type { DatasetFormat } from "@/api/types";
+import { Loading } from "@/components/feedback/Loading";
+import { DropZone } from "@/components/form/DropZone";
+import type { Sending } from "@/components/form/UploadForm";
+import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile } from "@/domain/datasetFormat";
+import { DEFAULT_TEXT, textFields, type TextValues } from "@/features/datasets/upload/textValues";
+import { lazyComponent } from "@/lib/chunk";
+
+const ImageSizeField = lazyComponent(async () => (await import("./ImageSizeField")).ImageSizeField);
+const TextFields = lazyComponent(async () => (await import("./TextFields")).TextFields);
+
+export interface FileValues {
+  file: File | null;
+  format: DatasetFormat | "";
+  target: string;
+  lacksTargets: boolean;
+  imageSize: number | string;
+  text: TextValues;
+}
+
+export const NO_FILE: FileValues = { file: null, format: "", target: "", lacksTargets: false, imageSize: "", text: DEFAULT_TEXT };
+
+/** What an earlier version was uploaded with, most likely the next one's too. */
+export function valuesOf(options: unknown): FileValues {
+  const given = isRecord(options) ? options : {};
+  const word = (name: string) => (typeof given[name] === "string" ? given[name] : "");
+  const count = (name: string) => (typeof given[name] === "number" ? given[name] : "");
+  return {
+    ...NO_FILE,
+    target: word("target"),
+    lacksTargets: given.targets === "none",
+    imageSize: count("image_size"),
+    text: {
+      tokenizer: word("tokenizer"),
+      vocabulary_size: count("vocabulary_size"),
+      context_length: count("context_length"),
+      documents: word("documents"),
+    },
+  };
+}
+
+/** What of the values to send with a file: a target only of tables, tokens only of texts. */
+export function fileFields(values: FileValues) {
+  return { file: values.file ?? undefined, ...readingFields(values, values.file?.name) };
+}
+
+/** How a file of that name is to be read; what is empty is automatic. */
+export function readingFields({ format, target, lacksTargets, imageSize, text }: FileValues, filename: string | undefined) {
+  const taken = formatOf(filename, format);
+  const options = taken && DATASET_FORMATS[taken];
+  const isToPredictOn = lacksTargets && options?.mayLackTargets === true;
+  return {
+    format,
+    target: options?.hasTargetColumn && !isToPredictOn ? target.trim() : "",
+    targets: isToPredictOn ? "none" : "",
+    image_size: options?.isOfImages ? String(imageSize) : "",
+    ...textFields(options?.isTokenized ? text : DEFAULT_TEXT),
+  };
+}
+
+function formatOf(filename: string | undefined, format: DatasetFormat | ""): DatasetFormat | undefined {
+  if (format !== "") return format;
+  return filename === undefined ? undefined : formatOfFile(filename);
+}
+
+interface Props extends Sending {
+  values: FileValues;
+  onChange: (values: FileValues) => void;
+}
+
+export function FileFields(props: Props) {
+  const { values, onChange, isDisabled, problem } = props;
+  return (
+    <>
+      <DropZone
+        label="Data file"
+        hint={FORMATS_HINT}
+        accept={ACCEPTED_SUFFIXES}
+        file={values.file}
+        onFile={(file) => onChange({ ...values, file })}
+        isDisabled={isDisabled}
+        error={problem?.of("file")}
+      />
+      <ReadingFields {...props} filename={values.file?.name} />
+    </>
+  );
+}
+
+/** How the file is to be read, wherever it comes from. */
+export function ReadingFields({ values, onChange, isDisabled, problem, filename }: Props & { filename?: string | undefined }) {
+  const guess = filename === undefined ? undefined : formatOfFile(filename);
+  const taken = formatOf(filename, values.format);
+  const options = taken && DATASET_FORMATS[taken];
+  return (
+    <>
+      <NativeSelect
+        label="Format"
+        value={values.format}
+        disabled={isDisabled}
+        onChange={(event) => onChange({ ...values, format: event.currentTarget.value as DatasetFormat | "" })}
+        data={[
+          { value: "", label: guess ? `Automatic: ${DATASET_FORMATS[guess].label}` : "Automatic: by the file" },
+          ...FORMAT_CHOICES,
+        ]}
+        error={problem?.of("format")}
+      />
+      {options?.mayLackTargets && (
+        <Checkbox
+          label="It has no targets"
+          description="Only to predict on: a table without the column, arrays without y, images in no folders."
+          checked={values.lacksTargets}
+          disabled={isDisabled}
+          onChange={(event) => onChange({ ...values, lacksTargets: event.currentTarget.checked })}
+          error={problem?.of("targets")}
+        />
+      )}
+      {options?.hasTargetColumn && !values.lacksTargets && (
+        <TextInput
+          label="Target column"
+          description="The column to predict. Left empty: the one called target, label, class or y."
+          value={values.target}
+          disabled={isDisabled}
+          onChange={(event) => onChange({ ...values, target: event.currentTarget.value })}
+          error={problem?.of("target")}
+        />
+      )}
+      <Suspense fallback={<Loading label="Loading the options" />}>
+        {options?.isOfImages && (
+          <ImageSizeField
+            value={values.imageSize}
+            onChange={(imageSize) => onChange({ ...values, imageSize })}
+            isDisabled={isDisabled}
+            problem={problem}
+          />
+        )}
+        {options?.isTokenized && (
+          <TextFields
+            values={values.text}
+            onChange={(part) => onChange({ ...values, text: { ...values.text, ...part } })}
+            isDisabled={isDisabled}
+            problem={problem}
+          />
+        )}
+      </Suspense>
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs of how a text becomes tokens and examples; all may stay empty. Loaded when a text is chosen.
+import { NativeSelect, NumberInput, SimpleGrid } from "@mantine/core";
+
+import type { Sending } from "@/components/form/UploadForm";
+import { DOCUMENTS, TOKENIZERS } from "@/features/datasets/upload/textOptions";
+import type { TextValues } from "@/features/datasets/upload/textValues";
+
+interface Props extends Sending {
+  values: TextValues;
+  onChange: (part: Partial<TextValues>) => void;
+}
+
+export function TextFields({ values, onChange, isDisabled, problem }: Props) {
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2 }}>
+      <NativeSelect
+        label="Tokens"
+        description="What the model reads and predicts one by one"
+        value={values.tokenizer}
+        disabled={isDisabled}
+        onChange={(event) => onChange({ tokenizer: event.currentTarget.value })}
+        data={TOKENIZERS}
+        error={problem?.of("tokenizer")}
+      />
+      {values.tokenizer !== "byte" && (
+        <NumberInput
+          label="Vocabulary"
+          description="Different tokens at most, 300 to 32,768"
+          placeholder="By the length of the text"
+          min={300}
+          max={32_768}
+          allowDecimal={false}
+          value={values.vocabulary_size}
+          disabled={isDisabled}
+          onChange={(vocabulary_size) => onChange({ vocabulary_size })}
+          error={problem?.of("vocabulary_size")}
+        />
+      )}
+      <NumberInput
+        label="Length of an example"
+        description="How many tokens the model sees at once, 8 to 8,192"
+        placeholder="64"
+        min={8}
+        max={8192}
+        allowDecimal={false}
+        value={values.context_length}
+        disabled={isDisabled}
+        onChange={(context_length) => onChange({ context_length })}
+        error={problem?.of("context_length")}
+      />
+      <NativeSelect
+        label="Documents"
+        description="A token of its own stands between two"
+        value={values.documents}
+        disabled={isDisabled}
+        onChange={(event) => onChange({ documents: event.currentTarget.value })}
+        data={DOCUMENTS}
+        error={problem?.of("documents")}
+      />
+    </SimpleGrid>
+  );
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packages that code requires: every environment that was built, what uses it, and the log of its build.
+import { Badge, Button, NativeSelect, Paper, Table } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useSearchParams } from "react-router";
+
+import { environmentQuery } from "@/api/environments";
+import type { Environment, EnvironmentState } from "@/api/types";
+import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
+import { PagedTable } from "@/components/table/PagedTable";
+import { useFilters } from "@/components/table/useFilters";
+import { ENVIRONMENT_STATES } from "@/domain/environmentState";
+import { environmentsQuery } from "@/features/environments/queries";
+import { bytes, count } from "@/lib/quantities";
+
+const STATES = Object.entries(ENVIRONMENT_STATES).map(([value, { label }]) => ({ value, label }));
+
+export function EnvironmentsPage() {
+  const { filters, filter, turn } = useFilters(["state"]);
+  const [search, setSearch] = useSearchParams();
+  const shown = search.get("environment");
+  const state = isState(filters.state) ? { state: filters.state } : {};
+  const cursor = filters.cursor === undefined ? {} : { cursor: filters.cursor };
+
+  const show = (id: string) =>
+    setSearch((known) => {
+      if (id === shown) known.delete("environment");
+      else known.set("environment", id);
+      return known;
+    });
+
+  return (
+    <Page title="Environments" subtitle="The packages that code requires, built once for each organisation.">
+      {shown !== null && <Shown key={shown} id={shown} />}
+      <NativeSelect
+        label="State"
+        maw={280}
+        value={state.state ?? ""}
+        onChange={(event) => filter("state", event.currentTarget.value)}
+        data={[{ value: "", label: "All states" }, ...STATES]}
+      />
+      <PagedTable
+        list={useQuery(environmentsQuery({ ...state, ...cursor }))}
+        label="Environments"
+        head={["Packages of", "State", "Packages", "Size", "Used by", "Requested", "Log"]}
+        minWidth={720}
+        empty={
+          <EmptyState
+            title="No environments"
+            text="Code that requires packages brings requirements.txt, uv.lock or pyproject.toml; its packages are then built here."
+            action={<TextLink to="/models">Upload code</TextLink>}
+          />
+        }
+        row={(environment) => (
+          <Row
+            key={environment.id}
+            environment={environment}
+            isShown={environment.id === shown}
+            onShow={() => show(environment.id)}
+          />
+        )}
+        onCursor={turn}
+      />
+    </Page>
+  );
+}
+
+function isState(text: string | undefined): text is EnvironmentState {
+  return text !== undefined && text in ENVIRONMENT_STATES;
+}
+
+function Shown({ id }: { id: string }) {
+  return (
+    <QueryResult of={useQuery(environmentQuery(id))}>
+      {(found) => (
+        <Paper withBorder p="md">
+          <EnvironmentStatus environment={found} isLogShown />
+        </Paper>
+      )}
+    </QueryResult>
+  );
+}
+
+interface RowProps {
+  environment: Environment;
+  isShown: boolean;
+  onShow: () => void;
+}
+
+function Row({ environment, isShown, onShow }: RowProps) {
+  const { state, origin, requirements, size_bytes, created_at } = environment;
+  const { label, color } = ENVIRONMENT_STATES[state];
+  return (
+    <Table.Tr>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>{origin}</Table.Td>
+      <Table.Td>
+        <Badge color={color}>{label}</Badge>
+      </Table.Td>
+      <Table.Td title={requirements.join(", ")}>{count(requirements.length, "requirement")}</Table.Td>
+      <Table.Td>{state === "ready" && size_bytes === 0 ? "The platform has them" : bytes(size_bytes)}</Table.Td>
+      <Table.Td>{usersOf(environment)}</Table.Td>
+      <Table.Td>
+        <RelativeTime at={created_at} />
+      </Table.Td>
+      <Table.Td>
+        <Button variant="subtle" size="compact-xs" aria-expanded={isShown} onClick={onShow}>
+          {isShown ? "Hide" : "Show"}
+        </Button>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+/** Links to the newest versions that require it, and how many more there are. */
+function usersOf({ used_by, n_versions }: Environment): ReactNode {
+  if (n_versions === 0) return "no version";
+  const rest = n_versions - used_by.length;
+  return (
+    <>
+      {used_by.map(({ id, number, model }, index) => (
+        <span key={id}>
+          {index > 0 && ", "}
+          <TextLink to={`/models/${model.id}?version=${id}`}>
+            {model.name} v{number}
+          </TextLink>
+        </span>
+      ))}
+      {rest > 0 && ` and ${rest} more`}
+    </>
+  );
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// For people without a job: the way from nothing to a trained model, and a sample that goes it by one click.
+import { Button, Group, List, Stack, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useNavigate } from "react-router";
+
+import { canWrite, useMe, useProjects } from "@/api/session";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { TextLink } from "@/components/display/TextLink";
+import { SectionCard } from "@/components/layout/Section";
+
+import { anyDatasetQuery } from "./queries";
+import { trainSample } from "./sample";
+
+export function FirstSteps() {
+  const me = useMe();
+  const project = useProjects().find(({ organisation, archived_at }) => archived_at === null && canWrite(me, organisation.id));
+  const hasData = useQuery(anyDatasetQuery).data === true;
+  return (
+    <SectionCard title="First steps">
+      <Stack gap="sm">
+        <List type="ordered" size="sm" spacing={4}>
+          <List.Item>
+            {project === undefined ? (
+              <>
+                Get a project: <TextLink to="/members">make an organisation and a project, or accept an invitation</TextLink>
+              </>
+            ) : (
+              <>
+                A project: {project.organisation.name} / {project.name} ✓
+              </>
+            )}
+          </List.Item>
+          <List.Item>
+            {hasData ? "Data: there are datasets ✓" : <TextLink to="/datasets">Upload a dataset: a CSV file is enough</TextLink>}
+          </List.Item>
+          <List.Item>
+            <TextLink to="/jobs/new">Start a job on it, with a built-in model or your own</TextLink>
+          </List.Item>
+        </List>
+        {project !== undefined && <Sample project={project} />}
+      </Stack>
+    </SectionCard>
+  );
+}
+
+function Sample({ project }: { project: Parameters<typeof trainSample>[0] }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [step, setStep] = useState("");
+  const train = useMutation({
+    mutationFn: () => trainSample(project, setStep),
+    onSuccess: (job) => {
+      void queries.invalidateQueries({ queryKey: ["jobs"] });
+      return navigate(`/jobs/${job.id}`);
+    },
+  });
+  return (
+    <Stack gap="xs">
+      <Text size="sm">
+        Or see it work first: the sample uploads a small table to {project.name} and trains a built-in model on it, in about two minutes.
+      </Text>
+      <ProblemAlert error={train.error} />
+      <Group gap="xs">
+        <Button loading={train.isPending} onClick={() => train.mutate()}>
+          Train a sample
+        </Button>
+        <Button variant="default" component={Link} to="/datasets">
+          Use my own data
+        </Button>
+        {train.isPending && (
+          <Text size="sm" role="status">
+            {step}
+          </Text>
+        )}
+      </Group>
+    </Stack>
+  );
+}

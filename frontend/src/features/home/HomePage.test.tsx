@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first page: one's jobs with what one wants to know of each, and the way of new people to a first model.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { Job } from "@/api/types";
+import { job, project } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+import { sampleCsv } from "./sample";
+
+/** Answers with those of the states that are asked for; remembers whose were asked for. */
+function mine(all: Job[]): (string | null)[] {
+  const owners: (string | null)[] = [];
+  server.use(
+    http.get("/api/v1/jobs", ({ request }) => {
+      const query = new URL(request.url).searchParams;
+      owners.push(query.get("owner"));
+      return HttpResponse.json(page(all.filter(({ state }) => query.getAll("state").includes(state))));
+    }),
+  );
+  return owners;
+}
+
+it("shows one's own jobs: running with curve and finish, waiting with the reason, failed with the cause", async () => {
+  const explanations = [{ reason: "no_free_gpus", sentence: "All 4 GPUs are in use.", facts: {} }];
+  const failure = { cause: "oom", fault: "user", message: "Out of memory.", remedy: "", field: null, traceback: null } as unknown as Job["failure"];
+  const owners = mine([
+    job({ id: "r", name: "digits", progress: 0.25, predicted_finish_at: new Date(Date.now() + 7_300_000).toISOString() }),
+    job({ id: "w", name: "letters", state: "queued", current_attempt: null, explanations }),
+    job({ id: "f", name: "words", state: "failed", failure, finished_at: "2026-03-02T09:00:00Z" }),
+  ]);
+  server.use(
+    http.post("/api/v1/jobs/compare/curves", () => HttpResponse.json({ curves: [{ job: "r", x: [1, 2, 3], y: [3, 2, 1] }] })),
+  );
+  renderPage("/");
+  const running = within(await screen.findByRole("region", { name: "Running" }));
+  expect(await running.findByRole("link", { name: "digits" })).toHaveAttribute("href", "/jobs/r");
+  expect(await running.findByRole("img", { name: "Loss of digits" })).toBeInTheDocument();
+  expect(running.getByText(/25 % · finish/)).toHaveTextContent("in 2 h");
+  expect(await within(screen.getByRole("region", { name: "Waiting" })).findByText("All 4 GPUs are in use.")).toBeVisible();
+  expect(await within(screen.getByRole("region", { name: "Ended" })).findByText(/Out of memory\./)).toBeVisible();
+  expect(new Set(owners)).toEqual(new Set(["ada"]));
+  expect(screen.queryByRole("region", { name: "First steps" })).not.toBeInTheDocument();
+});
+
+it("leads new people to a first model: the sample is uploaded, awaited and trained through the ordinary API", async () => {
+  mine([]);
+  const sent: unknown[] = [];
+  const states = ["inspecting", "ready"];
+  server.use(
+    answers("/api/v1/datasets", page([])),
+    http.post("/api/v1/datasets", () => HttpResponse.json({ id: "d", name: "two-moons-sample" }, { status: 201 })),
+    http.get("/api/v1/datasets/d", () => HttpResponse.json({ id: "d", latest_version: { state: states.shift() } })),
+    http.post("/api/v1/jobs", async ({ request }) => {
+      sent.push(await request.json());
+      return HttpResponse.json(job({ id: "made" }) as object, { status: 201 });
+    }),
+  );
+  const { user, router } = renderPage("/");
+  await user.click(await screen.findByRole("button", { name: "Train a sample" }));
+  await expect.poll(() => router.state.location.pathname).toBe("/jobs/made");
+  expect(sent).toEqual([expect.objectContaining({ dataset: "d", model: "mlp", project: project().id })]);
+  expect(states).toEqual([]);
+});
+
+it("makes the same rows each time, of two classes alike", () => {
+  const rows = sampleCsv().trim().split("\n").slice(1);
+  expect(sampleCsv()).toBe(sampleCsv());
+  expect(rows).toHaveLength(600);
+  expect(rows.filter((row) => row.endsWith(",upper"))).toHaveLength(300);
+  expect(rows.every((row) => /^-?\d+\.\d{4},-?\d+\.\d{4},(upper|lower)$/.test(row))).toBe(true);
+});

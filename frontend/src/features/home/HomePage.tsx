@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where one begins: one's own jobs, what is free, and, for new people, the first steps.
+import { Alert, Button, Group, RingProgress, SimpleGrid, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+
+import { useMe } from "@/api/session";
+import type { OrganisationBrief, Quota } from "@/api/types";
+import { TextLink } from "@/components/display/TextLink";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
+import { budgetName, usedPart, usedText } from "@/domain/scheduling/budget";
+import { capacityOf } from "@/domain/scheduling/capacity";
+import { bytes, count, number } from "@/lib/quantities";
+
+import { FirstSteps } from "./FirstSteps";
+import { MyJobs, useMyJobs } from "./MyJobs";
+import { clusterQuery, invitationsQuery, quotaQuery } from "./queries";
+
+const MOST_QUOTAS = 4;
+const NEARLY_FULL = 0.9;
+
+export function HomePage() {
+  const me = useMe();
+  const jobs = useMyJobs();
+  const isNew = [jobs.running, jobs.waiting, jobs.over].every(({ data }) => data?.length === 0);
+  return (
+    <Page
+      title="Home"
+      actions={
+        <Button component={Link} to="/jobs/new">
+          New job
+        </Button>
+      }
+    >
+      <Invitations />
+      {isNew && <FirstSteps />}
+      <MyJobs {...jobs} />
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <SectionCard title="Quota">
+          <Stack gap="md">
+            {me.memberships.length === 0 && (
+              <Text size="sm" c="dimmed">
+                You belong to no organisation yet.
+              </Text>
+            )}
+            {me.memberships.slice(0, MOST_QUOTAS).map(({ organisation }) => (
+              <OrganisationQuota key={organisation.id} organisation={organisation} />
+            ))}
+          </Stack>
+        </SectionCard>
+        <ClusterNow />
+      </SimpleGrid>
+    </Page>
+  );
+}
+
+function Invitations() {
+  const waiting = useQuery(invitationsQuery).data ?? [];
+  if (waiting.length === 0) return null;
+  return (
+    <Alert color="blue" title={count(waiting.length, "open invitation")} role="status">
+      {waiting.map(({ organisation }) => organisation.name).join(", ")}: <TextLink to="/members">accept or decline</TextLink>
+    </Alert>
+  );
+}
+
+function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }) {
+  const quota = useQuery(quotaQuery(organisation.id));
+  return (
+    <QueryResult of={quota} label={`Loading the quota of ${organisation.name}`}>
+      {(found) => (
+        <Stack gap={4} component="section" aria-label={`Quota of ${organisation.name}`}>
+          <Text size="sm" fw={600}>
+            {organisation.name}
+          </Text>
+          <Rings quota={found} />
+        </Stack>
+      )}
+    </QueryResult>
+  );
+}
+
+function Rings({ quota }: { quota: Quota }) {
+  const { used } = quota;
+  return (
+    <Group gap="lg">
+      <Ring label="GPUs" used={used.gpus} most={quota.max_gpus} text={number} />
+      <Ring label="Running jobs" used={used.running_jobs} most={quota.max_running_jobs} text={number} />
+      <Ring label="Storage" used={used.storage_bytes} most={quota.max_storage_bytes} text={bytes} />
+      {quota.budgets.map((budget) => (
+        <LabelledRing
+          key={`${budget.period} ${budget.gpu_type}`}
+          label={budgetName(budget)}
+          share={usedPart(budget)}
+          text={usedText(budget)}
+        />
+      ))}
+    </Group>
+  );
+}
+
+function Ring({ label, used, most, text }: { label: string; used: number; most: number | null; text: (n: number) => string }) {
+  const share = most === null ? 0 : most === 0 ? 1 : Math.min(1, used / most);
+  return (
+    <LabelledRing
+      label={label}
+      share={share}
+      text={most === null ? `${text(used)}, no limit` : `${text(used)} of ${text(most)}`}
+    />
+  );
+}
+
+/** share: the part that is used, 0 to 1. */
+function LabelledRing({ label, share, text }: { label: string; share: number; text: string }) {
+  return (
+    <Group gap={6} wrap="nowrap">
+      <RingProgress
+        size={44}
+        thickness={5}
+        roundCaps
+        sections={[{ value: share * 100, color: share >= NEARLY_FULL ? "orange" : "indigo" }]}
+        rootColor="var(--mantine-color-default-border)"
+        aria-hidden
+      />
+      <div>
+        <Text size="xs" c="dimmed">
+          {label}
+        </Text>
+        <Text size="sm">{text}</Text>
+      </div>
+    </Group>
+  );
+}
+
+function ClusterNow() {
+  const cluster = useQuery(clusterQuery);
+  return (
+    <SectionCard
+      title="Cluster"
+      aside={
+        <Button size="compact-sm" variant="subtle" component={Link} to="/cluster">
+          All nodes
+        </Button>
+      }
+    >
+      <QueryResult of={cluster} label="Loading the cluster">
+        {({ racks, backend }) => {
+          const { gpus, free, inUse, unavailable } = capacityOf({ racks });
+          return (
+            <Stack gap={4}>
+              <Text size="xl" fw={600}>
+                {number(free)} of {count(gpus, "GPU")} free
+              </Text>
+              <Text size="sm" c="dimmed">
+                {number(inUse)} in use{unavailable > 0 && ` · ${number(unavailable)} not to be had`} ·{" "}
+                {count(racks.reduce((sum, rack) => sum + rack.nodes.length, 0), "node")}
+              </Text>
+              {backend.away_since !== null && <Text size="sm">The cluster cannot be reached at the moment.</Text>}
+              <TextLink to="/queue">Who waits, and why</TextLink>
+            </Stack>
+          );
+        }}
+      </QueryResult>
+    </SectionCard>
+  );
+}

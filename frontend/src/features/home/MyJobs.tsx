@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// One's own jobs: those that run with their curve and finish, those that wait with the reason, and those that have just ended.
+import { Anchor, Box, Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link } from "react-router";
+
+import { useMe } from "@/api/session";
+import type { JobState } from "@/api/types";
+import { SparkLine } from "@/components/chart/SparkLine";
+import { JobStateBadge } from "@/components/display/JobStateBadge";
+import { PredictedTime } from "@/components/display/PredictedTime";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { SectionCard } from "@/components/layout/Section";
+import { percent } from "@/lib/quantities";
+
+import { type HomeJob, myJobsQuery, sparksQuery } from "./queries";
+
+const RUNNING: readonly JobState[] = ["starting", "running", "stopping"];
+const WAITING: readonly JobState[] = ["queued", "paused"];
+const OVER: readonly JobState[] = ["succeeded", "failed", "cancelled"];
+const SHOWN = 8;
+
+export function useMyJobs() {
+  const { username } = useMe();
+  return {
+    running: useQuery(myJobsQuery(username, RUNNING, SHOWN)),
+    waiting: useQuery(myJobsQuery(username, WAITING, SHOWN)),
+    over: useQuery(myJobsQuery(username, OVER, SHOWN)),
+  };
+}
+
+export function MyJobs({ running, waiting, over }: ReturnType<typeof useMyJobs>) {
+  const sparks = useQuery(sparksQuery((running.data ?? []).map(({ id }) => id))).data ?? {};
+  return (
+    <SectionCard title="My jobs" aside={<AllMine />}>
+      <Stack gap="md">
+        <QueryResult of={running} label="Loading the jobs that run">
+          {(jobs) => (
+            <Rows title="Running" jobs={jobs} empty="None of your jobs is running.">
+              {(job) => <Running job={job} spark={sparks[job.id] ?? []} />}
+            </Rows>
+          )}
+        </QueryResult>
+        <QueryResult of={waiting} label="Loading the jobs that wait">
+          {(jobs) => (
+            <Rows title="Waiting" jobs={jobs} empty="None of your jobs is waiting.">
+              {(job) => <Waiting job={job} />}
+            </Rows>
+          )}
+        </QueryResult>
+        <QueryResult of={over} label="Loading the jobs that have ended">
+          {(jobs) => (
+            <Rows title="Ended" jobs={jobs} empty="None of your jobs has ended.">
+              {(job) => (
+                <Text size="sm" truncate title={job.failure?.message}>
+                  <RelativeTime at={job.finished_at} />
+                  {job.failure !== null && ` · ${job.failure.message}`}
+                </Text>
+              )}
+            </Rows>
+          )}
+        </QueryResult>
+      </Stack>
+    </SectionCard>
+  );
+}
+
+function AllMine() {
+  const { username } = useMe();
+  return (
+    <Button size="compact-sm" variant="subtle" component={Link} to={`/jobs?owner=${encodeURIComponent(username)}`}>
+      All my jobs
+    </Button>
+  );
+}
+
+function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]; empty: string; children: (job: HomeJob) => ReactNode }) {
+  return (
+    <Stack gap={6} component="section" aria-label={title}>
+      <Text size="xs" fw={600} c="dimmed">
+        {title}
+      </Text>
+      {jobs.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {empty}
+        </Text>
+      )}
+      {jobs.map((job) => (
+        <Group key={job.id} gap="sm" style={{ rowGap: 2 }}>
+          <Box w={92} flex="none">
+            <JobStateBadge state={job.state} />
+          </Box>
+          <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600} truncate w={{ sm: 220 }} miw={0} flex={{ base: "1 1 160px", sm: "none" }}>
+            {job.name}
+          </Anchor>
+          <div style={{ minWidth: 0, flex: "1 1 260px" }}>{children(job)}</div>
+        </Group>
+      ))}
+    </Stack>
+  );
+}
+
+function Running({ job, spark }: { job: HomeJob; spark: readonly number[] }) {
+  return (
+    <Group gap="sm" wrap="nowrap" justify="flex-end">
+      <SparkLine values={spark} label={`Loss of ${job.name}`} />
+      <Progress.Root size="sm" w={80} visibleFrom="xs">
+        <Progress.Section value={job.progress * 100} aria-label={`Progress of ${job.name}`} />
+      </Progress.Root>
+      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+        {percent(job.progress)} · finish <PredictedTime at={job.predicted_finish_at} unknown="not known yet" />
+      </Text>
+    </Group>
+  );
+}
+
+function Waiting({ job }: { job: HomeJob }) {
+  const reason = job.state === "paused" ? "Paused until it is resumed." : (job.explanations[0]?.sentence ?? "The scheduler has not looked at it yet.");
+  return (
+    <Text size="sm" truncate title={reason}>
+      {job.predicted_start_at !== null && job.state === "queued" && (
+        <>
+          start <PredictedTime at={job.predicted_start_at} /> ·{" "}
+        </>
+      )}
+      {reason}
+    </Text>
+  );
+}

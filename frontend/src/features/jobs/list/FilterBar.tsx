@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search and the filters of the list of jobs, its columns, and the views that were saved in this browser.
+import { Button, Group, NativeSelect, TextInput } from "@mantine/core";
+import { useDebouncedCallback, useHotkeys } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { Suspense, useRef, useState } from "react";
+
+import { useMe, useProjects } from "@/api/session";
+import { JOB_STATES } from "@/domain/jobState";
+import { lazyComponent } from "@/lib/chunk";
+
+import type { ColumnName } from "./columns";
+import type { TableView } from "./tableRows";
+import { tagsQuery } from "./tags";
+
+/** What opens a list or a menu comes after the table. */
+const NameFilter = lazyComponent(async () => (await import("./NameFilter")).NameFilter);
+const ColumnMenu = lazyComponent(async () => (await import("./ColumnMenu")).ColumnMenu);
+const SavedViews = lazyComponent(async () => (await import("./SavedViews")).SavedViews);
+
+const SETTLED_MS = 300;
+const ORDERS = { "": "Newest first", created: "Oldest first", name: "Name", state: "State", finish: "Finish", "-gpu_hours": "GPU-hours" };
+
+interface Props {
+  view: TableView;
+  onChange: (name: keyof TableView, value: string) => void;
+  columns: readonly ColumnName[];
+  onColumns: (columns: readonly ColumnName[]) => void;
+}
+
+export function FilterBar({ view, onChange, columns, onColumns }: Props) {
+  const projects = useProjects();
+  const me = useMe();
+  const tags = useQuery(tagsQuery).data ?? [];
+  return (
+    <Group gap="sm" align="end">
+      <Search key={view.search ?? ""} value={view.search ?? ""} onChange={(text) => onChange("search", text)} />
+      <NativeSelect
+        size="xs"
+        label="State"
+        value={view.state ?? ""}
+        onChange={(event) => onChange("state", event.currentTarget.value)}
+        data={[
+          { value: "", label: "All states" },
+          ...Object.entries(JOB_STATES).map(([value, { label }]) => ({ value, label })),
+        ]}
+      />
+      <NativeSelect
+        size="xs"
+        label="Project"
+        value={view.project ?? ""}
+        onChange={(event) => onChange("project", event.currentTarget.value)}
+        data={[
+          { value: "", label: "All projects" },
+          ...projects.map((project) => ({ value: project.id, label: `${project.organisation.name} / ${project.name}` })),
+        ]}
+      />
+      <Suspense fallback={<NameFiltersLoading />}>
+        <NameFilter label="Owner" value={view.owner ?? ""} options={[me.username]} onChange={(name) => onChange("owner", name)} />
+        <NameFilter label="Tag" value={view.tag ?? ""} options={tags.map(({ tag }) => tag)} onChange={(tag) => onChange("tag", tag)} />
+      </Suspense>
+      <NativeSelect
+        size="xs"
+        label="Order"
+        hiddenFrom="sm"
+        value={view.sort ?? ""}
+        onChange={(event) => onChange("sort", event.currentTarget.value)}
+        data={Object.entries(ORDERS).map(([value, label]) => ({ value, label }))}
+      />
+      <Suspense fallback={<MenusLoading />}>
+        <ColumnMenu columns={columns} onChange={onColumns} />
+        <SavedViews />
+      </Suspense>
+    </Group>
+  );
+}
+
+/** Asks once nothing has been typed for a moment. "/" leads to it. */
+function Search({ value, onChange }: { value: string; onChange: (text: string) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState(value);
+  const settle = useDebouncedCallback(onChange, SETTLED_MS);
+  useHotkeys([["/", () => input.current?.focus()]]);
+  return (
+    <TextInput
+      ref={input}
+      size="xs"
+      type="search"
+      label="Search"
+      placeholder="Name, id, owner, model, dataset"
+      w={{ base: "100%", sm: 240 }}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        settle(event.currentTarget.value.trim());
+      }}
+    />
+  );
+}
+
+/** As large as what comes, so that nothing moves. */
+function NameFiltersLoading() {
+  return (
+    <>
+      <TextInput size="xs" w={120} label="Owner" disabled />
+      <TextInput size="xs" w={120} label="Tag" disabled />
+    </>
+  );
+}
+
+function MenusLoading() {
+  return (
+    <>
+      <Button size="xs" variant="default" visibleFrom="sm" disabled>
+        Columns
+      </Button>
+      <Button size="xs" variant="default" disabled>
+        Views
+      </Button>
+    </>
+  );
+}

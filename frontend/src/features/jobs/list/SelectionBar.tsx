@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be done to the jobs that are selected. Each act says before what it means for them, and after what was refused.
+import { Button, Group, Paper, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "react-router";
+
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Dialog } from "@/components/form/Dialog";
+import { count } from "@/lib/quantities";
+
+import { type BulkAction, type Outcome, act, consequences } from "./bulk";
+import type { JobRow } from "./tableRows";
+import { tagsQuery } from "./tags";
+
+const LABELS: Record<BulkAction, string> = {
+  pause: "Pause",
+  resume: "Resume",
+  tag: "Tag",
+  untag: "Remove tag",
+  cancel: "Cancel",
+  delete: "Delete",
+};
+const ACTIONS = Object.keys(LABELS) as BulkAction[];
+const MOST_COMPARED = 1000;
+
+interface Props {
+  jobs: readonly JobRow[];
+  onClear: () => void;
+  /** The jobs of these ids are as the action left them. */
+  onDone: (ids: readonly string[]) => void;
+}
+
+export function SelectionBar({ jobs, onClear, onDone }: Props) {
+  const [action, setAction] = useState<BulkAction | null>(null);
+  if (jobs.length === 0) return null;
+  return (
+    <Paper withBorder p="xs" role="region" aria-label="Selected jobs" pos="sticky" bottom={8} style={{ zIndex: 10 }}>
+      <Group gap="xs">
+        <Text size="sm" fw={600} role="status">
+          {count(jobs.length, "job")} selected
+        </Text>
+        <Button
+          size="xs"
+          component={Link}
+          to={compareAddress(jobs.slice(0, MOST_COMPARED).map(({ id }) => id))}
+          disabled={jobs.length > MOST_COMPARED}
+        >
+          Compare
+        </Button>
+        {ACTIONS.map((name) => (
+          <Button
+            key={name}
+            size="xs"
+            variant={name === "cancel" || name === "delete" ? "light" : "default"}
+            {...(name === "cancel" || name === "delete" ? { color: "red" } : {})}
+            onClick={() => setAction(name)}
+          >
+            {LABELS[name]}
+          </Button>
+        ))}
+        <Button size="xs" variant="subtle" onClick={onClear}>
+          Clear selection
+        </Button>
+      </Group>
+      {action !== null && (
+        <Confirm action={action} jobs={jobs} onClose={() => setAction(null)} onDone={onDone} />
+      )}
+    </Paper>
+  );
+}
+
+/** Many ids are in the fragment, which no server and no proxy has to read. */
+export function compareAddress(ids: readonly string[]): string {
+  const list = `jobs=${ids.join(",")}`;
+  return ids.length > 100 ? `/compare#${list}` : `/compare?${list}`;
+}
+
+function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { action: BulkAction; onClose: () => void }) {
+  const queries = useQueryClient();
+  const [tag, setTag] = useState("");
+  const [nDone, setDone] = useState(0);
+  const needsTag = action === "tag" || action === "untag";
+  const run = useMutation({
+    mutationFn: () => act(action, jobs.map(({ id }) => id), needsTag ? tag.trim() : "", setDone),
+    onSettled: () => {
+      onDone(jobs.map(({ id }) => id));
+      void queries.invalidateQueries({ queryKey: ["jobs"] });
+      void queries.invalidateQueries({ queryKey: tagsQuery.queryKey });
+    },
+    onSuccess: (outcomes) => {
+      if (outcomes.every(({ refusal }) => refusal === "")) onClose();
+    },
+  });
+  const isDangerous = action === "cancel" || action === "delete";
+  return (
+    <Dialog
+      opened
+      onClose={onClose}
+      title={`${LABELS[action]} ${count(jobs.length, "job")}?`}
+    >
+      <Stack gap="sm">
+        {run.data === undefined ? <Before action={action} jobs={jobs} /> : <Refused outcomes={run.data} />}
+        {needsTag && run.data === undefined && (
+          <TextInput label="Tag" data-autofocus maxLength={50} value={tag} onChange={(event) => setTag(event.currentTarget.value)} />
+        )}
+        <ProblemAlert error={run.error} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            {run.data === undefined ? "Leave them as they are" : "Close"}
+          </Button>
+          {run.data === undefined && (
+            <Button
+              {...(isDangerous ? { color: "red" } : {})}
+              loading={run.isPending}
+              disabled={needsTag && tag.trim() === ""}
+              onClick={() => run.mutate()}
+            >
+              {LABELS[action]} {count(jobs.length, "job")}
+            </Button>
+          )}
+        </Group>
+        {run.isPending && <Text size="sm" role="status">{`${nDone} of ${count(jobs.length, "job")} done`}</Text>}
+      </Stack>
+    </Dialog>
+  );
+}
+
+function Before({ action, jobs }: { action: BulkAction; jobs: readonly JobRow[] }) {
+  return (
+    <Stack gap={4}>
+      {consequences(action, jobs).map((sentence) => (
+        <Text key={sentence} size="sm">
+          {sentence}
+        </Text>
+      ))}
+    </Stack>
+  );
+}
+
+function Refused({ outcomes }: { outcomes: readonly Outcome[] }) {
+  const refused = outcomes.filter(({ refusal }) => refusal !== "");
+  return (
+    <Stack gap={4} role="alert">
+      <Text size="sm">
+        {count(outcomes.length - refused.length, "job")} done; {refused.length} refused:
+      </Text>
+      {refused.slice(0, 20).map(({ id, name, refusal, remedy }) => (
+        <Text key={id} size="sm">
+          {[`${name || id}:`, refusal, remedy].filter(Boolean).join(" ")}
+        </Text>
+      ))}
+      {refused.length > 20 && <Text size="sm">and {refused.length - 20} more.</Text>}
+    </Stack>
+  );
+}

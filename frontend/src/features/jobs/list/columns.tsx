@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns of the table of jobs: what each shows, how wide it is, and by what the API sorts it.
+import { Anchor, Badge, Group, Progress, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { Link } from "react-router";
+
+import { JobStateBadge } from "@/components/display/JobStateBadge";
+import { PredictedTime } from "@/components/display/PredictedTime";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { isOver } from "@/domain/jobState";
+import { headlineMetric, shapeOf } from "@/features/jobs/format";
+import { number, percent, significant } from "@/lib/quantities";
+import { duration } from "@/lib/time";
+
+import type { JobRow } from "./tableRows";
+
+export interface Column {
+  label: string;
+  /** A track of a CSS grid. */
+  width: string;
+  /** The API's name of the order by this column. */
+  sort?: string;
+  /** Whether numbers line up at the right. */
+  isNumber?: boolean;
+  cell: (job: JobRow) => ReactNode;
+  /** The whole text, for a cell that may be cut. */
+  title?: (job: JobRow) => string;
+}
+
+export type ColumnName =
+  | "name" | "state" | "progress" | "outcome" | "created" | "owner" | "tags" | "gpu_hours" | "workers" | "model" | "dataset"
+  | "project" | "times" | "priority";
+
+export const COLUMNS: Record<ColumnName, Column> = {
+  name: {
+    label: "Job",
+    width: "minmax(180px, 2fr)",
+    sort: "name",
+    cell: (job) => <JobName job={job} />,
+    title: ({ name, project }) => `${name} (${project.organisation.name} / ${project.name})`,
+  },
+  state: { label: "State", width: "112px", sort: "state", cell: ({ state }) => <JobStateBadge state={state} /> },
+  progress: { label: "Progress", width: "120px", cell: (job) => <JobBar job={job} /> },
+  outcome: {
+    label: "Finish, result or reason",
+    width: "minmax(180px, 2fr)",
+    sort: "finish",
+    cell: (job) => <Outcome job={job} />,
+    title: outcomeTitle,
+  },
+  created: { label: "Submitted", width: "104px", sort: "created", cell: (job) => <RelativeTime at={job.submitted_at} /> },
+  owner: { label: "Owner", width: "minmax(72px, 0.6fr)", cell: (job) => job.created_by.username, title: (job) => job.created_by.username },
+  tags: {
+    label: "Tags",
+    width: "minmax(96px, 1fr)",
+    cell: ({ tags }) => <Tags tags={tags} />,
+    title: ({ tags }) => tags.join(", "),
+  },
+  gpu_hours: { label: "GPU-hours", width: "96px", sort: "gpu_hours", isNumber: true, cell: gpuHours, title: gpuHoursTitle },
+  workers: { label: "Workers", width: "minmax(150px, 1fr)", cell: shapeOf, title: shapeOf },
+  model: { label: "Model", width: "minmax(96px, 1fr)", cell: ({ model_version: { model } }) => model.name, title: ({ model_version: { model } }) => model.name },
+  dataset: { label: "Dataset", width: "minmax(96px, 1fr)", cell: datasetOf, title: datasetOf },
+  project: { label: "Project", width: "minmax(110px, 1fr)", cell: projectOf, title: projectOf },
+  times: { label: "Pending / training", width: "150px", cell: (job) => `${duration(job.waited_s)} / ${duration(job.trained_s)}` },
+  priority: { label: "Priority", width: "76px", isNumber: true, cell: ({ priority }) => number(priority) },
+};
+
+export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[];
+export const USUAL_COLUMNS: readonly ColumnName[] = ["name", "state", "progress", "outcome", "created", "owner", "tags", "gpu_hours"];
+
+/** The columns that the text names, in their order; the job's name is always one of them. */
+export function columnsOf(text: string | null | undefined): readonly ColumnName[] {
+  if (!text) return USUAL_COLUMNS;
+  const named = new Set(text.split(","));
+  return COLUMN_NAMES.filter((name) => name === "name" || named.has(name));
+}
+
+/** The least width of a row with these columns in pixels: the same for all rows, so that their columns line up. */
+export function leastWidth(columns: readonly ColumnName[]): number {
+  return columns.reduce((sum, name) => sum + Number(/\d+/.exec(COLUMNS[name].width)?.[0] ?? 0), 0);
+}
+
+export function JobName({ job }: { job: JobRow }) {
+  return (
+    <Anchor component={Link} to={`/jobs/${job.id}`} fw={600} size="sm">
+      {job.name}
+    </Anchor>
+  );
+}
+
+export function JobBar({ job }: { job: JobRow }) {
+  return (
+    <Group gap={6} wrap="nowrap">
+      <Progress.Root size="sm" flex={1}>
+        <Progress.Section value={job.progress * 100} aria-label={`Progress of ${job.name}`} />
+      </Progress.Root>
+      <Text size="xs" c="dimmed" miw={40} ta="right" style={{ whiteSpace: "nowrap" }}>
+        {percent(job.progress)}
+      </Text>
+    </Group>
+  );
+}
+
+export function Tags({ tags }: { tags: readonly string[] }) {
+  return tags.map((tag) => (
+    <Badge key={tag} size="sm" color="gray" me={4}>
+      {tag}
+    </Badge>
+  ));
+}
+
+export function Outcome({ job }: { job: JobRow }) {
+  const text = outcomeText(job);
+  if (text !== "") return <>{text}</>;
+  if (job.finished_at !== null) return <RelativeTime at={job.finished_at} />;
+  if (job.predicted_finish_at === null) return <>–</>;
+  return (
+    <>
+      finish <PredictedTime at={job.predicted_finish_at} />
+    </>
+  );
+}
+
+/** Why it waits, what it reached, or why it failed; "" where a time says more. */
+function outcomeText(job: JobRow): string {
+  const reason = job.explanations[0];
+  if (job.state === "queued" && reason !== undefined) return reason.sentence;
+  const metric = headlineMetric(job);
+  if (metric !== null) return `${metric[0]} ${number(metric[1])}`;
+  return job.failure?.message ?? "";
+}
+
+function outcomeTitle(job: JobRow): string {
+  return outcomeText(job);
+}
+
+function datasetOf({ dataset_version: version }: JobRow): string {
+  return version?.dataset.name ?? "No dataset";
+}
+
+function gpuHours(job: JobRow): string {
+  const text = number(significant(job.gpu_hours, 3));
+  return job.current_attempt !== null && !isOver(job) ? `${text} +` : text;
+}
+
+function gpuHoursTitle(job: JobRow): string {
+  return isOver(job) ? "Held by all its attempts" : "Held by its ended attempts; what it holds now comes on top";
+}
+
+function projectOf({ project }: JobRow): string {
+  return `${project.organisation.name} / ${project.name}`;
+}

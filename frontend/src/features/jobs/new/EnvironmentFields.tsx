@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Environment variables and secrets of the new job's pods.
+import { MultiSelect, SimpleGrid, Text, Textarea } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import { secretsQuery } from "@/api/secrets";
+import { TextLink } from "@/components/display/TextLink";
+
+import type { Draft, Errors } from "./draft";
+
+interface EnvironmentFieldsProps {
+  draft: Draft;
+  errors: Errors;
+  /** Whose secrets may be chosen; undefined until data or a model of a project is chosen. */
+  projectId: string | undefined;
+  onChange: (part: Partial<Draft>) => void;
+}
+
+export function EnvironmentFields({ draft, errors, projectId, onChange }: EnvironmentFieldsProps) {
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2 }}>
+      <Textarea
+        label="Environment variables"
+        description="NAME=value, one a line"
+        placeholder="TOKENIZERS_PARALLELISM=false"
+        rows={2}
+        resize="vertical"
+        spellCheck={false}
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
+        value={draft.environment}
+        onChange={(event) => onChange({ environment: event.currentTarget.value })}
+        error={errors.environment}
+      />
+      {projectId !== undefined && <SecretsField {...{ draft, errors, projectId, onChange }} />}
+    </SimpleGrid>
+  );
+}
+
+function SecretsField({ draft, errors, projectId, onChange }: EnvironmentFieldsProps & { projectId: string }) {
+  const { data } = useQuery(secretsQuery(projectId));
+  const names = (data?.results ?? []).map(({ name }) => name);
+  return (
+    <MultiSelect
+      label="Secrets"
+      description={
+        <Text span inherit>
+          Of the project, as environment variables. <TextLink to={`/projects/${projectId}/secrets`}>Set one</TextLink>
+        </Text>
+      }
+      placeholder={draft.secrets.length > 0 ? undefined : names.length === 0 ? "The project has none" : "Choose by name"}
+      searchable
+      clearable
+      data={[...new Set([...names, ...draft.secrets])]}
+      value={draft.secrets}
+      onChange={(secrets) => onChange({ secrets })}
+      error={errors.secrets}
+    />
+  );
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datasets that a script reads besides its own, each under the name of its folder.
+import { Button, Group, Input, Select, Stack, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import { datasetChoicesQuery, isReady, isScript, modelChoicesQuery } from "@/features/jobs/queries";
+
+import type { Draft, FurtherDataset } from "./draft";
+
+interface FurtherDatasetFieldsProps {
+  draft: Draft;
+  error: string | undefined;
+  onChange: (part: Pick<Draft, "datasets">) => void;
+}
+
+export function FurtherDatasetFields({ draft, error, onChange }: FurtherDatasetFieldsProps) {
+  const models = useQuery(modelChoicesQuery).data?.results ?? [];
+  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady);
+  const rows = draft.datasets;
+  if (rows.length === 0 && !models.some((model) => model.id === draft.model && isScript(model))) return null;
+
+  const setRow = (index: number, part: Partial<FurtherDataset>) =>
+    onChange({ datasets: rows.map((row, at) => (at === index ? { ...row, ...part } : row)) });
+
+  return (
+    <Input.Wrapper
+      label="Further datasets"
+      description="The script finds each as a folder: words is at MLHUB_DATASET_WORDS"
+      error={error}
+    >
+      <Stack gap="xs" mt={4}>
+        {rows.map((row, index) => (
+          <Group key={index} gap="xs" align="start">
+            <TextInput
+              aria-label={`Name of further dataset ${index + 1}`}
+              placeholder="words"
+              flex="1 1 120px"
+              value={row.name}
+              onChange={(event) => setRow(index, { name: event.currentTarget.value })}
+            />
+            <Select
+              aria-label={`Further dataset ${index + 1}`}
+              placeholder="Choose a dataset"
+              searchable
+              flex="2 1 180px"
+              data={datasets.map(({ id, name, project }) => ({ value: id, label: `${name} (${project.name})` }))}
+              value={row.dataset || null}
+              onChange={(dataset) => setRow(index, { dataset: dataset ?? "" })}
+            />
+            <Button
+              variant="default"
+              aria-label={`Remove further dataset ${index + 1}`}
+              onClick={() => onChange({ datasets: rows.filter((_, at) => at !== index) })}
+            >
+              Remove
+            </Button>
+          </Group>
+        ))}
+        <div>
+          <Button
+            variant="default"
+            size="xs"
+            onClick={() => onChange({ datasets: [...rows, { name: "", dataset: "" }] })}
+          >
+            Add a dataset
+          </Button>
+        </div>
+      </Stack>
+    </Input.Wrapper>
+  );
+}

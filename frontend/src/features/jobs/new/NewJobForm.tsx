@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of a new job: a dataset and a model are enough; everything else is decided by MLHub.
+import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { type SubmitEvent, Suspense, useState } from "react";
+import { Link, useNavigate, useSearchParams } from "react-router";
+
+import { Problem } from "@/api/client";
+import { canWrite, useMe } from "@/api/session";
+import type { Job, Model } from "@/api/types";
+import { TextLink } from "@/components/display/TextLink";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { datasetChoicesQuery, hasTargets, isReady, isScript, modelChoicesQuery } from "@/features/jobs/queries";
+import { useSubmitJob } from "@/features/jobs/useSubmitJob";
+import { lazyComponent } from "@/lib/chunk";
+
+import { PlanPreview } from "./PlanPreview";
+import { type Draft, type Errors, NO_DATASET, check, emptyDraft, errorsAt, fieldOf, isAdvanced, requestOf } from "./draft";
+
+/** Most people never open them. */
+const AdvancedFields = lazyComponent(async () => (await import("./AdvancedFields")).AdvancedFields);
+
+/** How long nothing is typed before the scheduler is asked what would become of it. */
+const SETTLED_MS = 600;
+
+/** A job whose settings the form begins with, and which it is sent as a clone of. */
+export interface Clone {
+  id: string;
+  name: string;
+  draft: Draft;
+  /** Starts a job with the settings of the form, of the same versions of data and model. */
+  send: (draft: Draft) => Promise<Job>;
+}
+
+/** It is there when what it offers is; why that is not, the page says. */
+export function NewJobForm({ clone }: { clone?: Clone }) {
+  const datasets = useQuery(datasetChoicesQuery);
+  const models = useQuery(modelChoicesQuery);
+  if (datasets.data !== undefined && models.data !== undefined) return <Fields {...(clone && { clone })} />;
+  return datasets.isPending || models.isPending ? <Loading /> : null;
+}
+
+function Fields({ clone }: { clone?: Clone }) {
+  const [search] = useSearchParams();
+  const navigate = useNavigate();
+  const me = useMe();
+  const [draft, setDraft] = useState(() => clone?.draft ?? emptyDraft(search.get("dataset") ?? "", search.get("model") ?? ""));
+  const [errors, setErrors] = useState<Errors>({});
+  const [isOpen, advanced] = useDisclosure(clone !== undefined);
+  const isClone =
+    clone !== undefined && (["dataset", "model", "datasets"] as const).every((name) => draft[name] === clone.draft[name]);
+  const submit = useSubmitJob(isClone ? () => clone.send(draft) : undefined);
+  const datasets = (useQuery(datasetChoicesQuery).data?.results ?? []).filter(isReady).filter(hasTargets);
+  const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
+  const model = models.find(({ id }) => id === draft.model);
+  const choices = datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }));
+  if (model && isScript(model)) choices.unshift({ value: NO_DATASET, label: "No dataset" });
+  const chosen = choices.find(({ value }) => value === draft.dataset)?.value;
+  const project = datasets.find(({ id }) => id === chosen)?.project ?? model?.project;
+
+  const complete = { ...draft, dataset: chosen ?? "", model: model?.id ?? "" };
+  const [settled] = useDebouncedValue(complete, SETTLED_MS);
+  const asked = Object.keys(check(settled)).length === 0 ? requestOf(settled, project?.id) : null;
+
+  const change = (part: Partial<Draft>) => {
+    setDraft((known) => ({ ...known, ...part }));
+    setErrors((known) => Object.fromEntries(Object.entries(known).filter(([field]) => !(field in part))));
+  };
+  const show = (found: Errors) => {
+    setErrors(found);
+    if ((Object.keys(found) as (keyof Draft)[]).some(isAdvanced)) advanced.open();
+  };
+  const send = (event: SubmitEvent) => {
+    event.preventDefault();
+    const found = check(complete);
+    show(found);
+    if (Object.keys(found).length > 0) return;
+    submit.mutate(requestOf(complete, project?.id), {
+      onSuccess: (job) => void navigate(`/jobs/${job.id}`),
+      onError: (error) => show(error instanceof Problem ? errorsAt(error.errors) : {}),
+    });
+  };
+
+  return (
+    <Paper component="form" withBorder p="md" maw={640} onSubmit={send} noValidate>
+      <Stack>
+        {clone && (
+          <Alert color="blue" role="note">
+            {isClone
+              ? `A clone of ${clone.name}, with the same versions of data and model: change what shall be different.`
+              : `With the settings of ${clone.name}, and the newest versions of other data or another model.`}
+          </Alert>
+        )}
+        <Select
+          label="Dataset"
+          placeholder="Choose a dataset"
+          searchable
+          required
+          data={choices}
+          value={chosen ?? null}
+          onChange={(value) => change({ dataset: value ?? "" })}
+          error={errors.dataset}
+          disabled={choices.length === 0}
+          description={datasets.length === 0 ? <NothingReady /> : undefined}
+        />
+        <Select
+          label="Model"
+          placeholder="Choose a model"
+          searchable
+          required
+          data={grouped(models)}
+          value={model?.id ?? null}
+          onChange={(value) => change({ model: value ?? "" })}
+          error={errors.model}
+        />
+        <Group grow align="start">
+          <NumberInput
+            label="Epochs"
+            description="Passes over the examples"
+            placeholder="By the size of the dataset"
+            min={1}
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            allowDecimal={false}
+            value={draft.epochs}
+            onChange={(epochs) => change({ epochs })}
+            error={errors.epochs}
+          />
+          <NumberInput
+            label="Batch size"
+            description="Over all workers together"
+            placeholder="By the size of the dataset"
+            min={1}
+            allowDecimal={false}
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            value={draft.batch_size}
+            onChange={(batch_size) => change({ batch_size })}
+            error={errors.batch_size}
+          />
+        </Group>
+        {project && (
+          <Text size="sm" c="dimmed">
+            In the project {project.organisation.name} / {project.name}.
+          </Text>
+        )}
+        {project && !canWrite(me, project.organisation.id) && (
+          <Alert color="yellow">You may look at {project.organisation.name}, but not start jobs there.</Alert>
+        )}
+        <div>
+          <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={isOpen}>
+            {isOpen ? "Hide advanced settings" : "Advanced settings"}
+          </Button>
+          <Collapse expanded={isOpen} keepMounted={false}>
+            <Suspense fallback={<Loading label="Loading the settings" />}>
+              <AdvancedFields draft={draft} errors={errors} projectId={project?.id} onChange={change} />
+            </Suspense>
+          </Collapse>
+        </div>
+        <PlanPreview request={asked} />
+        <Rest error={submit.error} />
+        <Group justify="flex-end">
+          <Button variant="default" component={Link} to="/jobs">
+            Back
+          </Button>
+          <Button type="submit" loading={submit.isPending}>
+            Start job
+          </Button>
+        </Group>
+      </Stack>
+    </Paper>
+  );
+}
+
+/** What could not be shown at an input. */
+function Rest({ error }: { error: Error | null }) {
+  const isAtInputs =
+    error instanceof Problem && error.errors.length > 0 && error.errors.every((one) => fieldOf(one) !== null);
+  return isAtInputs ? null : <ProblemAlert error={error} />;
+}
+
+function NothingReady() {
+  return (
+    <>
+      No dataset is ready yet.{" "}
+      <TextLink to="/datasets">Upload one</TextLink>
+      , or wait until it has been inspected.
+    </>
+  );
+}
+
+function grouped(models: readonly Model[]) {
+  const choice = ({ id, name }: Model) => ({ value: id, label: name });
+  const groups = new Map<string, Model[]>();
+  for (const model of models) {
+    const name = model.project === null ? "Built in" : `${model.project.organisation.name} / ${model.project.name}`;
+    groups.set(name, [...(groups.get(name) ?? []), model]);
+  }
+  return [...groups].map(([group, members]) => ({ group, items: members.map(choice) }));
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletes a service account; the dialogue says what it made, and asks which member becomes the maker.
+import { NativeSelect, Stack, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import type { Organisation, ServiceAccount } from "@/api/types";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { membersQuery, serviceAccountDeletionQuery } from "@/features/members/queries";
+
+interface Props {
+  account: ServiceAccount;
+  organisation: Organisation;
+}
+
+export function DeleteServiceAccount({ account, organisation }: Props) {
+  const queries = useQueryClient();
+  const [heir, setHeir] = useState("");
+
+  async function remove() {
+    const query = heir === "" ? {} : { reassign_to: heir };
+    await unwrap(api.DELETE("/api/v1/service-accounts/{id}", { params: { path: { id: account.id }, query } }));
+    await queries.invalidateQueries({ queryKey: ["members", organisation.id] });
+  }
+
+  return (
+    <ConfirmButton
+      label="Delete"
+      ariaLabel={`Delete ${account.username}`}
+      size="xs"
+      title={`Delete ${account.username}?`}
+      text={<Consequences account={account} organisation={organisation} heir={heir} onHeir={setHeir} />}
+      action={remove}
+    />
+  );
+}
+
+/** Read when the dialogue opens. */
+function Consequences({ account, organisation, heir, onHeir }: Props & { heir: string; onHeir: (id: string) => void }) {
+  const remains = useQuery(serviceAccountDeletionQuery(account.id)).data?.remains ?? [];
+  const members = useQuery(membersQuery(organisation.id)).data ?? [];
+  return (
+    <Stack gap="xs">
+      <Text size="sm">For good: the account and its tokens. Events keep its name.</Text>
+      {remains.length > 0 && (
+        <NativeSelect
+          label={`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+          value={heir}
+          onChange={(event) => onHeir(event.currentTarget.value)}
+          data={[
+            { value: "", label: "Choose a member" },
+            ...members.map(({ user }) => ({ value: user.id, label: user.username })),
+          ]}
+        />
+      )}
+    </Stack>
+  );
+}

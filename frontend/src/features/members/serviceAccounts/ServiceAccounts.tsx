@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// An organisation's accounts for programs: everybody sees them, admins make, change and delete them.
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Fragment, useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import type { Organisation, ServiceAccount } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Section } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { serviceAccountsQuery } from "@/features/members/queries";
+import { DeleteServiceAccount } from "@/features/members/serviceAccounts/DeleteServiceAccount";
+import { NewServiceAccount } from "@/features/members/serviceAccounts/NewServiceAccount";
+import { ServiceTokens } from "@/features/members/serviceAccounts/ServiceTokens";
+
+interface Props {
+  organisation: Organisation;
+  isAdmin: boolean;
+}
+
+export function ServiceAccounts({ organisation, isAdmin }: Props) {
+  const accounts = useQuery(serviceAccountsQuery(organisation.id));
+  return (
+    <Section title="Service accounts">
+      <Text size="sm" c="dimmed">
+        Accounts for programs, such as a continuous-integration server. They have no password and sign in with tokens.
+      </Text>
+      <QueryResult of={accounts}>
+        {(found) =>
+          found.length === 0 ? (
+            <Text size="sm">{isAdmin ? "None yet: make the first one below." : "None yet. Admins make them."}</Text>
+          ) : (
+            <ScrollTable label="Service accounts" head={["Name", "Role", "Last used", ""]} minWidth={700}>
+              {found.map((account) => (
+                <Row key={account.id} account={account} organisation={organisation} isAdmin={isAdmin} />
+              ))}
+            </ScrollTable>
+          )
+        }
+      </QueryResult>
+      {isAdmin && <NewServiceAccount organisationId={organisation.id} />}
+    </Section>
+  );
+}
+
+function Row({ account, organisation, isAdmin }: Props & { account: ServiceAccount }) {
+  const [areTokensOpen, setTokensOpen] = useState(false);
+  const queries = useQueryClient();
+  const change = useMutation({
+    mutationFn: (is_active: boolean) =>
+      unwrap(
+        api.PATCH("/api/v1/service-accounts/{id}", { params: { path: { id: account.id } }, body: { is_active } }),
+      ),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["members", organisation.id] }),
+  });
+
+  return (
+    <Fragment>
+      <Table.Tr>
+        <Table.Td style={{ overflowWrap: "anywhere" }}>
+          {account.username} {!account.is_active && <Badge color="gray">Deactivated</Badge>}
+        </Table.Td>
+        <Table.Td>{account.role}</Table.Td>
+        <Table.Td>{account.last_used_at ? <RelativeTime at={account.last_used_at} /> : "Never"}</Table.Td>
+        <Table.Td>
+          {isAdmin && (
+            <Group gap="xs" justify="flex-end">
+              <Button
+                size="xs"
+                variant="default"
+                aria-expanded={areTokensOpen}
+                aria-label={`Tokens of ${account.username}`}
+                onClick={() => setTokensOpen(!areTokensOpen)}
+              >
+                Tokens
+              </Button>
+              {account.is_active ? (
+                <ConfirmButton
+                  label="Deactivate"
+                  ariaLabel={`Deactivate ${account.username}`}
+                  size="xs"
+                  title={`Deactivate ${account.username}?`}
+                  text="Its tokens are refused at once. Its jobs go on. The account can be reactivated."
+                  action={() => change.mutateAsync(false)}
+                />
+              ) : (
+                <Button size="xs" aria-label={`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
+                  Reactivate
+                </Button>
+              )}
+              <DeleteServiceAccount account={account} organisation={organisation} />
+            </Group>
+          )}
+          <ProblemAlert error={change.error} />
+        </Table.Td>
+      </Table.Tr>
+      {areTokensOpen && (
+        <Table.Tr>
+          <Table.Td colSpan={4}>
+            <ServiceTokens account={account} organisationId={organisation.id} />
+          </Table.Td>
+        </Table.Tr>
+      )}
+    </Fragment>
+  );
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form that uploads a new version of a model.
+import { useState } from "react";
+
+import type { ModelVersion } from "@/api/types";
+import { UploadForm } from "@/components/form/UploadForm";
+import { CodeFields, codeFields, type CodeValues, NO_CODE } from "@/features/models/CodeFields";
+
+export interface NewVersionProps {
+  modelId: string;
+  /** Of the model. */
+  projectId: string;
+  /** The version before, most likely of the same kind and with the same entry. */
+  latest: ModelVersion | null;
+  onUploaded: (version: ModelVersion) => void;
+}
+
+export function NewVersionForm({ modelId, projectId, latest, onUploaded }: NewVersionProps) {
+  const kind = latest?.kind === "script" ? "script" : "package";
+  const [values, setValues] = useState<CodeValues>({ ...NO_CODE, kind, entry: latest?.entry ?? "" });
+  return (
+    <UploadForm<ModelVersion>
+      path={`/api/v1/models/${modelId}/versions`}
+      project={projectId}
+      fields={codeFields(values)}
+      touches={["model", "models"]}
+      onUploaded={onUploaded}
+    >
+      {(sending) => <CodeFields values={values} onChange={setValues} {...sending} />}
+    </UploadForm>
+  );
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a version comes from and who used it, as a graph of links: data, jobs, versions. Screen readers read it as a list.
+import { Text, VisuallyHidden } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { Link } from "react-router";
+
+import type { Lineage, LineageNode, ModelVersion } from "@/api/types";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { Section } from "@/components/layout/Section";
+import { lineageQuery } from "@/features/models/queries";
+import { count } from "@/lib/quantities";
+
+import classes from "./LineageSection.module.css";
+import { type Place, layoutOf } from "./layout";
+
+const WIDTH = 176;
+const HEIGHT = 44;
+const COLUMN = WIDTH + 48;
+const ROW = HEIGHT + 12;
+const JOB_VERBS: Record<string, string> = { train: "Training", predict: "Prediction", evaluate: "Evaluation" };
+
+export function LineageSection({ version: { model, number } }: { version: ModelVersion }) {
+  const lineage = useQuery(lineageQuery(model.id, number));
+  return (
+    <Section title="Lineage">
+      <QueryResult of={lineage} label="Loading the lineage">
+        {(found) => (found.edges.length === 0 ? <Unused /> : <Graph lineage={found} />)}
+      </QueryResult>
+    </Section>
+  );
+}
+
+function Unused() {
+  return (
+    <Text size="sm" c="dimmed">
+      No job has used this version yet.
+    </Text>
+  );
+}
+
+function Graph({ lineage }: { lineage: Lineage }) {
+  const { nodes, edges, version, n_left_out: nLeftOut } = lineage;
+  const { places, nColumns, nRows } = useMemo(() => layoutOf(lineage), [lineage]);
+  const names = new Map(nodes.map((node) => [node.id, nameOf(node)]));
+  const width = nColumns * COLUMN - (COLUMN - WIDTH);
+  const height = nRows * ROW - (ROW - HEIGHT);
+  const inOrder = [...nodes].sort((a, b) => (places.get(a.id)?.column ?? 0) - (places.get(b.id)?.column ?? 0));
+  return (
+    <>
+      <div className={classes.frame}>
+        <div className={classes.graph} style={{ width, height }}>
+          <svg className={classes.edges} width={width} height={height} aria-hidden="true">
+            {edges.map(({ source, target }) => (
+              <path key={`${source} ${target}`} className={classes.edge} d={pathOf(places.get(source), places.get(target))} />
+            ))}
+          </svg>
+          <ul className={classes.nodes} aria-label="Lineage">
+            {inOrder.map((node) => (
+              <li key={node.id} className={classes.node} style={boxOf(places.get(node.id))}>
+                <Link
+                  to={addressOf(node)}
+                  className={classes.link}
+                  title={nameOf(node)}
+                  aria-current={node.id === version ? "true" : undefined}
+                >
+                  <span className={classes.name}>{nameOf(node)}</span>
+                  <span className={classes.kind}>{kindOf(node)}</span>
+                  <VisuallyHidden>{leadsTo(node, edges, names)}</VisuallyHidden>
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </div>
+      </div>
+      {nLeftOut > 0 && (
+        <Text size="xs" c="dimmed">
+          {count(nLeftOut, "older job")} used it, too, and {nLeftOut === 1 ? "is" : "are"} not shown.
+        </Text>
+      )}
+    </>
+  );
+}
+
+function boxOf(place: Place | undefined) {
+  const { column, row } = place ?? { column: 0, row: 0 };
+  return { left: column * COLUMN, top: row * ROW, width: WIDTH, height: HEIGHT };
+}
+
+/** From the right side of one box to the left side of the other. */
+function pathOf(source: Place | undefined, target: Place | undefined): string {
+  const from = boxOf(source);
+  const to = boxOf(target);
+  const [x1, y1, x2, y2] = [from.left + WIDTH, from.top + HEIGHT / 2, to.left, to.top + HEIGHT / 2];
+  const bend = (COLUMN - WIDTH) / 2;
+  return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+}
+
+function nameOf({ name, number }: LineageNode): string {
+  return number === null ? name : `${name}, version ${number}`;
+}
+
+function kindOf({ kind, job_kind, state }: LineageNode): string {
+  if (kind === "dataset_version") return "Data";
+  return kind === "model_version" ? "Model" : `${JOB_VERBS[job_kind] ?? "Job"}, ${state}`;
+}
+
+function leadsTo({ id }: LineageNode, edges: Lineage["edges"], names: ReadonlyMap<string, string>): string {
+  const targets = edges.filter(({ source }) => source === id).map(({ target }) => names.get(target) ?? "");
+  return targets.length === 0 ? "" : `, leads to ${targets.join("; ")}`;
+}
+
+function addressOf({ id, kind, parent_id }: LineageNode): string {
+  if (kind === "job") return `/jobs/${id}`;
+  return kind === "dataset_version" ? `/datasets/${parent_id ?? ""}?version=${id}` : `/models/${parent_id ?? ""}?version=${id}`;
+}

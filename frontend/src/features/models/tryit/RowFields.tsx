@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fields of one row, as the model takes it: columns, an image, a text, or numbers.
+import { NativeSelect, SimpleGrid, Text, TextInput, Textarea } from "@mantine/core";
+import type { ChangeEvent } from "react";
+
+import { DropZone } from "@/components/form/DropZone";
+
+import { type ModelInputs, choicesOf, valueOf } from "./inputs";
+
+export interface RowValues {
+  columns: Record<string, string>;
+  image: File | null;
+  text: string;
+}
+
+export const NO_VALUES: RowValues = { columns: {}, image: null, text: "" };
+
+interface Props {
+  inputs: ModelInputs;
+  values: RowValues;
+  onChange: (values: RowValues) => void;
+  errorAt: (field: string) => string | undefined;
+}
+
+export function RowFields({ inputs, values, onChange, errorAt }: Props) {
+  if (inputs.kind === "none") {
+    return <Text size="sm">The model takes arrays of the shape {inputs.shape}: send them to the API.</Text>;
+  }
+  if (inputs.kind === "image") {
+    return (
+      <DropZone
+        label="Image"
+        hint="A PNG, JPEG or WebP file; it is resized to what the model was trained on."
+        accept="image/*"
+        file={values.image}
+        onFile={(image) => onChange({ ...values, image })}
+        error={errorAt("image")}
+      />
+    );
+  }
+  if (inputs.kind !== "columns") {
+    const isText = inputs.kind === "text";
+    return (
+      <Textarea
+        label={isText ? "Text" : `${inputs.n} numbers`}
+        description={isText ? "The model continues it." : "Separated by commas or spaces."}
+        autosize
+        minRows={2}
+        maxRows={8}
+        value={values.text}
+        onChange={({ currentTarget: { value: text } }) => onChange({ ...values, text })}
+        error={errorAt(isText ? "text" : "x")}
+      />
+    );
+  }
+  const set = (name: string, value: string) => onChange({ ...values, columns: { ...values.columns, [name]: value } });
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
+      {inputs.columns.map((column) => {
+        const field = {
+          label: column.name,
+          description: column.hint || undefined,
+          value: valueOf(column, values.columns),
+          onChange: ({ currentTarget: { value } }: ChangeEvent<HTMLInputElement | HTMLSelectElement>) => set(column.name, value),
+          error: errorAt(column.name),
+        };
+        if (column.kind === "category") return <NativeSelect key={column.name} {...field} data={choicesOf(column)} />;
+        if (column.kind === "number") return <TextInput key={column.name} {...field} inputMode="decimal" />;
+        return <TextInput key={column.name} {...field} type={column.hasTime ? "datetime-local" : "date"} step={column.hasTime ? 1 : undefined} />;
+      })}
+    </SimpleGrid>
+  );
+}

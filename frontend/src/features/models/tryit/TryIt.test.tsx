@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trying a trained model out: a form of its columns, the answer as bars, and what is wrong at its field.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { ModelVersion } from "@/api/types";
+import { dataset, datasetVersion, model, modelVersion } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const SCHEMA = {
+  task: "classification",
+  classes: ["a", "b"],
+  columns: [
+    { name: "length", kind: "number", mean: 2, std: 1 },
+    { name: "colour", kind: "category", categories: ["red", "blue"] },
+  ],
+};
+const ORDINARY = {
+  ...SCHEMA,
+  columns: [
+    { name: "joined", kind: "date", from: "word", format: "%d/%m/%Y", mean: 18000, std: 9, has_time: false, indicator: false },
+    { name: "seen", kind: "date", from: "date", mean: 18000, std: 9, has_time: true, indicator: true },
+    { name: "city", kind: "category", from: "word", categories: ["Oslo", "Rome"], indicator: true, other: true },
+    { name: "age", kind: "number", from: "word", mean: 41, std: 9, indicator: false },
+  ],
+};
+const STATISTICS = {
+  kind: "table",
+  n_rows: 60,
+  columns: [
+    { name: "customer_id", type: "identifier", role: "ignored", min: 1000, max: 1059 },
+    { name: "joined", type: "date", role: "feature", first: "2020-01-01T00:00:00", last: "2023-12-28T00:00:00" },
+    { name: "age", type: "number", role: "feature", min: 18, max: 80 },
+  ],
+};
+const TRAINED = modelVersion({
+  number: 2,
+  source: "training",
+  dataset_version: { id: datasetVersion().id, number: 1, dataset: { id: dataset().id, name: "Flowers" } },
+  downloads: { weights: "/w", package: null, metadata: "/m", export: "/e" },
+});
+
+it("asks for the columns, shows the probabilities, and a wrong value at its column", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
+    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
+    answers("/api/v1/model-versions/{id}", TRAINED),
+    answers("/api/v1/dataset-versions/{id}", datasetVersion({ schema: SCHEMA })),
+    http.post("/api/v1/models/:id/versions/2/predict", async ({ request }) => {
+      const body = (await request.json()) as { rows: { length: string }[] };
+      sent.push(body.rows[0]);
+      if (body.rows[0]?.length === "long") {
+        const error = { field: "length", message: "It is no number.", remedy: "Give a number." };
+        return problem(422, { detail: error.message, errors: [error] });
+      }
+      return HttpResponse.json({ predictions: [{ prediction: "b", probabilities: { a: 0.25, b: 0.75 } }] });
+    }),
+  );
+  const { user } = renderPage(`/models/${model().id}`);
+  const form = await screen.findByRole("region", { name: "Try it" });
+  await user.type(await within(form).findByLabelText("length"), "3.5");
+  await user.selectOptions(within(form).getByLabelText("colour"), "blue");
+  await user.click(within(form).getByRole("button", { name: "Predict" }));
+  const shown = await within(form).findByRole("status", { name: "Prediction" });
+  expect(sent).toEqual([{ length: "3.5", colour: "blue" }]);
+  const bars = within(shown).getAllByRole("listitem");
+  expect(bars.map((bar) => bar.textContent)).toEqual(["b75.0 %", "a25.0 %"]);
+
+  await user.clear(within(form).getByLabelText("length"));
+  await user.type(within(form).getByLabelText("length"), "long");
+  await user.click(within(form).getByRole("button", { name: "Predict" }));
+  expect(await within(form).findByText("It is no number. Give a number.")).toBeVisible();
+  expect(within(form).queryByRole("alert")).not.toBeInTheDocument();
+});
+
+it("asks for dates by their own fields, takes missing values, and leaves out what the model does not use", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    answers("/api/v1/models/{id}", model({ latest_version: TRAINED })),
+    answers("/api/v1/models/{id}/versions", page<ModelVersion>([TRAINED])),
+    answers("/api/v1/model-versions/{id}", TRAINED),
+    answers("/api/v1/dataset-versions/{id}", datasetVersion({ schema: ORDINARY, statistics: STATISTICS })),
+    http.post("/api/v1/models/:id/versions/2/predict", async ({ request }) => {
+      const body = (await request.json()) as { rows: unknown[] };
+      sent.push(body.rows[0]);
+      return HttpResponse.json({ predictions: [{ prediction: "b", probabilities: { a: 0.25, b: 0.75 } }] });
+    }),
+  );
+  const { user } = renderPage(`/models/${model().id}`);
+  const form = await screen.findByRole("region", { name: "Try it" });
+  const joined = await within(form).findByLabelText("joined");
+  expect(joined).toHaveAttribute("type", "date");
+  expect(within(form).getByLabelText("seen")).toHaveAttribute("type", "datetime-local");
+  expect(within(form).queryByLabelText("customer_id")).not.toBeInTheDocument();
+  expect(within(form).getByText("2020-01-01 to 2023-12-28 in the dataset. Empty: the mean.")).toBeVisible();
+  expect(within(form).getByText("18 to 80 in the dataset. Empty or no number: the mean, 41.")).toBeVisible();
+  await user.type(joined, "2021-03-02");
+  await user.click(within(form).getByRole("button", { name: "Predict" }));
+  await within(form).findByRole("status", { name: "Prediction" });
+  await user.selectOptions(within(form).getByLabelText("city"), "(missing)");
+  await user.type(within(form).getByLabelText("age"), "33");
+  await user.click(within(form).getByRole("button", { name: "Predict" }));
+  await waitFor(() => expect(sent).toHaveLength(2));
+  expect(sent).toEqual([
+    { joined: "2021-03-02", seen: null, city: "Oslo", age: null },
+    { joined: "2021-03-02", seen: null, city: null, age: "33" },
+  ]);
+});

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trained model takes, from the schema of the dataset that it was trained on, and rows made of what people typed.
+import { isRecord } from "@/api/client";
+import { number } from "@/lib/quantities";
+
+export interface InputColumn {
+  name: string;
+  kind: "number" | "category" | "date";
+  /** The known categories; the first of them is chosen until another one is. */
+  words: string[];
+  /** Whether the rarer categories share an input, so that any other word can be given. */
+  hasOther: boolean;
+  /** Whether the dates of the column have a time. */
+  hasTime: boolean;
+  hint: string;
+}
+
+export type ModelInputs =
+  | { kind: "columns"; columns: InputColumn[] }
+  | { kind: "image" }
+  | { kind: "text" }
+  | { kind: "numbers"; n: number }
+  | { kind: "none"; shape: string };
+
+/** schema, statistics: of the dataset version; columns that the model does not use are in the statistics alone. */
+export function inputsOf(format: string, schema: unknown, statistics: unknown): ModelInputs {
+  if (!isRecord(schema)) return { kind: "none", shape: "–" };
+  const shape = Array.isArray(schema.input_shape) ? schema.input_shape.map(Number) : [];
+  if (Array.isArray(schema.columns)) {
+    const ranges = rangesOf(statistics);
+    return { kind: "columns", columns: schema.columns.filter(isRecord).map((spec) => column(spec, ranges)) };
+  }
+  if (format === "text") return { kind: "text" };
+  if (format === "image_folder" || (shape.length === 3 && (shape[0] === 1 || shape[0] === 3))) return { kind: "image" };
+  if (shape.length === 1 && shape[0] !== undefined) return { kind: "numbers", n: shape[0] };
+  return { kind: "none", shape: shape.join(" × ") };
+}
+
+/** A category that training did not see, for columns whose rarer categories share an input. */
+const OTHER = "(another category)";
+
+function column(spec: Record<string, unknown>, ranges: Map<string, string>): InputColumn {
+  const name = String(spec.name);
+  const kind = spec.kind === "category" || spec.kind === "date" ? spec.kind : "number";
+  return {
+    name,
+    kind,
+    words: Array.isArray(spec.categories) ? spec.categories.map(String) : [],
+    hasOther: spec.other === true,
+    hasTime: spec.has_time === true,
+    hint: kind === "category" ? "" : [ranges.get(name), absent(kind, spec)].filter(Boolean).join(" "),
+  };
+}
+
+/** What an empty field of numbers or of dates stands for. */
+function absent(kind: InputColumn["kind"], spec: Record<string, unknown>): string {
+  const empty = kind === "number" && spec.from === "word" ? "Empty or no number" : "Empty";
+  if (spec.indicator === true) return `${empty}: missing, as in training.`;
+  const mean = kind === "number" && typeof spec.mean === "number" ? `, ${number(spec.mean)}` : "";
+  return `${empty}: the mean${mean}.`;
+}
+
+/** By column: the least and the greatest number or date that inspection found. */
+function rangesOf(statistics: unknown): Map<string, string> {
+  const columns = isRecord(statistics) && Array.isArray(statistics.columns) ? statistics.columns.filter(isRecord) : [];
+  return new Map(
+    columns.flatMap(({ name, min, max, first, last }): [string, string][] => {
+      if (typeof min === "number" && typeof max === "number") {
+        return [[String(name), `${number(min)} to ${number(max)} in the dataset.`]];
+      }
+      if (typeof first === "string" && typeof last === "string") {
+        return [[String(name), `${first.slice(0, 10)} to ${last.slice(0, 10)} in the dataset.`]];
+      }
+      return [];
+    }),
+  );
+}
+
+/** What can be chosen in a column of categories; the empty value is a missing one. */
+export function choicesOf({ words, hasOther }: InputColumn): { value: string; label: string }[] {
+  const known = words.filter(Boolean).map((word) => ({ value: word, label: word }));
+  return [...known, ...(hasOther ? [{ value: OTHER, label: OTHER }] : []), { value: "", label: "(missing)" }];
+}
+
+/** The row of a table: what was typed, so that the model itself says what is no number; null where it is missing. */
+export function tableRow(columns: InputColumn[], values: Record<string, string>): Record<string, string | null> {
+  return Object.fromEntries(columns.map((each) => [each.name, valueOf(each, values) || null]));
+}
+
+/** The value that a column's field shows. */
+export function valueOf(column: InputColumn, values: Record<string, string>): string {
+  return values[column.name] ?? (column.kind === "category" ? (choicesOf(column)[0]?.value ?? "") : "");
+}
+
+export function numbersRow(text: string): { x: (number | null)[] } {
+  const parts = text.split(/[\s,;]+/).filter(Boolean);
+  return { x: parts.map((part) => (Number.isFinite(Number(part)) ? Number(part) : null)) };
+}
+
+export interface Bar {
+  name: string;
+  value: number;
+}
+
+const MOST_BARS = 10;
+
+/** The most probable classes, or the most probable next tokens of a text; the first one first. */
+export function barsOf(prediction: Record<string, unknown>): Bar[] {
+  const { probabilities, next } = prediction;
+  const bars = Array.isArray(next)
+    ? next.filter(isRecord).map(({ text, probability }) => ({ name: JSON.stringify(text), value: Number(probability) }))
+    : Object.entries(isRecord(probabilities) ? probabilities : {}).map(([name, value]) => ({ name, value: Number(value) }));
+  return bars.sort((one, other) => other.value - one.value).slice(0, MOST_BARS);
+}
+
+/** The answer in a few words; undefined for texts, whose bars say it. */
+export function answerOf({ prediction, output }: Record<string, unknown>): string | undefined {
+  if (typeof prediction === "number") return number(prediction);
+  if (typeof prediction === "string") return prediction;
+  return Array.isArray(output) ? JSON.stringify(output) : undefined;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs from elsewhere: the list, a run's parts and files, its deletion, and what a person without a run should do.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { Run, RunDetail } from "@/api/types";
+import { AT, VISION, job } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+const RUN: Run = {
+  id: "00000000-0000-7000-8000-00000000aa01",
+  name: "calm-lake-1",
+  status: "FINISHED",
+  project: VISION,
+  created_by: job().created_by,
+  parent_job: null,
+  started_at: AT,
+  ended_at: AT,
+};
+const DETAIL: RunDetail = {
+  ...RUN,
+  params: { lr: "0.1" },
+  tags: { note: "first" },
+  metrics: [
+    { key: "loss", n_points: 2, last_step: 7, last_value: 0.25 },
+    { key: "broken", n_points: 1, last_step: 0, last_value: null },
+  ],
+  artifacts: [{ path: "plots/a b.png", size_bytes: 2048 }],
+  datasets: [{ name: "iris", digest: "d1" }],
+};
+
+function shown(path: string, detail: RunDetail = DETAIL) {
+  const curve = { key: "loss", n_points: 1, is_thinned: false, points: [{ step: 1, at: AT, value: 1 }] };
+  server.use(answers("/api/v1/runs", page([RUN])), answers("/api/v1/runs/{id}", detail), answers("/api/v1/runs/{id}/metrics", curve));
+  return renderPage(path);
+}
+
+it("lists runs, and leads to one of them", async () => {
+  const { user, router } = shown("/runs");
+  const table = await screen.findByRole("table", { name: "Runs" });
+  expect(within(table).getByText("Finished")).toBeVisible();
+  await user.click(within(table).getByRole("link", { name: "calm-lake-1" }));
+  expect(await screen.findByRole("heading", { name: "calm-lake-1" })).toBeVisible();
+  expect(router.state.location.pathname).toBe(`/runs/${RUN.id}`);
+});
+
+it("says how to log the first run", async () => {
+  server.use(answers("/api/v1/runs", page<Run>([])));
+  renderPage("/runs");
+  expect(await screen.findByText(/MLFLOW_TRACKING_URI to http/)).toBeVisible();
+  expect(screen.getByRole("link", { name: "Make an API token" })).toHaveAttribute("href", "/tokens");
+});
+
+it("shows parameters, tags, datasets, newest values and files of a run", async () => {
+  shown(`/runs/${RUN.id}`);
+  const cell = async (table: string, name: string) =>
+    expect(within(await screen.findByRole("table", { name: table })).getByRole("cell", { name })).toBeVisible();
+  await cell("Parameters", "0.1");
+  await cell("Tags", "first");
+  await cell("Datasets", "d1");
+  await cell("Newest values", "0.25");
+  await cell("Newest values", "not a number");
+  expect(screen.getByRole("figure", { name: "Curve of loss by step" })).toBeInTheDocument();
+  const file = screen.getByRole("link", { name: "plots/a b.png" });
+  expect(file).toHaveAttribute("href", `/api/v1/runs/${RUN.id}/artifacts/plots/a%20b.png`);
+});
+
+it("deletes a run after asking, and returns to the list", async () => {
+  const { user, router } = shown(`/runs/${RUN.id}`);
+  const deleted: string[] = [];
+  server.use(
+    http.delete("/api/v1/runs/:id", ({ params }) => {
+      deleted.push(String(params["id"]));
+      return new HttpResponse(null, { status: 204 });
+    }),
+  );
+  await user.click(await screen.findByRole("button", { name: "Delete run" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  expect(dialog.getByText("For good: 2 curves and 1 artifact.")).toBeVisible();
+  await user.click(dialog.getByRole("button", { name: "Delete run" }));
+  await screen.findByRole("table", { name: "Runs" });
+  expect(deleted).toEqual([RUN.id]);
+  expect(router.state.location.pathname).toBe("/runs");
+});

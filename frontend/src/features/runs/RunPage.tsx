@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run from elsewhere: what it was given, its curves and its files.
+import { SimpleGrid, Stack, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useParams } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { canDelete, useMe } from "@/api/session";
+import type { RunDetail } from "@/api/types";
+import { type Fact, Facts } from "@/components/display/Facts";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { Loading } from "@/components/feedback/Loading";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
+import { RunChart } from "@/features/runs/RunChart";
+import { Files, NewestValues, Pairs } from "@/features/runs/RunParts";
+import { RunStatusBadge } from "@/features/runs/RunStatusBadge";
+import { runQuery } from "@/features/runs/queries";
+import { count } from "@/lib/quantities";
+
+const BACK = <BackLink to="/runs">Runs</BackLink>;
+const MAX_CHARTS = 24;
+
+export function RunPage() {
+  const { id = "" } = useParams();
+  const me = useMe();
+  const run = useQuery(runQuery(id));
+  if (!run.data) {
+    return (
+      <Page title="Run" back={BACK}>
+        {run.error ? <ProblemAlert error={run.error} onRetry={() => void run.refetch()} /> : <Loading />}
+      </Page>
+    );
+  }
+  const { name, project, created_by } = run.data;
+  const actions = canDelete(me, project.organisation.id, created_by) ? <DeleteRun run={run.data} /> : null;
+  return (
+    <Page title={name} back={BACK} actions={actions}>
+      <Summary run={run.data} />
+      <Curves run={run.data} />
+      <Pairs title="Parameters" pairs={run.data.params} />
+      <Pairs title="Tags" pairs={run.data.tags} />
+      <Pairs title="Datasets" pairs={Object.fromEntries(run.data.datasets.map(({ name: of, digest }) => [of, digest]))} />
+      <Files run={run.data} />
+    </Page>
+  );
+}
+
+function Summary({ run }: { run: RunDetail }) {
+  return (
+    <Facts
+      facts={[
+        ["Status", <RunStatusBadge key="status" status={run.status} />],
+        ["Project", run.project.name],
+        ["Logged by", run.created_by.username],
+        ["Started", <RelativeTime key="started" at={run.started_at} />],
+        ["Ended", run.ended_at === null ? "–" : <RelativeTime key="ended" at={run.ended_at} />],
+        ...parentOf(run),
+      ]}
+    />
+  );
+}
+
+function parentOf({ parent_job }: RunDetail): Fact[] {
+  if (!parent_job) return [];
+  return [
+    [
+      "Job",
+      <TextLink key="job" to={`/jobs/${parent_job}`}>
+        The job that started it
+      </TextLink>,
+    ],
+  ];
+}
+
+function Curves({ run: { id, metrics } }: { run: RunDetail }) {
+  return (
+    <SectionCard title="Metrics">
+      {metrics.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          It logged no metrics.
+        </Text>
+      ) : (
+        <Stack>
+          <SimpleGrid cols={{ base: 1, md: metrics.length > 1 ? 2 : 1 }} spacing="md">
+            {metrics.slice(0, MAX_CHARTS).map((metric) => (
+              <RunChart key={metric.key} id={id} metric={metric} />
+            ))}
+          </SimpleGrid>
+          {metrics.length > MAX_CHARTS && (
+            <Text size="sm" c="dimmed">
+              Charts of the first {count(MAX_CHARTS, "metric")} of {metrics.length}; the table has all.
+            </Text>
+          )}
+          <NewestValues metrics={metrics} />
+        </Stack>
+      )}
+    </SectionCard>
+  );
+}
+
+function DeleteRun({ run }: { run: RunDetail }) {
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/runs/{id}", { params: { path: { id: run.id } } }));
+    await navigate("/runs");
+    queries.removeQueries({ queryKey: ["run", run.id] });
+    void queries.invalidateQueries({ queryKey: ["runs"] });
+  }
+
+  return (
+    <ConfirmButton
+      label="Delete run"
+      title={`Delete ${run.name}?`}
+      text={`For good: ${count(run.metrics.length, "curve")} and ${count(run.artifacts.length, "artifact")}.`}
+      action={remove}
+    />
+  );
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a run's page: pairs of names and values, newest values of metrics, and files to download.
+import { Anchor, Table } from "@mantine/core";
+
+import type { RunDetail } from "@/api/types";
+import { SectionCard } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { bytes, number } from "@/lib/quantities";
+
+export function Pairs({ title, pairs }: { title: string; pairs: Record<string, string> }) {
+  const rows = Object.entries(pairs);
+  if (rows.length === 0) return null;
+  return (
+    <SectionCard title={title}>
+      <ScrollTable label={title} head={["Name", "Value"]} minWidth={280}>
+        {rows.map(([name, value]) => (
+          <Table.Tr key={name}>
+            <Table.Th scope="row">{name}</Table.Th>
+            <Table.Td style={{ overflowWrap: "anywhere", whiteSpace: "pre-wrap" }}>{value}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </SectionCard>
+  );
+}
+
+export function NewestValues({ metrics }: { metrics: RunDetail["metrics"] }) {
+  return (
+    <ScrollTable label="Newest values" head={["Metric", "Newest value", "Step", "Points"]} minWidth={360}>
+      {metrics.map(({ key, last_value, last_step, n_points }) => (
+        <Table.Tr key={key}>
+          <Table.Th scope="row">{key}</Table.Th>
+          <Table.Td>{last_value === null ? "not a number" : number(last_value)}</Table.Td>
+          <Table.Td>{number(last_step)}</Table.Td>
+          <Table.Td>{number(n_points)}</Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
+}
+
+export function Files({ run }: { run: RunDetail }) {
+  if (run.artifacts.length === 0) return null;
+  const address = `/api/v1/runs/${run.id}/artifacts/`;
+  return (
+    <SectionCard title="Artifacts">
+      <ScrollTable label="Artifacts" head={["Artifact", "Size"]} minWidth={280}>
+        {run.artifacts.map(({ path, size_bytes }) => (
+          <Table.Tr key={path}>
+            <Table.Td style={{ overflowWrap: "anywhere" }}>
+              <Anchor href={address + path.split("/").map(encodeURIComponent).join("/")} download size="sm">
+                {path}
+              </Anchor>
+            </Table.Td>
+            <Table.Td>{bytes(size_bytes)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </SectionCard>
+  );
+}

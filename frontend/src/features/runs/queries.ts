@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pages of runs read. The stream reports when something was logged.
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { RunStatus } from "@/api/types";
+
+const MAX_POINTS = 1600; // of one answer (mlhub/tracking/api/serializers.py)
+
+export function isOver(status: RunStatus): boolean {
+  return status !== "RUNNING" && status !== "SCHEDULED";
+}
+
+export function runsQuery(filters: { project?: string; cursor?: string }) {
+  return queryOptions({
+    queryKey: ["runs", filters],
+    queryFn: () => unwrap(api.GET("/api/v1/runs", { params: { query: filters } })),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function runQuery(id: string) {
+  return queryOptions({
+    queryKey: ["run", id],
+    queryFn: () => unwrap(api.GET("/api/v1/runs/{id}", { params: { path: { id } } })),
+  });
+}
+
+/** nPoints: of the whole curve; a curve that grew is another query. */
+export function runCurveQuery(id: string, key: string, nPoints: number) {
+  return queryOptions({
+    queryKey: ["run", id, "curve", key, nPoints],
+    queryFn: () =>
+      unwrap(
+        api.GET("/api/v1/runs/{id}/metrics", { params: { path: { id }, query: { key, max_points: MAX_POINTS } } }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}

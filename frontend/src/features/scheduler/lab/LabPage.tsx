@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy lab, for administrators: what a day would have been like under other policies; the list of what was tried.
+import { Badge, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import { isStaff, useMe } from "@/api/session";
+import type { Replay } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { TextLink } from "@/components/display/TextLink";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { Section, SectionCard } from "@/components/layout/Section";
+import { PagedTable } from "@/components/table/PagedTable";
+import { useFilters } from "@/components/table/useFilters";
+import { REPLAY_STATES } from "@/domain/scheduling/replayState";
+import { percent } from "@/lib/quantities";
+
+import { settingsQuery } from "../queries";
+import { NewReplayForm } from "./NewReplayForm";
+import { replaysQuery } from "./queries";
+import { sourceOf, titleOf } from "./replayText";
+
+export function LabPage() {
+  const me = useMe();
+  return (
+    <Page
+      title="Policy lab"
+      subtitle="Simulates a past period, or a trace, under other policies. Nothing that runs is changed by it."
+      back={<BackLink to="/scheduler">Scheduler</BackLink>}
+    >
+      {isStaff(me) ? <Lab /> : <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />}
+    </Page>
+  );
+}
+
+function Lab() {
+  const { filters, turn } = useFilters([]);
+  const settings = useQuery(settingsQuery);
+  const replays = useQuery(replaysQuery(filters.cursor));
+  return (
+    <>
+      <SectionCard title="New comparison">
+        <QueryResult of={settings}>{(found) => <NewReplayForm settings={found} />}</QueryResult>
+      </SectionCard>
+      <Section title="Comparisons">
+        <PagedTable
+          list={replays}
+          label="Comparisons"
+          head={["Name", "Policies", "State", "Created"]}
+          empty={<EmptyState title="No comparisons yet" text="Choose a policy above and compare it with the one that ran in the last day." />}
+          row={(replay) => <Row key={replay.id} replay={replay} />}
+          onCursor={turn}
+        />
+      </Section>
+    </>
+  );
+}
+
+function Row({ replay }: { replay: Replay }) {
+  const { label, color } = REPLAY_STATES[replay.state];
+  const { progress } = replay;
+  return (
+    <Table.Tr>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>
+        <TextLink to={`/scheduler/lab/${replay.id}`}>{titleOf(replay)}</TextLink>
+        {replay.name && (
+          <Text size="xs" c="dimmed">
+            {sourceOf(replay)}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>{replay.policies.map(({ name }) => name).join(", ")}</Table.Td>
+      <Table.Td style={{ minWidth: 110 }}>
+        <Badge color={color}>{label}</Badge>
+        {progress !== null && (
+          <Text size="xs" c="dimmed">
+            {progress.policy} {percent(progress.n_done / Math.max(1, progress.n_jobs))}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <RelativeTime at={replay.created_at} />
+        {replay.created_by && ` by ${replay.created_by}`}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// One comparison: how true the simulation is, then each policy against the one that ran.
+import { Alert, Badge, Button, Group, Progress, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useParams } from "react-router";
+
+import { isStaff, useMe } from "@/api/session";
+import type { ReplayDetail } from "@/api/types";
+import { Icon } from "@/components/display/Icon";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { DownloadButton } from "@/components/form/DownloadButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
+import { REPLAY_STATES } from "@/domain/scheduling/replayState";
+import { number } from "@/lib/quantities";
+
+import { DistributionChart } from "./DistributionChart";
+import { cancelReplay, replayQuery } from "./queries";
+import { OrganisationTable, PolicyTable, WorstHitTable } from "./ReplayTables";
+import { reproductionText, scopeText, sourceOf, titleOf } from "./replayText";
+
+export function ReplayPage() {
+  const me = useMe();
+  const { id = "" } = useParams();
+  if (!isStaff(me)) {
+    return (
+      <Page title="Policy lab">
+        <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />
+      </Page>
+    );
+  }
+  return <Comparison id={id} />;
+}
+
+function Comparison({ id }: { id: string }) {
+  const replay = useQuery(replayQuery(id));
+  const found = replay.data;
+  return (
+    <Page
+      title={found ? titleOf(found) : "Comparison"}
+      subtitle={found && <Subtitle replay={found} />}
+      back={<BackLink to="/scheduler/lab">Policy lab</BackLink>}
+      actions={found?.result && <DownloadButton href={`/api/v1/scheduler/replays/${id}/jobs.csv`}>CSV of all jobs</DownloadButton>}
+    >
+      <QueryResult of={replay}>{(shown) => <Outcome replay={shown} />}</QueryResult>
+    </Page>
+  );
+}
+
+function Subtitle({ replay }: { replay: ReplayDetail }) {
+  const { label, color } = REPLAY_STATES[replay.state];
+  return (
+    <Group gap="xs" component="span">
+      <Badge color={color}>{label}</Badge>
+      {replay.name && <span>{sourceOf(replay)}</span>}
+    </Group>
+  );
+}
+
+function Outcome({ replay }: { replay: ReplayDetail }) {
+  const { result } = replay;
+  if (!REPLAY_STATES[replay.state].isOver) return <Running replay={replay} />;
+  if (result === null) {
+    return (
+      <Alert color={replay.state === "failed" ? "red" : "gray"} icon={<Icon name="alert" />} title={`The comparison ${replay.state === "failed" ? "failed" : "was cancelled"}`}>
+        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+          {replay.error || "It has no figures. Start another one in the policy lab."}
+        </Text>
+      </Alert>
+    );
+  }
+  return (
+    <>
+      <SectionCard title="How true the simulation is">
+        <Text size="sm">{reproductionText(result)}</Text>
+        <Text size="xs" c="dimmed" mt="xs">
+          {scopeText(result)}
+        </Text>
+      </SectionCard>
+      <PolicyTable result={result} />
+      <SectionCard title="Completion times">
+        <DistributionChart result={result} />
+      </SectionCard>
+      <OrganisationTable result={result} />
+      <WorstHitTable result={result} isHistory={replay.since !== null} />
+    </>
+  );
+}
+
+function Running({ replay }: { replay: ReplayDetail }) {
+  const queries = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: () => cancelReplay(replay.id),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["scheduler"] }),
+  });
+  const { progress } = replay;
+  return (
+    <SectionCard title={progress ? `Simulating ${progress.policy}` : "Waiting for a worker"}>
+      <Progress
+        value={progress ? (100 * progress.n_done) / Math.max(1, progress.n_jobs) : 0}
+        aria-label="Progress of this policy"
+        mb="sm"
+      />
+      <Group justify="space-between">
+        <Text size="sm" c="dimmed">
+          {progress ? `${number(progress.n_done)} of ${number(progress.n_jobs)} jobs have ended.` : "One comparison is simulated at a time."}
+        </Text>
+        <Button variant="default" size="xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+          Cancel
+        </Button>
+      </Group>
+      <ProblemAlert error={cancel.error} />
+    </SectionCard>
+  );
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How replays and their figures are put into words.
+import type { Replay, ReplayResult } from "@/api/types";
+import { count, percent } from "@/lib/quantities";
+import { clock, duration } from "@/lib/time";
+
+const LEFT_OUT: Record<string, string> = {
+  never_trained: "ended before its first step",
+  unknown_length: "runs and its length is not known",
+  too_large: "is larger than the nodes or the quota allow",
+  unreadable: "could not be read",
+};
+
+export function sourceOf(replay: Replay): string {
+  return replay.since ? `${clock(replay.since)} to ${clock(replay.until)}` : `Trace ${replay.trace_name}`;
+}
+
+export function titleOf(replay: Replay): string {
+  return replay.name || sourceOf(replay);
+}
+
+/** "-12 %", "+3 %", "±0 %". */
+export function signedPercent(part: number): string {
+  const rounded = Math.round(part * 100);
+  return rounded === 0 ? "±0 %" : `${rounded > 0 ? "+" : "−"}${Math.abs(rounded)} %`;
+}
+
+/** How well the simulator reproduces what happened: the first thing that the page says. */
+export function reproductionText({ reproduction }: ReplayResult): string {
+  if (reproduction === null) {
+    return "A trace has not happened: there is nothing to check the simulation against.";
+  }
+  const { n_jobs, real_mean_jct_s, simulated_mean_jct_s, mean_error, median_job_error, p90_job_error } = reproduction;
+  return (
+    `Simulated under the policy that ran, ${count(n_jobs, "job")} took ${duration(simulated_mean_jct_s)} on average; ` +
+    `in fact they took ${duration(real_mean_jct_s)} (${signedPercent(mean_error)}). ` +
+    `Half of the jobs are off by less than ${percent(median_job_error)}, nine of ten by less than ${percent(p90_job_error)}. ` +
+    "Differences between policies that are smaller than this error mean little."
+  );
+}
+
+/** What the simulation does not contain. */
+export function scopeText(result: ReplayResult): string {
+  const parts = [`${count(result.n_jobs, "job")} on ${count(result.n_gpus, "GPU")} of ${count(result.n_nodes, "node")}`];
+  if (result.n_before > 0) parts.push(`${count(result.n_before, "earlier job")} only held GPUs`);
+  if (result.n_absences > 0) parts.push(`nodes were away ${count(result.n_absences, "time")}`);
+  if (result.n_policies > 1) parts.push(`${result.n_policies} policies decided in this period, the most frequent one counts as the one that ran`);
+  for (const [reason, n] of Object.entries(result.left_out)) {
+    parts.push(`left out: ${count(n, "job")} (${LEFT_OUT[reason] ?? reason})`);
+  }
+  return `${parts.join("; ")}.`;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The secrets of one project: set, replaced and deleted here, and never shown.
+import { Code, Group, Table, Text } from "@mantine/core";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useParams } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { secretsQuery } from "@/api/secrets";
+import { canWrite, useMe, useProjects } from "@/api/session";
+import type { Secret } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { SetSecret } from "@/features/secrets/SetSecret";
+
+export function SecretsPage() {
+  const { id = "" } = useParams();
+  const project = useProjects().find((one) => one.id === id);
+  const me = useMe();
+  const secrets = useQuery(secretsQuery(id));
+  const maySet = project !== undefined && canWrite(me, project.organisation.id);
+  return (
+    <Page
+      title={project === undefined ? "Secrets" : `Secrets of ${project.name}`}
+      subtitle="Tokens and passwords for the project's jobs. Values are encrypted, given to pods alone, and never shown again."
+      back={<BackLink to="/members">Members</BackLink>}
+    >
+      {maySet && <SetSecret projectId={id} />}
+      <QueryResult of={secrets}>
+        {({ results }) =>
+          results.length === 0 ? (
+            <EmptyState title="No secrets yet" />
+          ) : (
+            <ScrollTable label="Secrets" head={["Name", "Set by", "Set", ""]}>
+              {results.map((secret) => (
+                <Row key={secret.name} secret={secret} projectId={id} maySet={maySet} />
+              ))}
+            </ScrollTable>
+          )
+        }
+      </QueryResult>
+      <Text size="sm" c="dimmed">
+        A job names the secrets that it needs, in its advanced settings or by <Code>mlhub run --secret NAME</Code>, and finds each as an
+        environment variable.
+      </Text>
+    </Page>
+  );
+}
+
+interface RowProps {
+  secret: Secret;
+  projectId: string;
+  maySet: boolean;
+}
+
+function Row({ secret: { name, set_by, updated_at }, projectId, maySet }: RowProps) {
+  const queries = useQueryClient();
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/projects/{id}/secrets/{name}", { params: { path: { id: projectId, name } } }));
+    await queries.invalidateQueries({ queryKey: ["secrets", projectId] });
+  }
+
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Code>{name}</Code>
+      </Table.Td>
+      <Table.Td>{set_by?.username ?? "A deleted user"}</Table.Td>
+      <Table.Td>
+        <RelativeTime at={updated_at} />
+      </Table.Td>
+      <Table.Td>
+        {maySet && (
+          <Group justify="flex-end">
+            <ConfirmButton
+              label="Delete"
+              ariaLabel={`Delete ${name}`}
+              size="xs"
+              title={`Delete ${name}?`}
+              text="Jobs that name it and are not launched yet start without it. Pods that run keep it."
+              action={remove}
+            />
+          </Group>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The button that leads to the provider of single sign-on, and the code that MLHub may ask for afterwards.
+import { Button, Stack, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import { leaveFor } from "@/api/signInMethods";
+import type { Me } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+
+export function SingleSignOnButton({ name, next }: { name: string; next: string }) {
+  const begin = useMutation({
+    mutationFn: async () => {
+      await unwrap(api.GET("/api/v1/auth/csrf"));
+      return unwrap(api.POST("/api/v1/auth/single-sign-on", { body: { next } }));
+    },
+    onSuccess: leaveFor,
+  });
+  return (
+    <>
+      <ProblemAlert error={begin.error} />
+      <Button fullWidth loading={begin.isPending} onClick={() => begin.mutate()}>
+        Sign in with {name}
+      </Button>
+    </>
+  );
+}
+
+/** The provider has vouched for the person, and the account has a second factor here. */
+export function SingleSignOnCode({ onDone }: { onDone: (me: Me) => Promise<void> }) {
+  const [code, setCode] = useState("");
+  const send = useMutation({
+    mutationFn: async () => {
+      await unwrap(api.GET("/api/v1/auth/csrf"));
+      return unwrap(api.POST("/api/v1/auth/single-sign-on/code", { body: { code } }));
+    },
+    onSuccess: onDone,
+    onError: () => setCode(""),
+  });
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    send.mutate();
+  }
+
+  return (
+    <form onSubmit={submit} aria-label="Second factor">
+      <Stack>
+        <ProblemAlert error={send.error} />
+        <TextInput
+          label="Code of your second factor"
+          description="From your authenticator app, or a recovery code."
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+          autoComplete="one-time-code"
+          autoFocus
+          required
+        />
+        <Button type="submit" loading={send.isPending} fullWidth>
+          Sign in
+        </Button>
+      </Stack>
+    </form>
+  );
+}

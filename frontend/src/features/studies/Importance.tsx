@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much each hyperparameter matters by itself, as bars with numbers, and how that is computed.
+import { Box, Group, Stack, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+
+import type { Study } from "@/api/types";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { importanceQuery } from "@/features/studies/queries";
+import { count } from "@/lib/quantities";
+
+import classes from "./studies.module.css";
+
+export function Importance({ study }: { study: Study }) {
+  return (
+    <QueryResult of={useQuery(importanceQuery(study))}>
+      {({ parameters, method, n_trials, needed, epochs }) => (
+        <Stack gap="xs">
+          {parameters.map(({ name, share }) => (
+            <Box key={name}>
+              <Group justify="space-between" gap="xs" wrap="nowrap">
+                <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+                  {name}
+                </Text>
+                <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+                  {Math.round(100 * share)} %
+                </Text>
+              </Group>
+              <div className={classes.bar} style={{ width: `${100 * share}%` }} aria-hidden />
+            </Box>
+          ))}
+          <Text size="xs" c="dimmed">
+            {n_trials < needed
+              ? `Needs the results of ${needed} trials; there are ${n_trials}.`
+              : `${method} By ${count(n_trials, "trial")} after ${count(epochs, "epoch")}.`}
+          </Text>
+        </Stack>
+      )}
+    </QueryResult>
+  );
+}

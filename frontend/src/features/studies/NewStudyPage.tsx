@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creates a study: what to train, the values to try as YAML, the metric, and how far to go.
+import { Button, Group, NativeSelect, NumberInput, Paper, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+import { Link, useNavigate } from "react-router";
+
+import { Problem } from "@/api/client";
+import type { StudyRequest } from "@/api/types";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { datasetsQuery, modelsQuery, useCreateStudy } from "@/features/studies/queries";
+
+const SPACE = `learning_rate: {log_uniform: [0.0001, 0.1]}
+weight_decay: {log_uniform: [0.000001, 0.01]}
+`;
+
+const ALGORITHMS = [
+  { value: "asha", label: "ASHA: stops the weak trials early" },
+  { value: "tpe", label: "TPE: learns from earlier trials where to look" },
+  { value: "random", label: "Random points" },
+  { value: "grid", label: "Grid: every combination" },
+] as const;
+
+interface Choice {
+  id: string;
+  name: string;
+}
+
+export function NewStudyPage() {
+  const datasets = useQuery(datasetsQuery);
+  const models = useQuery(modelsQuery);
+  return (
+    <Page title="New study" back={<BackLink to="/studies">Studies</BackLink>}>
+      <QueryResult of={datasets}>
+        {(listed) => (
+          <QueryResult of={models}>
+            {(known) =>
+              listed.results.length === 0 || known.results.length === 0 ? (
+                <EmptyState
+                  title="Nothing to train on yet"
+                  text="A study needs a dataset and a model; built-in models are there from the start."
+                  action={
+                    <Button component={Link} to="/datasets">
+                      Upload a dataset
+                    </Button>
+                  }
+                />
+              ) : (
+                <NewStudyForm datasets={listed.results} models={known.results} />
+              )
+            }
+          </QueryResult>
+        )}
+      </QueryResult>
+    </Page>
+  );
+}
+
+const EMPTY = {
+  name: "",
+  dataset: "",
+  model: "",
+  epochs: 27 as number | string,
+  space: SPACE,
+  metric: "eval/accuracy",
+  direction: "maximize",
+  algorithm: "asha",
+  max_trials: 27 as number | string,
+  max_parallel: 4 as number | string,
+  max_gpu_hours: "" as number | string,
+};
+
+type Draft = typeof EMPTY;
+
+function requestOf(draft: Draft): StudyRequest {
+  return {
+    name: draft.name.trim(),
+    job: { dataset: draft.dataset, model: draft.model, epochs: Number(draft.epochs) },
+    space: draft.space,
+    metric: draft.metric.trim(),
+    direction: draft.direction as StudyRequest["direction"],
+    algorithm: draft.algorithm as NonNullable<StudyRequest["algorithm"]>,
+    eta: 3,
+    seed: 0,
+    max_trials: Number(draft.max_trials),
+    max_parallel: Number(draft.max_parallel),
+    ...(draft.max_gpu_hours !== "" && { max_gpu_hours: Number(draft.max_gpu_hours) }),
+  };
+}
+
+const AT_FIELDS = ["name", "metric", "max_trials", "max_parallel", "max_gpu_hours", "job.dataset", "job.model", "job.epochs"];
+
+function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; models: readonly Choice[] }) {
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState<Draft>({ ...EMPTY, dataset: datasets[0]?.id ?? "", model: models[0]?.id ?? "" });
+  const create = useCreateStudy();
+  const problem = create.error instanceof Problem ? create.error : undefined;
+  const spaceError = problem?.errors.find(({ field }) => field === "space" || field.startsWith("space."));
+  const change = (part: Partial<Draft>) => setDraft((known) => ({ ...known, ...part }));
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    create.mutate(requestOf(draft), { onSuccess: ({ id }) => void navigate(`/studies/${id}`) });
+  };
+  const atFields = spaceError === undefined ? AT_FIELDS : [...AT_FIELDS, spaceError.field];
+  return (
+    <Paper withBorder p="md" component="form" aria-label="New study" onSubmit={submit}>
+      <Stack>
+        <ProblemAlert error={create.error} atFields={atFields} />
+        <TextInput
+          label="Name"
+          required
+          maxLength={80}
+          value={draft.name}
+          error={problem?.of("name")}
+          onChange={(event) => change({ name: event.currentTarget.value })}
+        />
+        <Group grow align="flex-start" preventGrowOverflow={false}>
+          <NativeSelect
+            label="Dataset"
+            miw={200}
+            data={datasets.map(({ id, name }) => ({ value: id, label: name }))}
+            value={draft.dataset}
+            error={problem?.of("job.dataset")}
+            onChange={(event) => change({ dataset: event.currentTarget.value })}
+          />
+          <NativeSelect
+            label="Model"
+            miw={200}
+            data={models.map(({ id, name }) => ({ value: id, label: name }))}
+            value={draft.model}
+            error={problem?.of("job.model")}
+            onChange={(event) => change({ model: event.currentTarget.value })}
+          />
+          <Whole label="Epochs of a whole training" value={draft.epochs} error={problem?.of("job.epochs")} onChange={(epochs) => change({ epochs })} />
+        </Group>
+        <Textarea
+          label="Search space (YAML)"
+          description="Of each hyperparameter: {log_uniform: [low, high]}, {uniform: [low, high]}, {int: [low, high]} or {choice: [a, b]}."
+          rows={6}
+          required
+          styles={{ input: { fontFamily: "monospace" } }}
+          value={draft.space}
+          error={spaceError && [spaceError.message, spaceError.remedy].filter(Boolean).join(" ")}
+          onChange={(event) => change({ space: event.currentTarget.value })}
+        />
+        <Group grow align="flex-start" preventGrowOverflow={false}>
+          <TextInput
+            label="Metric"
+            miw={200}
+            required
+            value={draft.metric}
+            error={problem?.of("metric")}
+            onChange={(event) => change({ metric: event.currentTarget.value })}
+          />
+          <NativeSelect
+            label="Better is"
+            miw={200}
+            data={[
+              { value: "maximize", label: "Larger" },
+              { value: "minimize", label: "Smaller" },
+            ]}
+            value={draft.direction}
+            onChange={(event) => change({ direction: event.currentTarget.value })}
+          />
+          <NativeSelect
+            label="Algorithm"
+            miw={200}
+            data={[...ALGORITHMS]}
+            value={draft.algorithm}
+            onChange={(event) => change({ algorithm: event.currentTarget.value })}
+          />
+        </Group>
+        <Group grow align="flex-start" preventGrowOverflow={false}>
+          <Whole label="Trials at most" value={draft.max_trials} error={problem?.of("max_trials")} onChange={(max_trials) => change({ max_trials })} />
+          <Whole label="At the same time" value={draft.max_parallel} error={problem?.of("max_parallel")} onChange={(max_parallel) => change({ max_parallel })} />
+          <NumberInput
+            label="GPU-hours at most"
+            miw={150}
+            placeholder="no limit"
+            min={0}
+            value={draft.max_gpu_hours}
+            error={problem?.of("max_gpu_hours")}
+            onChange={(max_gpu_hours) => change({ max_gpu_hours })}
+          />
+        </Group>
+        <Text size="sm" c="dimmed">
+          Trials have priority -50: other jobs go first, and trials are preempted first.
+        </Text>
+        <Group justify="flex-end">
+          <Button type="submit" loading={create.isPending}>
+            Create study
+          </Button>
+        </Group>
+      </Stack>
+    </Paper>
+  );
+}
+
+interface WholeProps {
+  label: string;
+  value: number | string;
+  error: string | undefined;
+  onChange: (value: number | string) => void;
+}
+
+function Whole(props: WholeProps) {
+  return <NumberInput miw={150} min={1} allowDecimal={false} required {...props} />;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Studies: the list, a new one and what is wrong with it, and one study with its charts, trials and actions.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { Study, Trial } from "@/api/types";
+import { AT, dataset, me, model, VISION } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, problem, server } from "@/testing/server";
+
+const ID = "00000000-0000-7000-8000-000000000051";
+const JOB = "00000000-0000-7000-8000-0000000000f1";
+
+function trial(number: number, values: number[], over: Partial<Trial> = {}): Trial {
+  return {
+    id: `00000000-0000-7000-8000-00000000006${number}`,
+    number,
+    parameters: { learning_rate: 0.01 * (number + 1), activation: number % 2 ? "relu" : "tanh" },
+    status: "waiting",
+    rung: values.length - 1,
+    results: values.map((value, rung) => ({ epochs: 3 ** rung, step: 10 * 3 ** rung, value })),
+    job: JOB,
+    epochs: 3 ** (values.length - 1),
+    gpu_hours: 0.1,
+    message: "",
+    created_at: AT,
+    ...over,
+  };
+}
+
+const TRIALS = [trial(0, [0.5]), trial(1, [0.8, 0.9]), trial(2, [], { status: "failed", rung: 0, message: "It ran out of memory." })];
+
+function study(over: Partial<Study> = {}): Study {
+  return {
+    id: ID,
+    name: "rates",
+    project: VISION,
+    created_by: { id: me().id, username: "ada" },
+    dataset_version: null,
+    model_version: null,
+    settings: {},
+    space: { learning_rate: { log_uniform: [0.001, 0.1] }, activation: { choice: ["relu", "tanh"] } },
+    metric: "eval/accuracy",
+    direction: "maximize",
+    algorithm: "asha",
+    rungs: [1, 3],
+    eta: 3,
+    seed: 0,
+    max_parallel: 4,
+    max_trials: 9,
+    max_epochs: null,
+    max_gpu_hours: 2,
+    state: "running",
+    reason: "",
+    problem: "",
+    trials: { running: 0, waiting: 2, completed: 0, failed: 1, stopped: 0 },
+    n_trials: 3,
+    most_trials: 9,
+    best: TRIALS[1] ?? null,
+    epochs: 4,
+    gpu_hours: 0.2,
+    created_at: AT,
+    finished_at: null,
+    ...over,
+  };
+}
+
+function serve(over: Partial<Study> = {}) {
+  server.use(
+    answers("/api/v1/studies/{id}", study(over)),
+    answers("/api/v1/studies/{id}/trials", TRIALS),
+    answers("/api/v1/studies/{id}/importance", {
+      method: "By ranks.",
+      epochs: 1,
+      n_trials: 12,
+      needed: 10,
+      parameters: [{ name: "learning_rate", share: 0.62 }],
+    }),
+  );
+}
+
+function shown(over: Partial<Study> = {}) {
+  serve(over);
+  return renderPage(`/studies/${ID}`);
+}
+
+it("lists studies with their best, and offers the first one where there is none", async () => {
+  server.use(answers("/api/v1/studies", page([study()])));
+  const { unmount } = renderPage("/studies");
+  expect(await screen.findByRole("link", { name: "rates" })).toHaveAttribute("href", `/studies/${ID}`);
+  expect(screen.getByRole("cell", { name: "eval/accuracy 0.9" })).toBeVisible();
+  expect(screen.getByRole("cell", { name: "3 of 9" })).toBeVisible();
+  unmount();
+  server.use(answers("/api/v1/studies", page([])));
+  renderPage("/studies");
+  expect(await screen.findByRole("link", { name: "Create a study" })).toHaveAttribute("href", "/studies/new");
+});
+
+it("shows the trials with the best first, their rungs, coordinates and what matters", async () => {
+  shown();
+  const table = await screen.findByRole("table", { name: "Trials" });
+  const rows = within(table).getAllByRole("row").slice(1);
+  expect(rows.map((row) => within(row).getAllByRole("cell")[0]?.textContent)).toEqual(["1 best", "0", "2"]);
+  expect(within(table).getByText("It ran out of memory.")).toBeVisible();
+  expect(within(table).getByRole("link", { name: "Job of trial 1" })).toHaveAttribute("href", `/jobs/${JOB}`);
+  expect(screen.getByRole("img", { name: /2 trials at 1 epoch, 1 trial at 3 epochs/ })).toBeVisible();
+  expect(screen.getByRole("img", { name: "2 trials over learning_rate, activation, eval/accuracy." })).toBeVisible();
+  expect(await screen.findByText("62 %")).toBeVisible();
+  expect(screen.getByText("eval/accuracy 0.9, after 3 epochs")).toBeVisible();
+});
+
+it("pauses a study, and stops it after asking", async () => {
+  const asked: string[] = [];
+  const { user } = shown();
+  server.use(
+    http.post("/api/v1/studies/:id/:verb", ({ params }) => {
+      asked.push(String(params.verb));
+      return HttpResponse.json(study({ state: "paused" }));
+    }),
+  );
+  await user.click(await screen.findByRole("button", { name: "Pause" }));
+  await user.click(screen.getByRole("button", { name: "Stop study" }));
+  await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Stop study" }));
+  expect(asked).toEqual(["pause", "stop"]);
+});
+
+it("says why a study ended and what keeps one from going on", async () => {
+  shown({ state: "failed", reason: "No trial reports the metric eval/acuracy.", problem: "You have 1,000 jobs waiting." });
+  expect(await screen.findByText("No trial reports the metric eval/acuracy.")).toBeVisible();
+  expect(screen.getByText("You have 1,000 jobs waiting.")).toBeVisible();
+  expect(screen.queryByRole("button", { name: "Pause" })).toBeNull();
+  expect(screen.getByRole("button", { name: "Delete study" })).toBeVisible();
+});
+
+it("creates a study by keyboard, and shows what is wrong with its space at the field", async () => {
+  const bodies: unknown[] = [];
+  server.use(
+    answers("/api/v1/datasets", page([dataset()])),
+    answers("/api/v1/models", page([model()])),
+    http.post("/api/v1/studies", async ({ request }) => {
+      bodies.push(await request.json());
+      if (bodies.length === 1) {
+        const error = { field: "space.learning_rate", message: "The search space has no points.", remedy: "Give the smaller end first." };
+        return problem(422, { title: "Invalid", detail: error.message, errors: [error] });
+      }
+      return HttpResponse.json(study(), { status: 201 });
+    }),
+  );
+  serve();
+  const { user, router } = renderPage("/studies/new");
+  await user.type(await screen.findByLabelText(/^Name/), "rates{Enter}");
+  expect(await screen.findByText(/has no points. Give the smaller end first/)).toBeVisible();
+  expect(bodies[0]).toMatchObject({
+    name: "rates",
+    job: { dataset: dataset().id, model: model().id, epochs: 27 },
+    metric: "eval/accuracy",
+    algorithm: "asha",
+    max_trials: 27,
+  });
+  await user.click(screen.getByRole("button", { name: "Create study" }));
+  await screen.findAllByRole("heading", { name: "rates" });
+  expect(router.state.location.pathname).toBe(`/studies/${ID}`);
+});

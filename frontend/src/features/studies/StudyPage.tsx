@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// One study: how far it is, its best trial, its rungs, what matters, and all trials.
+import { Alert, Badge, Button, SimpleGrid } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { useNavigate, useParams } from "react-router";
+
+import { canDelete, useMe } from "@/api/session";
+import type { Study } from "@/api/types";
+import { Facts } from "@/components/display/Facts";
+import { TextLink } from "@/components/display/TextLink";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { SectionCard } from "@/components/layout/Section";
+import { STUDY_STATES } from "@/domain/studyState";
+import { Importance } from "@/features/studies/Importance";
+import { ParallelCoordinates } from "@/features/studies/ParallelCoordinates";
+import { deleteStudy, studyQuery, trialsQuery, useStudyAction } from "@/features/studies/queries";
+import { RungChart } from "@/features/studies/RungChart";
+import { TrialsTable } from "@/features/studies/TrialsTable";
+import { lastValue, parametersText, shown } from "@/features/studies/values";
+
+const BACK = <BackLink to="/studies">Studies</BackLink>;
+
+export function StudyPage() {
+  const { id = "" } = useParams();
+  const study = useQuery(studyQuery(id));
+  if (study.data) return <Shown study={study.data} />;
+  return (
+    <Page title="Study" back={BACK}>
+      <QueryResult of={study}>{() => null}</QueryResult>
+    </Page>
+  );
+}
+
+function Shown({ study }: { study: Study }) {
+  const { label, color } = STUDY_STATES[study.state];
+  const trials = useQuery(trialsQuery(study));
+  const action = useStudyAction(study.id);
+  return (
+    <Page
+      title={study.name}
+      back={BACK}
+      subtitle={<Badge color={color}>{label}</Badge>}
+      actions={<Actions study={study} action={action} />}
+    >
+      <ProblemAlert error={action.error} />
+      {study.reason !== "" && (
+        <Alert color={study.state === "failed" ? "red" : "gray"} title={label}>
+          {study.reason}
+        </Alert>
+      )}
+      {study.problem !== "" && (
+        <Alert color="yellow" role="alert" title="The study waits">
+          {study.problem}
+        </Alert>
+      )}
+      <SectionCard title="Progress">
+        <Facts facts={factsOf(study)} />
+      </SectionCard>
+      <QueryResult of={trials} label="Loading the trials">
+        {(found) => (
+          <>
+            <SectionCard title="Rungs">
+              <RungChart study={study} trials={found} />
+            </SectionCard>
+            <SimpleGrid cols={{ base: 1, md: 2 }}>
+              <SectionCard title="Hyperparameters and result">
+                <ParallelCoordinates study={study} trials={found} />
+              </SectionCard>
+              <SectionCard title="Importance">
+                <Importance study={study} />
+              </SectionCard>
+            </SimpleGrid>
+            <TrialsTable study={study} trials={found} />
+          </>
+        )}
+      </QueryResult>
+    </Page>
+  );
+}
+
+function factsOf(study: Study): [string, ReactNode][] {
+  const { best, trials } = study;
+  const limit = (most: number | null) => (most === null ? "" : ` of ${shown(most)}`);
+  return [
+    ["Best", best === null ? "–" : `${study.metric} ${shown(lastValue(best))}, after ${shown(best.results.at(-1)?.epochs)} epochs`],
+    ["Best hyperparameters", best === null ? "–" : parametersText(best.parameters)],
+    ["Trials", `${study.n_trials} of ${study.most_trials}: ${trials.running} running, ${trials.failed} failed`],
+    ["Algorithm", `${study.algorithm}, ${study.max_parallel} at a time, seed ${study.seed}`],
+    ["Epochs", `${shown(study.epochs)}${limit(study.max_epochs)}`],
+    ["GPU-hours", `${shown(study.gpu_hours)}${limit(study.max_gpu_hours)}`],
+    ["Dataset", study.dataset_version === null ? "deleted" : <TextLink to={`/datasets/${study.dataset_version.dataset.id}`}>{study.dataset_version.dataset.name}</TextLink>],
+    ["Model", study.model_version === null ? "deleted" : <TextLink to={`/models/${study.model_version.model.id}`}>{study.model_version.model.name}</TextLink>],
+  ];
+}
+
+function Actions({ study, action }: { study: Study; action: ReturnType<typeof useStudyAction> }) {
+  const me = useMe();
+  const navigate = useNavigate();
+  if (!canDelete(me, study.project.organisation.id, study.created_by)) return null;
+  const { verbs, isOver } = STUDY_STATES[study.state];
+  return (
+    <>
+      {(["pause", "resume"] as const)
+        .filter((verb) => verbs.includes(verb))
+        .map((verb) => (
+          <Button key={verb} variant="default" loading={action.isPending} onClick={() => action.mutate(verb)}>
+            {verb === "pause" ? "Pause" : "Resume"}
+          </Button>
+        ))}
+      {verbs.includes("stop") && (
+        <ConfirmButton
+          label="Stop study"
+          title={`Stop ${study.name}?`}
+          text="The jobs of its trials are cancelled. Results stay, but the study cannot go on."
+          action={() => action.mutateAsync("stop")}
+        />
+      )}
+      {isOver && (
+        <ConfirmButton
+          label="Delete study"
+          title={`Delete ${study.name}?`}
+          text="The study and its list of trials go. Jobs and trained models stay."
+          action={async () => {
+            await deleteStudy(study.id);
+            void navigate("/studies");
+          }}
+        />
+      )}
+    </>
+  );
+}

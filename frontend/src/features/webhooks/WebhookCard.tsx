@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// One webhook: what it is notified of, whether it works, and what was delivered.
+import { Alert, Badge, Button, Collapse, Group, Paper, Stack, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { api, unwrap } from "@/api/client";
+import type { Webhook } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { Deliveries } from "@/features/webhooks/Deliveries";
+import { webhooksQuery } from "@/features/webhooks/queries";
+import { topicLabel } from "@/features/webhooks/topics";
+
+export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; organisationId: string }) {
+  const queries = useQueryClient();
+  const [isOpen, deliveries] = useDisclosure(false);
+  const params = { params: { path: { id: webhook.id } } };
+  const reload = () => queries.invalidateQueries({ queryKey: webhooksQuery(organisationId).queryKey });
+  const change = useMutation({
+    mutationFn: (body: { is_active: boolean }) => unwrap(api.PATCH("/api/v1/webhooks/{id}", { ...params, body })),
+    onSuccess: reload,
+  });
+  const test = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/webhooks/{id}/test", params)),
+    onSuccess: async () => {
+      deliveries.open();
+      await queries.invalidateQueries({ queryKey: ["deliveries", webhook.id] });
+    },
+  });
+
+  async function remove() {
+    await unwrap(api.DELETE("/api/v1/webhooks/{id}", params));
+    await reload();
+  }
+
+  return (
+    <Paper component="section" withBorder p="md" aria-label={webhook.url}>
+      <Stack gap="xs">
+        <Group justify="space-between" align="flex-start">
+          <Text fw={600} style={{ overflowWrap: "anywhere" }}>
+            {webhook.url}
+          </Text>
+          <Status webhook={webhook} />
+        </Group>
+        <Text size="sm">{webhook.topics.map(topicLabel).join(" · ")}</Text>
+        {webhook.disabled_reason !== "" && (
+          <Alert color="red" title="Turned off">
+            {webhook.disabled_reason} Turn it on again once the receiver works.
+          </Alert>
+        )}
+        <ProblemAlert error={change.error ?? test.error} />
+        <Group gap="xs">
+          <Button size="xs" variant="default" onClick={deliveries.toggle} aria-expanded={isOpen}>
+            {isOpen ? "Hide deliveries" : "Deliveries"}
+          </Button>
+          {webhook.is_active && (
+            <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+              Send a test
+            </Button>
+          )}
+          <Button
+            size="xs"
+            variant="default"
+            loading={change.isPending}
+            onClick={() => change.mutate({ is_active: !webhook.is_active })}
+          >
+            {webhook.is_active ? "Turn off" : "Turn on"}
+          </Button>
+          <ConfirmButton
+            label="Delete"
+            size="xs"
+            title="Delete this webhook?"
+            text="Its receiver is notified of nothing more, also not of what waits to be sent."
+            action={remove}
+          />
+        </Group>
+        <Collapse expanded={isOpen} keepMounted={false}>
+          <Deliveries webhookId={webhook.id} />
+        </Collapse>
+      </Stack>
+    </Paper>
+  );
+}
+
+function Status({ webhook: { is_active, failing_since } }: { webhook: Webhook }) {
+  if (!is_active) return <Badge color="gray">Off</Badge>;
+  if (failing_since === null) return <Badge color="teal">On</Badge>;
+  return (
+    <Group gap={6}>
+      <Badge color="orange">Failing</Badge>
+      <Text size="sm" c="dimmed">
+        since <RelativeTime at={failing_since} />
+      </Text>
+    </Group>
+  );
+}
