@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ def run_all(
 def _submit(person: Person, script: Script, *, project: str, dataset: str) -> str:
     asked = {"name": script.name, "project": project, "kind": "script", "entry": script.entry}
     model = person.upload("/models", "code.zip", script.package(), **asked)
-    person.wait_ready(f"/models/{model['id']}")
+    person.wait_ready(f"/models/{model['id']}", seconds=600)  # its environment is built, too
     job = person.post(
         "/jobs", dataset=dataset, model=model["id"], name=script.name, epochs=script.epochs, batch_size=8,
         hyperparameters=dict(script.hyperparameters), min_workers=script.n_workers, max_workers=script.n_workers,
@@ -72,5 +73,9 @@ def faults_of(person: Person, script: Script, job_id: str) -> list[str]:
         faults.append(f"{n_checkpoints} checkpoints are listed")
     if job["result_version"] is None:
         return [*faults, "there is no model version"]
-    weights = load(person.download(f"/model-versions/{job['result_version']}/download", what="weights"))
+    address = f"/model-versions/{job['result_version']}/download"
+    weights = load(person.download(address, what="weights"))
+    described = str(json.loads(person.download(address, what="metadata")).get("model_class", ""))
+    if not described.startswith(script.model_class):
+        faults.append(f"the model is called {described!r}")
     return faults if set(weights) == set(script.weights) else [*faults, f"the weights are {sorted(weights)}"]
