@@ -92,7 +92,8 @@ READ_THROUGH_ANOTHER = {
     "User", "Blob", "Rack", "Node", "Maintenance", "Allocation", "Checkpoint", "Submission", "StreamCursor",
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "StallRecord", "SchedulerSettings",
     "PairSample", "RefusedMeasurement", "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
-    "LinkEstimate", "Installation", "RemovedPart", "ChainHead",
+    "LinkEstimate", "Installation", "RemovedPart", "ChainHead", "MailNotices", "MailCursor",
+    "SecondFactor", "PolicyReplay", "LedgerCheck",
 }  # fmt: skip
 
 

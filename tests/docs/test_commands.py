@@ -33,7 +33,9 @@ FILE_NAME = re.compile(
 OF_USERS = {
     "model.py", "train.py", "my_policy.py", "model.json", "metadata.json", "my-values.yaml", "failures.yaml",
     "cluster.yaml", "day.yaml", "job.yaml", "src/train.py", "XDG_CONFIG_HOME/mlhub/credentials.json",
-    "round.json", "out.json", "table.md", "keys.json",
+    "round.json", "out.json", "table.md", "keys.json", "study.yaml",
+    # of an exported model
+    "predict.py", "serve.py", "convert.py", "preprocessing.json", "weights.safetensors", "requirements-onnx.txt",
 }  # fmt: skip
 
 BUILT = {"mlhub/_files", "frontend/dist"}  # folders that a build makes
@@ -162,8 +164,9 @@ def test_the_fields_that_curl_sends_are_fields_of_the_request() -> None:
         path = next(re.sub(r"^https?://[^/]+", "", word) for word in words if re.match(r"https?://", word))
         forms = [words[i + 1].partition("=")[0] for i, word in enumerate(words) if word == "-F"]
         bodies = [json.loads(words[i + 1]) for i, word in enumerate(words) if word == "-d"]
-        for names in filter(None, (forms, *map(list, bodies))):
-            (content,) = schema["paths"][path]["post"]["requestBody"]["content"].values()
+        given = [("multipart/form-data", forms), *(("application/json", list(body)) for body in bodies)]
+        for kind, names in ((kind, names) for kind, names in given if names):
+            content = schema["paths"][path]["post"]["requestBody"]["content"][kind]
             component = content["schema"]["$ref"].rpartition("/")[2]
             assert set(names) <= schema["components"]["schemas"][component]["properties"].keys(), (page, names)
             sent += 1

@@ -60,7 +60,8 @@ def constant(node: ast.expr) -> Any:
 def settings_of_django() -> dict[str, Any]:
     """Each variable that mlhub.settings reads, with its default."""
     found = {}
-    for node in ast.walk(ast.parse((ROOT / "mlhub/settings/__init__.py").read_text())):
+    modules = [ast.parse(path.read_text()) for path in sorted((ROOT / "mlhub/settings").glob("*.py"))]
+    for node in (node for module in modules for node in ast.walk(module)):
         if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
             continue
         function = node.func

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import random
 import re
-import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,20 +15,11 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
+from tests.e2e.chromium import ARGUMENTS, CHROMIUM, require_chromium
 from tests.platform import PASSWORD, RunningPlatform
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
-CHROMIUM = next((p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None)
 PATIENCE_MS = 60_000  # of a busy machine
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 MODEL = """
 import torch
 
@@ -68,10 +57,7 @@ def violations(text: str) -> list[str]:
 
 @pytest.fixture
 def page(platform: RunningPlatform) -> Iterator[Any]:
-    if CHROMIUM is None:
-        if os.environ.get("MLHUB_REQUIRE_BROWSER"):
-            pytest.fail("There is no Chromium; run: make browser")
-        pytest.skip("There is no Chromium; `make browser` installs it where it may.")
+    require_chromium()
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE_MS)
@@ -119,7 +105,7 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     expect(page.get_by_role("alert")).to_be_visible()
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Jobs", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible()
 
     page.goto("/datasets")
     page.get_by_role("button", name="Upload a dataset").first.click()
@@ -161,8 +147,8 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     }  # fmt: skip
 
 
-PAGES = ["/jobs", "/jobs/new", "/datasets", "/models", "/queue", "/scheduler", "/cluster", "/quotas", "/usage",
-         "/members", "/users", "/account", "/audit", "/tokens", "/nowhere"]  # fmt: skip
+PAGES = ["/", "/jobs", "/compare", "/jobs/new", "/datasets", "/models", "/queue", "/scheduler", "/cluster", "/quotas",
+         "/usage", "/members", "/users", "/account", "/audit", "/tokens", "/nowhere"]  # fmt: skip
 STYLE = "document.head.append(Object.assign(document.createElement('style'), {textContent: 'body { color: red }'}))"
 SCRIPT = "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.injected = 1'}))"
 
@@ -176,7 +162,7 @@ def test_every_page_works_within_its_content_security_policy(platform: RunningPl
     page.get_by_label("User name").fill("root")
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Jobs", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible()
     for address in PAGES:
         page.goto(address)
         expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -13,7 +13,7 @@ from tests.scripts.run import run_all
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
-NAMES = ("ddp_digits", "tensorboard_writer", "resume_checkpoints", "package_folder")
+NAMES = ("ddp_digits", "tensorboard_writer", "resume_checkpoints", "package_folder", "mlflow_client")
 
 
 def test_scripts_without_a_changed_line_give_metrics_files_checkpoints_and_models(

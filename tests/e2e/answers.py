@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of the REST API made from its schema, so that every page of the dashboard can be drawn without a platform.
+
+A list has entries of every value of its enumerations; what the schema leaves open (statistics, curves) is in `FIELDS`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+SCHEMA = Path(__file__).resolve().parents[2] / "frontend" / "openapi.yaml"
+Content = Literal["usual", "empty"]
+ID = "00000000-0000-7000-8000-0000000000f1"
+LONG = "transformer-encoder_wmt14-en-de_large-batch_cosine-warm-restarts_label-smoothing_attempt-of-thursday"
+NAMES = ("digits-cnn", LONG, "Résumé classifier", "resnet50-imagenet")
+SENTENCE = "All 8 GPUs of rack-1 are in use; it needs 4 on one node, and quota is left for 2."
+N_LISTED, N_NESTED, N_POINTS = 8, 3, 40
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+
+
+def table_statistics() -> dict[str, Any]:
+    """Of a column of each type, the first one with a long name."""
+    histogram = {"edges": [0.0, 1.0, 2.0, 3.0, 4.0], "counts": [4, 90, 41, 3]}
+    types = ("number", "category", "date", "identifier", "text", "constant", "empty")
+    columns = [
+        {"name": f"{kind} {i or LONG}", "type": kind, "role": "target" if i == 1 else "input",
+         "used_as": "number", "treatment": "Standardised; empty cells become the mean.", "n_missing": 12 * i,
+         "n_distinct": 40, "examples": ["4.5", "a longer example of a cell", "7"], "min": 0.5, "max": 4.25,
+         **({"histogram": histogram} if kind in ("number", "date") else {}),
+         "top": [{"value": "yes", "n": 90}, {"value": LONG, "n": 48}] if kind == "category" else []}
+        for i, kind in enumerate(types)
+    ]  # fmt: skip
+    problem = {"column": types[6], "message": "Every cell is empty.", "remedy": "Leave the column out."}
+    return {"kind": "table", "n_rows": 138, "columns": columns, "problems": [problem]}
+
+
+def curve(**fixed: Any) -> list[dict[str, Any]]:
+    """Points of a loss that falls, a step each."""
+    at = "2026-11-20T10:00:{:02d}Z"
+    return [
+        {"step": 10 * i, "epoch": i / 10, "value": 2.3 / (1 + i / 4), "at": at.format(i), **fixed}
+        for i in range(N_POINTS)
+    ]
+
+
+METRICS = ("train/loss", "eval/accuracy", "eval/f1_macro_of_the_validation_split")
+PARAMETERS = {"lr": 0.00125, "optimizer": "adamw", "hidden_units": 512}
+SPACE = {
+    "lr": {"log_uniform": [1e-5, 0.1]},
+    "optimizer": {"choice": ["sgd", "adamw"]},
+    "hidden_units": {"int": [16, 512]},
+}
+DATASET_SCHEMA = {
+    "task": "classification", "n_examples": 1797, "n_classes": 3, "classes": ["no", "yes", LONG], "input_shape": [4],
+    "columns": [{"name": "width", "mean": 3.2, "std": 1.1}, {"name": "colour", "categories": ["red", LONG]}],
+}  # fmt: skip
+# what the schema does not say, by the name of a schema and of its field
+FIELDS: dict[tuple[str, str], Any] = {
+    ("Me", "is_staff"): True,
+    ("MembershipBrief", "role"): "owner",
+    ("MyMembership", "role"): "owner",
+    ("SetupStatus", "is_needed"): False,
+    ("Organisation", "archived_at"): None,
+    ("OrganisationDetail", "archived_at"): None,
+    ("Project", "archived_at"): None,
+    ("DatasetVersion", "state"): "ready",
+    ("ModelVersion", "state"): "ready",
+    ("ModelVersionDetail", "state"): "ready",
+    ("Environment", "state"): "ready",
+    ("EnvironmentBrief", "state"): "ready",
+    ("DatasetVersion", "schema"): DATASET_SCHEMA,
+    ("DatasetVersion", "options"): {"target": "label", "delimiter": ";"},
+    ("DatasetVersion", "preview"): {
+        "kind": "table", "columns": ["width", "colour", "label"], "rows": [[0.5, LONG, "yes"], [1.25, "red", None]],
+    },
+    ("DatasetVersion", "statistics"): table_statistics(),
+    ("JobDetail", "state"): "running",
+    ("Series", "points"): curve(attempt_number=1),
+    ("RunCurve", "points"): curve(timestamp="2026-11-20T10:00:00Z"),
+    ("MetricNames", "names"): [
+        {"key": key, "n_points": N_POINTS, "last_step": 390, "last_value": 0.21, "attempt_number": 1} for key in METRICS
+    ],
+    ("Study", "settings"): {"epochs": 9, "batch_size": 64},
+    ("Study", "space"): SPACE,
+    ("Study", "rungs"): [1, 3, 9],
+    ("Trial", "parameters"): PARAMETERS,
+    ("Trial", "results"): [{"epochs": 3**rung, "step": 10 * 3**rung, "value": 0.6 + rung / 10} for rung in range(3)],
+    ("RoundsStanding", "cause"): None,
+    ("SchedulerStatus", "n_failures"): 0,
+    ("SchedulerStatus", "fallback_since"): None,
+    ("SchedulerStatus", "backend_away_since"): None,
+    ("ModelVersion", "metrics"): {"eval/accuracy": 0.93, "eval/loss": 0.21},
+    ("ModelVersion", "metadata"): {
+        "classes": ["no", "yes", LONG], "format": "csv", "schema": DATASET_SCHEMA, "input_shape": [4],
+    },
+    ("Speed", "staleness"): [400, 120, 30, 4],
+}  # fmt: skip
+ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
+STRINGS: tuple[tuple[str, str], ...] = (
+    (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
+    (r"sentence|headline|message|about|description|problem|reason_text|remedy|note", SENTENCE),
+    (r"sha256|digest|hash", "ab" * 32),
+    (r"email", "ada.lovelace@example.org"),
+    (r"url", "https://example.org/hooks/mlhub"),
+    (r"text|line", "epoch 3/10  step 120  loss 0.4211  2,141 examples/s"),
+    (r"cursor|next|previous", ""),
+    (r"currency", "EUR"),
+    (r"metric|key", METRICS[0]),
+)
+NUMBERS: tuple[tuple[str, float], ...] = (
+    (r"bytes", 3_221_225_472),
+    (r"_bps", 25_000_000_000),
+    (r"_s$|seconds", 754.25),
+    (r"_ms$", 24),
+    (r"progress|share|probability|importance|coverage|fraction|utilisation", 0.42),
+    (r"gpu_hours|cost|price", 1234.5),
+)
+
+
+@cache
+def document() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.load(SCHEMA.read_text(), Loader=yaml.CSafeLoader)
+    return found
+
+
+def answer(method: str, path: str, content: Content) -> Any:
+    """What the API returns there; KeyError where there is no such route, or one that returns nothing."""
+    for pattern, operations in document()["paths"].items():
+        if method.lower() in operations and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), path):
+            schema = operations[method.lower()]["responses"]["200"]["content"]["application/json"]["schema"]
+            return Maker(content).value(schema, name="", at=0)
+    raise KeyError(f"The schema has no {method} {path}.")
+
+
+class Maker:
+    """Makes a value of a schema; entry `at` of a list takes the `at`-th value of each enumeration."""
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+
+    def value(self, schema: dict[str, Any], *, name: str, at: int, owner: str = "") -> Any:
+        if "$ref" in schema:
+            called = schema["$ref"].rpartition("/")[2]
+            return self.value(document()["components"]["schemas"][called], name=name, at=at, owner=called)
+        if "enum" in schema:
+            options = [option for option in schema["enum"] if option is not None]
+            return options[at % len(options)]
+        if "const" in schema:
+            return schema["const"]
+        if "allOf" in schema:
+            return self.value(schema["allOf"][0], name=name, at=at, owner=owner)
+        if options := schema.get("oneOf") or schema.get("anyOf"):
+            return self.one_of(options, name=name, at=at, owner=owner)
+        return self.typed(schema, name=name, at=at, owner=owner)
+
+    def one_of(self, options: list[dict[str, Any]], *, name: str, at: int, owner: str) -> Any:
+        present = [option for option in options if option.get("type") != "null"]
+        if len(present) < len(options) and self.is_left_out(name, at):
+            return None
+        return self.value(present[at % len(present)], name=name, at=at, owner=owner)
+
+    def is_left_out(self, name: str, at: int) -> bool:
+        """Whether a value that may be null is null: all where nothing has happened yet, else in every second entry."""
+        return self.content == "empty" or at % 2 == 1 or name in ("next", "previous", "next_step")
+
+    def typed(self, schema: dict[str, Any], *, name: str, at: int, owner: str) -> Any:
+        types = schema.get("type")
+        if isinstance(types, list):
+            if "null" in types and self.is_left_out(name, at):
+                return None
+            types = next(kind for kind in types if kind != "null")
+        if types == "array":
+            return self.entries(schema, name=name, owner=owner)
+        if types == "object" or "properties" in schema:
+            return self.object(schema, at=at, owner=owner)
+        if types == "boolean":
+            return at % 2 == 0
+        if types in ("integer", "number"):
+            return number(schema, name=name, at=at, is_whole=types == "integer")
+        return string(schema, name=name, at=at) if types == "string" else None
+
+    def entries(self, schema: dict[str, Any], *, name: str, owner: str) -> list[Any]:
+        if self.content == "empty":
+            return []
+        n = N_LISTED if name in ("", "results") else N_NESTED
+        return [self.value(schema["items"], name=name, at=i, owner=owner) for i in range(n)]
+
+    def object(self, schema: dict[str, Any], *, at: int, owner: str) -> dict[str, Any]:
+        made = {}
+        for field, inner in schema.get("properties", {}).items():
+            is_given = (owner, field) in FIELDS and (
+                self.content == "usual" or field in ("is_staff", "is_needed", "role", "state")
+            )
+            made[field] = FIELDS[owner, field] if is_given else self.value(inner, name=field, at=at, owner="")
+        if not made and self.content == "usual" and isinstance(schema.get("additionalProperties"), dict):
+            return (
+                dict(PARAMETERS) if not schema["additionalProperties"] else self.named(schema["additionalProperties"])
+            )
+        return made
+
+    def named(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {name: self.value(schema, name="", at=i) for i, name in enumerate(METRICS)}
+
+
+def number(schema: dict[str, Any], *, name: str, at: int, is_whole: bool) -> float:
+    """Within its bounds."""
+    found = next((value for pattern, value in NUMBERS if re.search(pattern, name)), at + 2)
+    low, high = schema.get("minimum", 0), schema.get("maximum", float("inf"))
+    bounded = max(low, min(high, found))
+    return int(bounded) if is_whole else bounded
+
+
+def string(schema: dict[str, Any], *, name: str, at: int) -> str:
+    if schema.get("format") == "date-time":
+        return f"2026-11-{20 + at % 3}T10:{at:02d}:00Z"
+    if schema.get("format") == "date":
+        return "2026-11-20"
+    if schema.get("format") == "uuid":
+        return ID[:-2] + f"{0xF1 + at:02x}"[-2:]
+    found = next((text for pattern, text in STRINGS if re.search(pattern, name)), f"value-{at}")
+    return NAMES[at % len(NAMES)] if found == "" and name not in ("cursor", "next", "previous") else found

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The built dashboard in a browser, without a platform: its files come from dist/, the API's answers from its schema.
+
+`python -m tests.e2e.dashboard FOLDER [PATTERN]` writes a picture of each page there, narrow and wide, light and dark.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
+
+from tests.e2e.answers import ID, Content, answer
+from tests.e2e.chromium import ARGUMENTS, CHROMIUM
+
+FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
+DIST = FRONTEND / "dist"
+ROUTER = FRONTEND / "src" / "app" / "router.tsx"
+ORIGIN = "http://dashboard.test"
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+CONTENTS: tuple[Content, ...] = get_args(Content)
+WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+PATIENCE_MS = 120_000  # of a busy machine
+SETTLED_MS = 30_000
+CHOSEN = f"dataset={ID}&model={ID}"
+# what a page shows only when its address says so
+QUERIES = {"/compare": f"?jobs={ID},{ID[:-1]}2", "/jobs/new": f"?{CHOSEN}", "/studies/new": f"?{CHOSEN}"}
+SIGNED_OUT = ("/sign-in", "/set-password", "/join")
+
+
+def addresses() -> list[str]:
+    """An address of every route of the dashboard."""
+    text = ROUTER.read_text()
+    within = re.findall(r'\bpath: "([^"*/][^"*]*)"', text)
+    found = ["/", *(f"/{path}" for path in within), *re.findall(r'openRoute\("([^"]+)"', text), "/nowhere"]
+    return [re.sub(r":\w+", ID, path) + QUERIES.get(path, "") for path in found]
+
+
+def respond(route: Any, content: Content) -> None:
+    """Answers a request of the dashboard: files of the build, answers of the API, and nothing else."""
+    path = urlsplit(route.request.url).path
+    if path.endswith("/stream"):
+        return  # open, and silent
+    if path.startswith("/api/"):
+        _respond_as_api(route, path, content)
+        return
+    file = DIST / path.lstrip("/")
+    if not file.is_file():
+        file = DIST / "index.html"
+    route.fulfill(body=file.read_bytes(), content_type=mimetypes.guess_type(file.name)[0] or "text/plain")
+
+
+def _respond_as_api(route: Any, path: str, content: Content) -> None:
+    is_signed_out = urlsplit(route.request.headers.get("referer", "")).path in SIGNED_OUT
+    if path.endswith("/auth/csrf"):
+        route.fulfill(status=204)
+    elif is_signed_out and path.endswith("/auth/me"):
+        problem = {"title": "Not here", "status": 401, "detail": "Nothing is stored here.", "errors": []}
+        route.fulfill(status=401, body=json.dumps(problem), content_type="application/problem+json")
+    else:
+        route.fulfill(json=answer(route.request.method, path, content))
+
+
+@contextmanager
+def opened(content: Content) -> Iterator[tuple[Any, list[str]]]:
+    """(page, errors): a page of Chromium that shows the dashboard with that content, and the errors of its scripts."""
+    from playwright.sync_api import sync_playwright
+
+    errors: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
+        page = browser.new_page(base_url=ORIGIN, viewport=WIDE)
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.route("**/*", lambda route: respond(route, content))
+        yield page, errors
+        browser.close()
+
+
+def show(page: Any, address: str) -> None:
+    """Opens the page and waits until all that it asked for is drawn."""
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.goto(address, wait_until="load")
+    page.get_by_role("heading", level=1).first.wait_for()
+    page.wait_for_function("!document.querySelector('.mantine-Loader-root')")
+    for closed in page.get_by_role("button", name="Advanced settings").all():
+        if closed.get_attribute("aria-expanded") == "false":
+            closed.click()
+    page.evaluate("document.fonts.ready")
+
+
+def set_scheme(page: Any, scheme: Scheme) -> None:
+    """At once: with reduced motion every colour would get a transition, however short."""
+    page.emulate_media(color_scheme=scheme, reduced_motion="no-preference")
+    page.wait_for_function("scheme => document.documentElement.dataset.mantineColorScheme === scheme", arg=scheme)
+
+
+def fits(page: Any, size: dict[str, int]) -> bool:
+    """Whether the page that is shown is no wider than that, once the shell has moved."""
+    from playwright.sync_api import TimeoutError as Late
+
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.set_viewport_size(size)
+    try:
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=SETTLED_MS)
+    except Late:
+        return False
+    return True
+
+
+def write_pictures(folder: Path, pattern: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for content in CONTENTS:
+        with opened(content) as (page, errors):
+            for address in addresses():
+                name = urlsplit(address).path.replace(ID, "one").strip("/").replace("/", "-") or "home"
+                if re.search(pattern, f"{name}-{content}"):
+                    show(page, address)
+                    _write_pictures_of(page, folder, f"{name}-{content}")
+                    sys.stdout.write(f"{name} {content} {errors or ''}\n")
+                    errors.clear()
+
+
+def _write_pictures_of(page: Any, folder: Path, name: str) -> None:
+    """The page that is shown, at both widths and in both schemes."""
+    for size in (NARROW, WIDE):
+        page.set_viewport_size(size)
+        for scheme in SCHEMES:
+            set_scheme(page, scheme)
+            page.screenshot(path=folder / f"{name}-{size['width']}-{scheme}.png", full_page=True)
+
+
+if __name__ == "__main__":
+    write_pictures(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every page of the dashboard against the rules of WCAG 2.2, levels A and AA, as axe-core checks them in Chromium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.answers import Content
+from tests.e2e.chromium import require_chromium
+from tests.e2e.dashboard import CONTENTS, FRONTEND, NARROW, WIDE, addresses, fits, opened, set_scheme, show
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
+AXE = FRONTEND / "node_modules" / "axe-core" / "axe.min.js"
+LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+CONTRAST = {"type": "rule", "values": ["color-contrast"]}  # all that a colour scheme changes
+TRANSITION_MS = 1_000  # several times the longest of the theme
+
+
+def violations(page: Any, rules: dict[str, Any]) -> list[str]:
+    """Each as "rule at selector: markup". Those of a colour on its way to another one are gone at the second look."""
+    found = _violations(page, rules)
+    if found:
+        page.wait_for_timeout(TRANSITION_MS)
+        found = [line for line in _violations(page, rules) if line in found]
+    return found
+
+
+def _violations(page: Any, rules: dict[str, Any]) -> list[str]:
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text())
+    found = page.evaluate("rules => axe.run({runOnly: rules, resultTypes: ['violations']})", rules)["violations"]
+    return [f"{rule['id']} at {node['target']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_every_page_keeps_the_rules_of_wcag_light_and_dark_and_fits_a_phone(content: Content) -> None:
+    require_chromium()
+    found = []
+    with opened(content) as (page, errors):
+        for address in addresses():
+            show(page, address)
+            found += [f"{address}, light: {line}" for line in violations(page, LEVELS)]
+            set_scheme(page, "dark")
+            found += [f"{address}, dark: {line}" for line in violations(page, CONTRAST)]
+            if not fits(page, NARROW):
+                found.append(f"{address} is wider than {NARROW['width']} pixels")
+            page.set_viewport_size(WIDE)
+            found += [f"{address}: {error}" for error in errors]
+            errors.clear()
+    assert not found, "\n".join(found)
+
+
+def test_a_faint_text_is_a_violation() -> None:
+    require_chromium()
+    with opened("empty") as (page, _):
+        show(page, "/nowhere")
+        page.evaluate("document.querySelector('h1').style.color = '#999'")
+        assert [line.split(" at ")[0] for line in violations(page, CONTRAST)] == ["color-contrast"]
