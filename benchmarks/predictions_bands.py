@@ -19,7 +19,7 @@ CLUSTERS = Path(__file__).parent / "clusters"
 
 
 @dataclass(frozen=True)
-class Run:
+class BandsRun:
     policy: str
     world: str
     trace: Path
@@ -43,18 +43,18 @@ def band_rows(folder: Path, *, is_quick: bool) -> list[str]:
     return rows + [_row(run) for run in _runs(folder, is_quick=is_quick)]
 
 
-def _runs(folder: Path, *, is_quick: bool) -> Iterator[Run]:
+def _runs(folder: Path, *, is_quick: bool) -> Iterator[BandsRun]:
     n8g8 = folder / "tiresias" / "n8g8.csv"
     for policy in ("srsf", "srtf"):
         for trace in (folder / "muri" / "traces" / "trace3.csv", folder / "muri" / "testbed" / "cluster_trace.csv"):
-            yield Run(policy, "counting", trace, n8g8, folder / "muri")
+            yield BandsRun(policy, "counting", trace, n8g8, folder / "muri")
     for number in (1,) if is_quick else (1, 2):
         workload = folder / "pollux" / "workloads" / f"workload-{number}.csv"
         for policy in ("srsf", "mlhub", *(("pollux",) if number == 1 and not is_quick else ())):
-            yield Run(policy, "pollux", workload, CLUSTERS / "pollux.yaml", folder / "pollux")
+            yield BandsRun(policy, "pollux", workload, CLUSTERS / "pollux.yaml", folder / "pollux")
 
 
-def _row(run: Run) -> str:
+def _row(run: BandsRun) -> str:
     setting = Setting(
         read_trace(read_text(str(run.trace)), name=str(run.trace)),
         read_cluster(str(run.cluster)),

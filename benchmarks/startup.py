@@ -4,7 +4,8 @@
     python -m benchmarks.startup [--jobs 5] [--demo] [--out benchmarks/results/startup.md]
 
 On the embedded platform, idle but for the job. "New": a job of content and settings that were never validated;
-"known": the same again. Imports are measured in processor time, which depends little on what else the machine does.
+"known": the same again; "cold": a known one whose pod imports torch for itself, as with a variable of its own. They
+take turns, so that both see the same load of the machine. Imports are measured in processor time.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ IMPORTS = {
 }
 USED = "\nimport resource as r; u = r.getrusage(r.RUSAGE_SELF); print(u.ru_utime + u.ru_stime)"
 PATIENCE_S = 300.0
+IDLE_S = 12.0  # between jobs, in which the pool of warm workers fills again
+COLD = {"environment": {"BENCHMARK": "cold"}}  # libraries may read a job's variables when they are imported
 
 
 def main() -> None:
@@ -48,15 +51,15 @@ def main() -> None:
         Path(os.environ["MLHUB_CLUSTER_FILE"]).write_text(CLUSTER)
         state = Path(folder) / "state"
         state.mkdir()
-        platform_s, new, known = measure(state, n_jobs=arguments.jobs)
+        platform_s, starts = measure(state, n_jobs=arguments.jobs)
         demo_s = seconds_of(lambda: run_demo(Path(folder) / "demo")) if arguments.demo else None
-    text = report(imports(), platform_s, new, known, demo_s, load=(load_before, os.getloadavg()[0]))
+    text = report(imports(), platform_s, starts, demo_s, load=(load_before, os.getloadavg()[0]))
     arguments.out.write_text(text)
     print(text)
 
 
-def measure(state: Path, *, n_jobs: int) -> tuple[list[float], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Seconds of the platform's first and second start; the starts of new jobs, and of known ones."""
+def measure(state: Path, *, n_jobs: int) -> tuple[list[float], dict[str, list[dict[str, Any]]]]:
+    """Seconds of the platform's first and second start; the starts of jobs by kind."""
     began = time.perf_counter()
     with running(state) as platform:
         platform_s = [time.perf_counter() - began]
@@ -64,9 +67,15 @@ def measure(state: Path, *, n_jobs: int) -> tuple[list[float], list[dict[str, An
         platform_s.append(seconds_of(platform.start))
         print(f"the platform was up after {platform_s} s", file=sys.stderr, flush=True)
         person, job = _submitter(platform)
-        new = [start_of(person, {**job, "hyperparameters": {"width": 16 + i}}) for i in range(n_jobs)]
-        known = [start_of(person, {**job, "hyperparameters": {"width": 16}}) for _ in range(n_jobs)]
-    return platform_s, new, known
+        starts: dict[str, list[dict[str, Any]]] = {"new": [], "known": [], "cold": []}
+        known, cold = {**job, "hyperparameters": {"width": 8}}, {**job, "hyperparameters": {"width": 8}, **COLD}
+        for body in (known, cold):
+            start_of(person, body)
+        for i in range(n_jobs):
+            starts["new"].append(start_of(person, {**job, "hyperparameters": {"width": 16 + i}}))
+            starts["known"].append(start_of(person, known))
+            starts["cold"].append(start_of(person, cold))
+    return platform_s, starts
 
 
 def _submitter(platform: RunningPlatform) -> tuple[Person, dict[str, Any]]:
@@ -81,7 +90,8 @@ def _submitter(platform: RunningPlatform) -> tuple[Person, dict[str, Any]]:
 
 
 def start_of(person: Person, body: dict[str, Any]) -> dict[str, Any]:
-    """Runs a job to its end, so that the next one finds the platform idle. Returns its start, as the API gives it."""
+    """Runs a job to its end on a platform that was idle. Returns its start, as the API gives it."""
+    time.sleep(IDLE_S)
     job = person.post("/jobs", **body)
     until = time.monotonic() + PATIENCE_S
     while person.get(f"/jobs/{job['id']}")["state"] not in ("succeeded", "failed"):
@@ -121,12 +131,11 @@ def seconds_of(do: Callable[[], object]) -> float:
 
 
 def report(
-    imported: dict[str, float], platform_s: Sequence[float], new: Sequence[dict[str, Any]],
-    known: Sequence[dict[str, Any]], demo_s: float | None, *, load: tuple[float, float],
+    imported: dict[str, float], platform_s: Sequence[float], starts: dict[str, list[dict[str, Any]]],
+    demo_s: float | None, *, load: tuple[float, float],
 ) -> str:  # fmt: skip
-    of_new, of_known = (statistics.median(start["total_s"] for start in starts) for starts in (new, known))
-    phases = dict.fromkeys(part["name"] for start in (*new, *known) for part in start["phases"])
-    rows = [f"| {phase} | {_median(new, phase):.2f} | {_median(known, phase):.2f} |" for phase in phases]
+    whole = {kind: statistics.median(start["total_s"] for start in found) for kind, found in starts.items()}
+    phases = dict.fromkeys(part["name"] for found in starts.values() for start in found for part in start["phases"])
     ratio = imported["a worker's imports"] / imported["import torch"]
     return "\n".join([
         "# Starts", "",
@@ -134,12 +143,19 @@ def report(
         f"{load[0]:.1f} before and {load[1]:.1f} at the end.", "",
         f"- The platform is up after {platform_s[0]:.1f} s the first time, and {platform_s[1]:.1f} s the second.",
         *([] if demo_s is None else [f"- The demo takes {demo_s:.1f} s."]),
-        f"- From POST to the first step, medians of {len(new)} jobs: {of_new:.1f} s for a new one, "
-        f"{of_known:.1f} s for one of known content and settings.", "",
-        "| phase | new, s | known, s |", "|---|---|---|", *rows, f"| all | {of_new:.2f} | {of_known:.2f} |", "",
+        f"- From POST to the first step, medians of {len(starts['new'])} jobs: {whole['new']:.1f} s for a new one, "
+        f"{whole['known']:.1f} s for one of known content and settings, {whole['cold']:.1f} s for a known one that "
+        f"starts cold: {whole['known'] / whole['cold']:.2f} of the time in the same run.", "",
+        "| phase | new, s | known, s | known and cold, s |", "|---|---|---|---|",
+        *(_row(phase, [_median(starts[kind], phase) for kind in ("new", "known", "cold")]) for phase in phases),
+        _row("all", [whole[kind] for kind in ("new", "known", "cold")]), "",
         f"Imports, in seconds of processor time (medians of {N_IMPORTS}): a worker's are {ratio:.2f} times torch's.",
         "", "| what | s |", "|---|---|", *(f"| {name} | {seconds:.2f} |" for name, seconds in imported.items()), "",
     ])  # fmt: skip
+
+
+def _row(name: str, seconds: Sequence[float]) -> str:
+    return f"| {name} | " + " | ".join(f"{each:.2f}" for each in seconds) + " |"
 
 
 def _median(starts: Sequence[dict[str, Any]], phase: str) -> float:
