@@ -17,6 +17,7 @@ FROM_BYTES = 8 * 2**20  # smaller files are sent in one request
 PIECE_BYTES = 8 * 2**20
 UPLOADS = "/uploads"
 VERSION = {"Tus-Resumable": "1.0.0"}
+GONE = (403, 404, 410)
 LATER = (409, 423, 502, 503, 504)  # the offset has moved, another request still writes, the platform is away
 
 
@@ -62,19 +63,18 @@ class ResumableFile:
         return answer.headers["Location"].rpartition("/")[2]
 
     def _offset_of_known(self, api: Api, upload_id: str) -> int | None:
-        """None when it is gone, or of another length."""
-        answer = api.exchange("HEAD", f"{UPLOADS}/{upload_id}", headers=VERSION)
-        if answer.is_success and int(answer.headers["Upload-Length"]) == self.size_bytes:
-            return int(answer.headers["Upload-Offset"])
-        return None
+        """None when it is gone, or of another length. While the platform is away it is not known to be gone."""
+        answer = _head(api, upload_id, until=time.monotonic() + api.patience_s)
+        if answer.status_code in GONE or int(answer.headers["Upload-Length"]) != self.size_bytes:
+            return None
+        return int(answer.headers["Upload-Offset"])
 
     def _send_piece(self, api: Api, upload_id: str, offset: int, *, until: float) -> int:
         """The offset afterwards."""
-        path = f"{UPLOADS}/{upload_id}"
         self.file.seek(offset)
         headers = {**VERSION, "Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
         try:
-            answer = api.exchange("PATCH", path, content=self.file.read(PIECE_BYTES), headers=headers)
+            answer = api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=self.file.read(PIECE_BYTES), headers=headers)
             if answer.is_success:
                 return int(answer.headers["Upload-Offset"])
             if answer.status_code not in LATER or time.monotonic() > until:
@@ -82,17 +82,27 @@ class ResumableFile:
         except httpx.TransportError:
             if time.monotonic() > until:
                 raise
-        return self._offset_after_a_cut(api, path, until=until)
+        time.sleep(_pause_s(api))
+        answer = _head(api, upload_id, until=until)
+        if answer.status_code in GONE:
+            raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
+        return int(answer.headers["Upload-Offset"])
 
-    def _offset_after_a_cut(self, api: Api, path: str, *, until: float) -> int:
-        while True:
-            time.sleep(min(MOST_POLL_S, api.patience_s / 10))
-            try:
-                answer = api.exchange("HEAD", path, headers=VERSION)
-                if answer.is_success:
-                    return int(answer.headers["Upload-Offset"])
-                if answer.status_code not in LATER or time.monotonic() > until:
-                    raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
-            except httpx.TransportError:
-                if time.monotonic() > until:
-                    raise
+
+def _head(api: Api, upload_id: str, *, until: float) -> httpx.Response:
+    """What the platform knows of the upload: an answer of success, or of GONE. Raises Refused, httpx.TransportError."""
+    while True:
+        try:
+            answer = api.exchange("HEAD", f"{UPLOADS}/{upload_id}", headers=VERSION)
+            if answer.is_success or answer.status_code in GONE:
+                return answer
+            if answer.status_code not in LATER or time.monotonic() > until:
+                raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
+        except httpx.TransportError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_pause_s(api))
+
+
+def _pause_s(api: Api) -> float:
+    return min(MOST_POLL_S, api.patience_s / 10)

@@ -7,12 +7,14 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from mlhub.cli import session, uploads
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
 from mlhub.client import resumable
+from mlhub.client.api import Api
 from mlhub.datasets.models import DatasetVersion
 from mlhub.storage.models import ResumableUpload
 from mlhub.tenants.actions import create_token
@@ -41,6 +43,19 @@ def _shown(pk: str) -> dict[str, Any]:
     return {"id": pk, "number": version.number, "size_bytes": version.size_bytes, "state": version.state}
 
 
+def _refuse_the_first(n: int, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next n requests by this method are answered 503."""
+    left, exchange = [n], Api.exchange
+
+    def refuse(api: Api, verb: str, *args: Any, **kwargs: Any) -> httpx.Response:
+        if verb == method and left[0]:
+            left[0] -= 1
+            return httpx.Response(503)
+        return exchange(api, verb, *args, **kwargs)
+
+    monkeypatch.setattr(Api, "exchange", refuse)
+
+
 def test_a_push_survives_cuts_and_a_later_run_goes_on_where_it_was_given_up(
     cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +68,8 @@ def test_a_push_survives_cuts_and_a_later_run_goes_on_where_it_was_given_up(
         assert main(["dataset", "push", str(path)]) != CommandStatus.OK
         begun = ResumableUpload.objects.get()
         assert 0 < begun.offset_bytes < len(CONTENT)
+
+        _refuse_the_first(2, "HEAD", monkeypatch)  # a platform that is away is not asked for another upload
 
         monkeypatch.setattr(session, "PATIENCE_S", 60.0)
         cutting.n_cuts = cutting.n_done + 1
