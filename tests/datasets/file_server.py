@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 
 @dataclass
 class FileServer:
     """requests: path and headers of each. breaks: how many more answers end after half of their bytes.
-    on_break: called with each of these. redirect: where all requests are sent on to; "" = nowhere."""
+    on_break: called with each of these. trickles_s: seconds between two letters of a header that has no end. redirect: where all requests are sent on to; "" = nowhere."""
 
     url: str
     content: bytes = b""
@@ -24,6 +24,7 @@ class FileServer:
     has_etag: bool = True
     breaks: int = 0
     redirect: str = ""
+    trickles_s: float = 0.0
     answer_headers: dict[str, str] = field(default_factory=dict)
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     on_break: Any = None
@@ -38,13 +39,17 @@ class FileServer:
 
 @contextmanager
 def file_server(content: bytes) -> Iterator[FileServer]:
+    stopped = Event()
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             asked = {name.lower(): value for name, value in self.headers.items()}
             found.requests.append((self.path, asked))
-            if found.redirect:
+            if found.trickles_s:
+                self._trickle()
+            elif found.redirect:
                 self._head(302, {"Location": found.redirect, "Content-Length": "0"})
             elif found.status != 200:
                 self._head(found.status, {"Content-Length": "0"})
@@ -70,6 +75,13 @@ def file_server(content: bytes) -> Iterator[FileServer]:
             else:
                 self.wfile.write(body)
 
+        def _trickle(self) -> None:
+            self.close_connection = True
+            with suppress(OSError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                while not stopped.wait(found.trickles_s):
+                    self.wfile.write(b"x")
+
         def _head(self, status: int, headers: dict[str, str]) -> None:
             self.send_response(status)
             for name, value in {**headers, **found.answer_headers}.items():
@@ -84,5 +96,6 @@ def file_server(content: bytes) -> Iterator[FileServer]:
     found = FileServer(f"http://127.0.0.1:{server.server_port}", content)
     Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield found
+    stopped.set()
     server.shutdown()
     server.server_close()

@@ -11,6 +11,7 @@ import pytest
 
 from mlhub.datasets import fetching, references, tasks
 from mlhub.datasets.models import DatasetVersion
+from mlhub.datasets.sources import web_requests
 from mlhub.datasets.sources.s3_signing import S3Keys, object_url, signed_url
 from mlhub.environments.secrets import put_secret
 from mlhub.events.models import Event
@@ -84,6 +85,21 @@ def test_a_server_without_ranges_sends_all_of_it_again(cast, server):
     server.breaks, server.has_ranges = 1, False
     version = fetched(cast, refer(cast, f"{server.url}/iris.csv"))
     assert version["files"][0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_a_file_with_a_weak_entity_tag_is_never_joined_from_two_answers(cast, server):
+    server.breaks, server.answer_headers = 1, {"ETag": 'W/"1"', "Last-Modified": "Mon, 02 Nov 2026 10:00:00 GMT"}
+    server.has_etag = False
+    version = fetched(cast, refer(cast, server.url + "/d.csv"))
+    assert version["files"][0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert server.ranges()[0] == "" and server.ranges()[-1] == "", server.ranges()  # after a try with a range, all of it
+
+
+def test_a_server_whose_headers_never_end_is_given_up(cast, server, monkeypatch):
+    monkeypatch.setattr(web_requests, "HEAD_TIMEOUT_S", 0.3)
+    server.trickles_s = 0.1
+    assert refused(cast, server.url + "/d.csv")["code"] == "unreachable"
+    assert len(server.requests) == 6
 
 
 def test_a_file_that_changes_while_it_is_fetched_is_refused(cast, server):

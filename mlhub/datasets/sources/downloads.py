@@ -130,7 +130,8 @@ class Download:
             )
         self._check_etag(answer.etag)
         if begin:
-            is_known = bool(self.found.etag or self.found.last_modified)
+            # a weak tag says "the same to a reader", which bytes of two files may be
+            is_known = not self.found.etag.startswith("W/") if self.found.etag else bool(self.found.last_modified)
             if (answer.etag and not _same(answer.etag, self.found.etag)) or modified != self.found.last_modified:
                 raise _changed()
             part = RANGE.fullmatch(headers.get("Content-Range", ""))

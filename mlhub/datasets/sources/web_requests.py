@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 
@@ -15,7 +18,9 @@ from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import WebAddress
 
 MAX_REDIRECTS = 5
-TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # between two bytes
+HEAD_TIMEOUT_S = 60.0  # for all of an answer's headers
+CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 REVISION = "X-Repo-Commit"  # of the hub: the commit that a branch or tag names
 
 
@@ -47,7 +52,8 @@ def opened(address: WebAddress, headers: Mapping[str, str], inside: AllowedInsid
         to = _resolved(str(url), inside)
         # a client of its own: connections and cookies are kept by address, which several names may share
         with httpx.Client(timeout=TIMEOUT, trust_env=False, follow_redirects=False, verify=trusted) as client:
-            response = client.send(_request(client, url, to, {**headers, **secret}), stream=True)
+            with _head_in_time() as trace:
+                response = client.send(_request(client, url, to, {**headers, **secret}, trace), stream=True)
             try:
                 revision = revision or response.headers.get(REVISION, "")[:100]
                 if not response.has_redirect_location:
@@ -64,7 +70,39 @@ def opened(address: WebAddress, headers: Mapping[str, str], inside: AllowedInsid
     )
 
 
-def _request(client: httpx.Client, url: httpx.URL, to: Destination, headers: Mapping[str, str]) -> httpx.Request:
+@contextmanager
+def _head_in_time() -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
+    """A trace of httpx for a request within the block: its connection is cut if the block takes too long.
+
+    A server that sends a header's letter now and then would pass the time limit between two bytes for hours.
+    """
+    connections: list[socket.socket] = []
+
+    def trace(event: str, facts: Mapping[str, Any]) -> None:
+        if event in CONNECTED:
+            connections.append(facts["return_value"].get_extra_info("socket"))
+
+    def cut() -> None:
+        for connection in connections[-1:]:  # that of TLS, where there is one
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(HEAD_TIMEOUT_S, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield trace
+    finally:
+        timer.cancel()
+
+
+def _request(
+    client: httpx.Client,
+    url: httpx.URL,
+    to: Destination,
+    headers: Mapping[str, str],
+    trace: Callable[[str, Mapping[str, Any]], None],
+) -> httpx.Request:
     """To the address that was checked; certificate and header are those of the name."""
     sent = {
         "Host": url.netloc.decode(),
@@ -73,7 +111,7 @@ def _request(client: httpx.Client, url: httpx.URL, to: Destination, headers: Map
         **headers,
     }
     return client.build_request(
-        "GET", url.copy_with(host=to.address), headers=sent, extensions={"sni_hostname": to.host}
+        "GET", url.copy_with(host=to.address), headers=sent, extensions={"sni_hostname": to.host, "trace": trace}
     )
 
 
