@@ -122,6 +122,15 @@ def test_a_wrong_offset_or_checksum_stores_nothing_and_names_the_remedy(cast, st
     assert piece(bob, address, b"more", offset=len(CONTENT)).status_code == 413
 
 
+def test_a_piece_of_another_or_no_content_type_is_refused_and_not_dropped(cast, store):
+    bob = cast.client(cast.bob)
+    address = begin(bob, cast.project_a)["Location"]
+    for content_type in ("", "text/plain"):
+        sent = {"Tus-Resumable": "1.0.0", "Upload-Offset": "0"}
+        answer = bob.generic("PATCH", address, CONTENT, content_type=content_type, headers=sent)
+        assert (answer.status_code, offset(bob, address)) == (415, 0), content_type
+
+
 def test_of_a_first_piece_that_is_refused_nothing_stays_reserved(cast, store):
     bob = cast.client(cast.bob)
     answer = bob.generic(

@@ -174,8 +174,7 @@ def _require_version(request: Request) -> None:
 
 def _piece(request: Request) -> bytes:
     """The bytes of the body, checked against Upload-Checksum. Raises UnsupportedMediaType for another content type."""
-    content = request.data if request.content_type else b""
-    content = content if isinstance(content, bytes) else b""
+    content = request.data if isinstance(request.data, bytes) else b""
     headers.check_checksum(request, content)
     return content
 
