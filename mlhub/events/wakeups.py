@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wakes: "look again" by Redis publish/subscribe. PostgreSQL holds what happened; a lost wake costs a poll, no more."""
+"""Wakes: "look again" by Redis publish/subscribe. PostgreSQL holds what happened.
+
+While Redis is away listeners look on their own, every few seconds; a single wake that is lost costs until the next one.
+"""
 
 from __future__ import annotations
 
