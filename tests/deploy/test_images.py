@@ -134,11 +134,12 @@ def test_each_process_of_compose_gets_the_secrets_that_it_gets_of_the_chart() ->
     secrets = {key for keys in SECRETS.values() for key in keys}
     for process in PROCESSES:
         given = set(COMPOSE["services"][process]["environment"]) & secrets
-        assert given == SECRETS[process] - {
-            "MLHUB_SECRET_KEY_FALLBACKS",
-            "MLHUB_METRICS_TOKEN",
-            "MLHUB_OIDC_CLIENT_SECRET",
-        }, process
+        assert given == SECRETS[process] - {"MLHUB_SECRET_KEY_FALLBACKS", "MLHUB_METRICS_TOKEN"}, process
+
+
+def test_compose_gives_any_further_setting_to_all_processes() -> None:
+    for process in (*PROCESSES, "migrate"):
+        assert COMPOSE["services"][process]["env_file"] == [{"path": "settings.env", "required": False}]
 
 
 def test_compose_starts_every_process_of_the_platform_after_the_migrations() -> None:
