@@ -72,9 +72,10 @@ class ResumableFile:
     def _send_piece(self, api: Api, upload_id: str, offset: int, *, until: float) -> int:
         """The offset afterwards."""
         self.file.seek(offset)
+        piece = self.file.read(PIECE_BYTES)
         headers = {**VERSION, "Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
         try:
-            answer = api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=self.file.read(PIECE_BYTES), headers=headers)
+            answer = api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=piece, headers=headers)
             if answer.is_success:
                 return int(answer.headers["Upload-Offset"])
             if answer.status_code not in LATER or time.monotonic() > until:

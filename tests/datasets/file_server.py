@@ -15,7 +15,8 @@ from typing import Any
 @dataclass
 class FileServer:
     """requests: path and headers of each. breaks: how many more answers end after half of their bytes.
-    on_break: called with each of these. trickles_s: seconds between two letters of a header that has no end. redirect: where all requests are sent on to; "" = nowhere."""
+    on_break: called with each of these. redirect: where all requests are sent on to; "" = nowhere.
+    trickles_s: seconds between two letters of a header that has no end; 0 = none."""
 
     url: str
     content: bytes = b""
