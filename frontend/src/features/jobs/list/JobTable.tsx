@@ -3,7 +3,7 @@
 import { Checkbox, UnstyledButton } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { type CSSProperties, type KeyboardEvent, memo, useEffect, useMemo, useRef } from "react";
 import { useNavigate } from "react-router";
 
 import { useChanges } from "@/api/live/changes";
@@ -46,6 +46,7 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
     estimateSize: () => (isWide ? ROW_PX : CARD_PX),
     getItemKey: (index) => jobs[index]?.id ?? index,
     overscan: OVERSCAN,
+    useFlushSync: false, // rows may come a frame after the scrolling, which they must not hold up
   });
   const items = virtualizer.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
@@ -71,8 +72,7 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
     requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus());
   }
 
-  const template = [`${CHECKBOX_PX}px`, ...columns.map((name) => COLUMNS[name].width)].join(" ");
-  const tracks = { gridTemplateColumns: template, minWidth: CHECKBOX_PX + leastWidth(columns) };
+  const tracks = useMemo(() => tracksOf(columns), [columns]);
   const isAll = jobs.length > 0 && jobs.every(({ id }) => selected.has(id));
   return (
     <div
@@ -103,46 +103,74 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
         {items.map(({ key, index, start }) => {
           const job = jobs[index];
           if (job === undefined) return null;
-          const isSelected = selected.has(job.id);
-          const select = (
-            <Checkbox
-              size="xs"
-              aria-label={`Select ${job.name}`}
-              checked={isSelected}
-              onChange={() => onSelect([job.id], !isSelected)}
-            />
-          );
           return (
-            <div
+            <Row
               key={key}
-              ref={isWide ? undefined : virtualizer.measureElement}
-              role="row"
-              aria-rowindex={index + 2}
-              data-index={index}
-              data-selected={isSelected || undefined}
-              tabIndex={-1}
-              className={isWide ? classes.row : classes.card}
-              style={{ transform: `translateY(${start}px)`, ...(isWide && tracks) }}
-            >
-              {isWide ? (
-                <>
-                  <div role="cell" className={classes.cell}>
-                    {select}
-                  </div>
-                  {columns.map((name) => (
-                    <Cell key={name} name={name} job={job} />
-                  ))}
-                </>
-              ) : (
-                <JobCard job={job} select={select} />
-              )}
-            </div>
+              job={job}
+              index={index}
+              start={start}
+              columns={isWide ? columns : null}
+              tracks={tracks}
+              isSelected={selected.has(job.id)}
+              onSelect={onSelect}
+              measure={virtualizer.measureElement}
+            />
           );
         })}
       </div>
     </div>
   );
 }
+
+interface RowProps {
+  job: JobRow;
+  index: number;
+  /** Pixels from the top of the table. */
+  start: number;
+  /** null: as a card. */
+  columns: readonly ColumnName[] | null;
+  tracks: CSSProperties;
+  isSelected: boolean;
+  onSelect: (ids: readonly string[], isSelected: boolean) => void;
+  measure: (node: Element | null) => void;
+}
+
+/** Rendered once: while one scrolls only the rows that come into view are new. */
+const Row = memo(function Row({ job, index, start, columns, tracks, isSelected, onSelect, measure }: RowProps) {
+  const select = (
+    <Checkbox
+      size="xs"
+      aria-label={`Select ${job.name}`}
+      checked={isSelected}
+      onChange={() => onSelect([job.id], !isSelected)}
+    />
+  );
+  return (
+    <div
+      ref={columns === null ? measure : undefined}
+      role="row"
+      aria-rowindex={index + 2}
+      data-index={index}
+      data-selected={isSelected || undefined}
+      tabIndex={-1}
+      className={columns === null ? classes.card : classes.row}
+      style={{ transform: `translateY(${start}px)`, ...(columns !== null && tracks) }}
+    >
+      {columns === null ? (
+        <JobCard job={job} select={select} />
+      ) : (
+        <>
+          <div role="cell" className={classes.cell}>
+            {select}
+          </div>
+          {columns.map((name) => (
+            <Cell key={name} name={name} job={job} />
+          ))}
+        </>
+      )}
+    </div>
+  );
+});
 
 function Cell({ name, job }: { name: ColumnName; job: JobRow }) {
   const { cell, title, isNumber } = COLUMNS[name];
@@ -152,6 +180,11 @@ function Cell({ name, job }: { name: ColumnName; job: JobRow }) {
       {cell(job)}
     </div>
   );
+}
+
+function tracksOf(columns: readonly ColumnName[]): CSSProperties {
+  const template = [`${CHECKBOX_PX}px`, ...columns.map((name) => COLUMNS[name].width)].join(" ");
+  return { gridTemplateColumns: template, minWidth: CHECKBOX_PX + leastWidth(columns) };
 }
 
 /** A column's name; one by which the API sorts is a button: the greatest or newest first, then the other way round. */

@@ -2,7 +2,7 @@
 // All jobs that the user may see, as a table of any length; search, filters, order and columns live in the address.
 import { Button, Group, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
-import { useCallback, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { Link } from "react-router";
 
 import { EmptyState } from "@/components/feedback/EmptyState";
@@ -26,13 +26,14 @@ export function JobsPage() {
   const [saved, setSaved] = useLocalStorage({ key: "mlhub-job-columns", defaultValue: USUAL_COLUMNS.join(",") });
   const table = useJobTable(view);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const columns = columnsOf(filters.columns ?? saved);
+  const shownColumns = filters.columns ?? saved;
+  const columns = useMemo(() => columnsOf(shownColumns), [shownColumns]);
   const { fetchNextPage, isFetchingNextPage } = table.query;
   const onNearEnd = useCallback(() => {
     if (!isFetchingNextPage) void fetchNextPage();
   }, [fetchNextPage, isFetchingNextPage]);
 
-  function select(ids: readonly string[], isSelected: boolean) {
+  const select = useCallback((ids: readonly string[], isSelected: boolean) => {
     setSelected((known) => {
       const found = new Set(known);
       for (const id of ids) {
@@ -41,7 +42,7 @@ export function JobsPage() {
       }
       return found;
     });
-  }
+  }, []);
 
   return (
     <Page
