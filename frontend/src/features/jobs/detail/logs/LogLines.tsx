@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of a log: only those in view are in the page. It asks for more near its ends, and keeps its place meanwhile.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useLayoutEffect, useRef } from "react";
+import { type ReactNode, memo, useLayoutEffect, useRef } from "react";
 
 import type { LogLine } from "@/api/types";
 
@@ -18,7 +18,7 @@ interface Props {
   /** In place of lines when there are none. */
   empty: ReactNode;
   /** Behind a line, such as a button. */
-  action?: (line: LogLine) => ReactNode;
+  action?: ((line: LogLine) => ReactNode) | undefined;
 }
 
 const LINE_PX = 18;
@@ -36,6 +36,7 @@ export function LogLines({ lines, follows, onLeaveEnd, onNearStart, onNearEnd, e
     estimateSize: () => LINE_PX,
     getItemKey: (index) => lines[index]?.seq ?? index,
     overscan: OVERSCAN,
+    useFlushSync: false, // lines may come a frame after the scrolling, which they must not hold up
   });
 
   // Before painting, so that a scroll event never sees new lines with the old position.
@@ -71,23 +72,38 @@ export function LogLines({ lines, follows, onLeaveEnd, onNearStart, onNearEnd, e
           const line = lines[index];
           if (line === undefined) return null;
           return (
-            <div
-              key={key}
-              ref={virtualizer.measureElement}
-              data-index={index}
-              className={line.n_dropped > 0 ? classes.gap : classes.line}
-              style={{ transform: `translateY(${start}px)` }}
-              title={line.at === null ? undefined : new Date(line.at).toLocaleString()}
-            >
-              <span className={classes.pod}>{podOf(line)}</span> {line.text}
-              {action?.(line)}
-            </div>
+            <Line key={key} line={line} index={index} start={start} measure={virtualizer.measureElement} action={action} />
           );
         })}
       </div>
     </div>
   );
 }
+
+interface LineProps {
+  line: LogLine;
+  index: number;
+  /** Pixels from the top of the log. */
+  start: number;
+  measure: (node: Element | null) => void;
+  action: ((line: LogLine) => ReactNode) | undefined;
+}
+
+/** Rendered once: while one scrolls only the lines that come into view are new. */
+const Line = memo(function Line({ line, index, start, measure, action }: LineProps) {
+  return (
+    <div
+      ref={measure}
+      data-index={index}
+      className={line.n_dropped > 0 ? classes.gap : classes.line}
+      style={{ transform: `translateY(${start}px)` }}
+      title={line.at === null ? undefined : new Date(line.at).toLocaleString()}
+    >
+      <span className={classes.pod}>{podOf(line)}</span> {line.text}
+      {action?.(line)}
+    </div>
+  );
+});
 
 /** "worker 0", and from the second attempt on "worker 0 · #2". */
 function podOf(line: LogLine): string {
