@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster as it is now: racks, their nodes, and which job each GPU runs.
+// The cluster: its map now and at other times, its racks, their nodes, and which job each GPU runs.
 import { Alert, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
@@ -12,6 +12,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { InterferenceSection } from "@/features/cluster/InterferenceSection";
 import { LinkSection } from "@/features/cluster/LinkSection";
+import { ClusterMap } from "@/features/cluster/map/ClusterMap";
 import { NodeCard } from "@/features/cluster/NodeCard";
 import { QuarantineSection } from "@/features/cluster/QuarantineSection";
 import { SandboxSection } from "@/features/cluster/SandboxSection";
@@ -25,7 +26,7 @@ export function ClusterPage() {
   return (
     <Page
       title="Cluster"
-      subtitle="The nodes as they are now, and which job each GPU runs."
+      subtitle="Which job each GPU runs: now, in the last hours, and as predicted."
       actions={
         <Button component={Link} to="/cluster/timeline" variant="default" size="xs">
           Timeline
@@ -33,25 +34,29 @@ export function ClusterPage() {
       }
     >
       <QueryResult of={cluster}>
-        {({ totals, racks, backend, quarantined, interference, links, sandbox, ledger_failing_since }) => (
-          <>
-            <BackendAlert backend={backend} />
-            <LedgerAlert since={ledger_failing_since} />
-            <Totals capacity={capacityOf({ racks })} totals={totals} />
-            {racks.length === 0 && (
-              <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />
-            )}
-            {racks.map((rack) => (
-              <RackSection key={rack.name} rack={rack} />
-            ))}
-            <LinkSection links={links} />
-            <InterferenceSection pairs={interference} />
-            <QuarantineSection items={quarantined} />
-            <SandboxSection reports={sandbox} />
-          </>
-        )}
+        {(found) => <Shown cluster={found} />}
       </QueryResult>
     </Page>
+  );
+}
+
+function Shown({ cluster }: { cluster: Cluster }) {
+  const { totals, racks, backend, quarantined, interference, links, sandbox, ledger_failing_since } = cluster;
+  return (
+    <>
+      <BackendAlert backend={backend} />
+      <LedgerAlert since={ledger_failing_since} />
+      <Totals capacity={capacityOf({ racks })} totals={totals} />
+      {racks.length === 0 && <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />}
+      {racks.length > 0 && <ClusterMap cluster={cluster} />}
+      {racks.map((rack) => (
+        <RackSection key={rack.name} rack={rack} />
+      ))}
+      <LinkSection links={links} />
+      <InterferenceSection pairs={interference} />
+      <QuarantineSection items={quarantined} />
+      <SandboxSection reports={sandbox} />
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import { Text, useComputedColorScheme } from "@mantine/core";
 import { type CSSProperties, type KeyboardEvent, memo, useMemo, useState } from "react";
 import { useNavigate } from "react-router";
 
-import { colourOf } from "@/components/chart/colours";
+import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { clock, duration } from "@/lib/time";
 
 import { MarkShape } from "./MarkShape";
@@ -24,13 +24,11 @@ interface Props {
 const MOST_HEIGHT = 14; // of a GPU, in pixels
 const NODE_HEIGHT = 96; // of a node with many GPUs
 
-export const OTHERS = { light: "#adb5bd", dark: "#6c6c6c" };
-
 /** The colour of a job's organisation; of jobs that one may not see, grey. */
 function useColours(organisations: readonly string[]): (organisation: string | undefined) => string {
   const scheme = useComputedColorScheme("light");
   return useMemo(
-    () => (organisation) => (organisation === undefined ? OTHERS[scheme] : colourOf(organisations.indexOf(organisation), scheme)),
+    () => (organisation) => (organisation === undefined ? UNNAMED[scheme] : colourOf(organisations.indexOf(organisation), scheme)),
     [organisations, scheme],
   );
 }

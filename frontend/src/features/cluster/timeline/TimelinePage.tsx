@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Timeline, TimelineWindow } from "@/api/types";
-import { colourOf } from "@/components/chart/colours";
+import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
@@ -16,7 +16,7 @@ import { clock } from "@/lib/time";
 import { MARKS, MarkShape } from "./MarkShape";
 import { WINDOW_S, isWindow, timelineQuery } from "./queries";
 import { type MarkKind, nodeRows, organisationsOf, waitingRows } from "./rows";
-import { OTHERS, TimelineChart } from "./TimelineChart";
+import { TimelineChart } from "./TimelineChart";
 import { TimelineTable } from "./TimelineTable";
 
 const NAMES = ["window", "until", "view"] as const;
@@ -112,7 +112,7 @@ function Shown({ pages, isTable }: { pages: readonly Timeline[]; isTable: boolea
 function Legend({ organisations, hasOthers, kinds }: { organisations: readonly string[]; hasOthers: boolean; kinds: ReadonlySet<MarkKind> }) {
   const scheme = useComputedColorScheme("light");
   const colours: [string, string][] = organisations.map((name, index) => [name, colourOf(index, scheme)]);
-  if (hasOthers) colours.push(["other organisations, or several short attempts", OTHERS[scheme]]);
+  if (hasOthers) colours.push(["other organisations, or several short attempts", UNNAMED[scheme]]);
   return (
     <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label="Legend">
       {colours.map(([name, colour]) => (

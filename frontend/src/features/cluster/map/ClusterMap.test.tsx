@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The map of the cluster: colours, a job that stands out with its links, and other times than now.
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { beforeEach, describe, expect, it } from "vitest";
+
+import type { Cluster, Timeline } from "@/api/types";
+import { job } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { cluster } from "@/testing/schedulingFixtures";
+import { answers, server } from "@/testing/server";
+
+const HOUR = 3600;
+const DIGITS = { id: job().id, name: "digits-cnn", organisation: { id: "00000000-0000-4000-8000-0000000000a1", name: "Acme" } };
+const OTHERS = { id: null, name: null, organisation: null };
+
+/** Two racks of one node each; the job is on both nodes. */
+function twoRacks(): Cluster {
+  const base = cluster();
+  const [rack] = base.racks;
+  const [node] = rack?.nodes ?? [];
+  if (rack === undefined || node === undefined) throw new Error("the fixture has no node");
+  const gpu = { name: "H100", memory_bytes: 100, used_bytes: 25, utilisation: 0.5, temperature_c: null, problem: "" };
+  const free = { index: 1, job: null, colocated: [], gpu };
+  const link = { kind: "nic" as const, name: "node-a", declared_bps: 25e9, measured_bps: 5e9, n_reports: 3, slow_since: null, at: "2026-03-02T09:05:00Z" };
+  return {
+    ...base,
+    links: [link],
+    racks: [
+      { ...rack, nodes: [{ ...node, slots: [{ index: 0, job: DIGITS, colocated: [], gpu }, free] }] },
+      { ...rack, name: "rack-2", nodes: [{ ...node, name: "node-b", slots: [{ index: 0, job: DIGITS, colocated: [OTHERS], gpu: null }] }] },
+    ],
+  };
+}
+
+/** A day until six hours from now: another job held GPU 0 until two hours ago, digits-cnn from then to in an hour or two. */
+function day(): Timeline {
+  const now = Date.now();
+  const at = (hours: number) => 18 * HOUR + hours * HOUR;
+  const bar = { first_gpu: 0, n_gpus: 1, p50_s: null, p90_s: null, n: 1 };
+  return {
+    since: new Date(now - 18 * HOUR * 1000).toISOString(),
+    until: new Date(now + 6 * HOUR * 1000).toISOString(),
+    now: new Date(now).toISOString(),
+    next_after: null,
+    nodes: [
+      {
+        name: "node-a", gpu_type: "H100", n_gpus: 2, marks: [],
+        bars: [
+          { ...bar, since_s: at(-6), until_s: at(-2), job: 1 },
+          { ...bar, since_s: at(-2), until_s: at(0), job: 0, p50_s: at(1), p90_s: at(3) },
+        ],
+      },
+    ],
+    waiting: [],
+    jobs: [
+      { id: DIGITS.id, name: "digits-cnn", organisation: "Acme" },
+      { id: "00000000-0000-4000-8000-0000000000b2", name: "speech", organisation: "Audio" },
+    ],
+  };
+}
+
+const nodeOn = (name: string) => screen.getByRole("listitem", { name: new RegExp(`^${name}: `) });
+const map = () => within(screen.getByRole("region", { name: "Map" }));
+
+async function moveTo(hours: number) {
+  const slider = await screen.findByRole("slider", { name: "Time" });
+  fireEvent.change(slider, { target: { value: String(hours * HOUR) } });
+  fireEvent.pointerUp(slider);
+}
+
+describe("The map of the cluster", () => {
+  beforeEach(() => {
+    server.use(answers("/api/v1/cluster", twoRacks()), answers("/api/v1/cluster/timeline", day()));
+  });
+
+  it("says of each node who holds its GPUs, and what the colours mean", async () => {
+    renderPage("/cluster");
+    await screen.findByRole("region", { name: "Map" });
+    expect(nodeOn("node-a")).toHaveAccessibleName("node-a: GPU 0: digits-cnn (Acme); GPU 1: free");
+    expect(nodeOn("node-b")).toHaveAccessibleName("node-b: GPU 0: digits-cnn (Acme) and another organisation");
+    expect(map().getByText("2 of 3 GPUs in use")).toBeVisible();
+    expect(map().getByRole("list", { name: "Legend" })).toHaveTextContent("Acme");
+  });
+
+  it("shows use, memory and links by colour, kept in the address", async () => {
+    const { user, router } = renderPage("/cluster");
+    await user.click(await screen.findByRole("radio", { name: "Memory" }));
+    expect(nodeOn("node-a")).toHaveAccessibleName(/GPU 1: free, Memory 25 %$/);
+    expect(router.state.location.search).toBe("?colour=memory");
+    await user.click(screen.getByRole("radio", { name: "NIC" }));
+    expect(nodeOn("node-a")).toHaveAccessibleName(/GPU 1: free, NIC 20 %$/);
+    expect(nodeOn("node-b")).toHaveAccessibleName(/another organisation$/);
+  });
+
+  it("lets a job stand out, and names the links that its traffic crosses", async () => {
+    const { user, router } = renderPage("/cluster");
+    await user.selectOptions(await screen.findByRole("combobox", { name: "Highlight a job" }), "digits-cnn");
+    expect(map().getByText(/holds 2 GPUs on 2 nodes in 2 racks/)).toHaveTextContent(
+      "Its traffic crosses the NIC of node-a (5 Gbit/s measured), the NIC of node-b (25 Gbit/s), " +
+        "the uplink of rack-1 (100 Gbit/s), the uplink of rack-2 (100 Gbit/s).",
+    );
+    expect(router.state.location.search).toBe(`?job=${DIGITS.id}`);
+    await user.click(screen.getByTitle("node-a, GPU 0: digits-cnn (Acme)"));
+    expect(map().queryByText(/holds 2 GPUs/)).not.toBeInTheDocument();
+  });
+
+  it("shows who held a GPU before, and who is predicted to", async () => {
+    const { router } = renderPage("/cluster");
+    await moveTo(-4);
+    await waitFor(() => expect(nodeOn("node-a")).toHaveAccessibleName("node-a: GPU 0: speech (Audio); GPU 1: free"));
+    expect(router.state.location.search).toMatch(/^\?at=/);
+    expect(screen.getByRole("radio", { name: "Memory" })).toBeDisabled();
+    await moveTo(0.5);
+    await waitFor(() => expect(nodeOn("node-a")).toHaveAccessibleName(/GPU 0: digits-cnn \(Acme\), as predicted;/));
+    expect(screen.getByRole("status", { name: "Time shown" })).toHaveTextContent(/, predicted$/);
+    await moveTo(2);
+    await waitFor(() => expect(nodeOn("node-a")).toHaveAccessibleName(/digits-cnn \(Acme\), if it ends late;/));
+    await moveTo(4);
+    await waitFor(() => expect(nodeOn("node-a")).toHaveAccessibleName("node-a: GPU 0: free; GPU 1: free"));
+    fireEvent.click(screen.getByRole("button", { name: "Now" }));
+    await waitFor(() => expect(router.state.location.search).toBe(""));
+  });
+
+  it("keeps to the present where the past cannot be read, and says so", async () => {
+    server.use(http.get("/api/v1/cluster/timeline", () => HttpResponse.error()));
+    renderPage("/cluster");
+    await moveTo(-4);
+    expect(await map().findByRole("alert")).toBeVisible();
+  });
+});

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the map's colours mean.
+import { Group, Text } from "@mantine/core";
+
+import { UNNAMED, colourOf } from "@/components/chart/colours";
+import { number } from "@/lib/quantities";
+
+import classes from "./ClusterMap.module.css";
+import { COLOURINGS, type Palette, shade, shareOf } from "./colours";
+import type { MapRack } from "./model";
+
+const MOST = 12; // names; more are read by pointing
+const STEPS = [0, 0.25, 0.5, 0.75, 1];
+
+interface Props {
+  palette: Palette;
+  jobs: readonly { id: string; name: string }[];
+  racks: readonly MapRack[];
+}
+
+export function MapLegend({ palette, jobs, racks }: Props) {
+  const { colouring } = palette;
+  if (colouring === "organisation" || colouring === "job") return <Names palette={palette} jobs={jobs} racks={racks} />;
+  const isKnown = racks.some(({ nodes }) => nodes.some((node) => node.gpus.some((gpu) => shareOf(gpu, node, colouring) !== null)));
+  if (!isKnown) {
+    return (
+      <Text size="xs" c="dimmed">
+        {colouring === "network"
+          ? "No gang has used a NIC enough to measure it."
+          : "Nothing reports the use of these GPUs; nodes with NVIDIA's driver do."}
+      </Text>
+    );
+  }
+  return (
+    <Group gap={4} aria-label="Legend">
+      <Text size="xs">{colouring === "network" ? "NIC, measured share of what was declared: 0 %" : `${COLOURINGS[colouring]}: 0 %`}</Text>
+      {STEPS.map((share) => (
+        <span key={share} className={classes.swatch} style={{ background: shade(share) }} />
+      ))}
+      <Text size="xs">100 %</Text>
+    </Group>
+  );
+}
+
+function Names({ palette: { scheme, colouring, names }, jobs, racks }: Props) {
+  const isNamed = ({ job, organisation }: { job: string | null; organisation: string | null }) =>
+    (colouring === "job" ? job : organisation) !== null;
+  const hasOthers = racks.some(({ nodes }) => nodes.some(({ gpus }) => gpus.some(({ holders }) => holders[0] && !isNamed(holders[0]))));
+  const label = (name: string) => (colouring === "job" ? (jobs.find(({ id }) => id === name)?.name ?? name) : name);
+  const shown: [string, string][] = names.slice(0, MOST).map((name, index) => [label(name), colourOf(index, scheme)]);
+  if (hasOthers) shown.push(["other organisations, or several short attempts", UNNAMED[scheme]]);
+  return (
+    <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label="Legend">
+      {shown.map(([name, colour]) => (
+        <Group component="li" key={name} gap={6} wrap="nowrap">
+          <span className={classes.swatch} style={{ background: colour }} />
+          <Text size="xs">{name}</Text>
+        </Group>
+      ))}
+      {names.length > MOST && (
+        <Text component="li" size="xs" c="dimmed">
+          and {number(names.length - MOST)} more
+        </Text>
+      )}
+    </Group>
+  );
+}
