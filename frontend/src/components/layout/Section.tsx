@@ -3,6 +3,8 @@
 import { Group, Paper, Stack, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
+import { useSection } from "./SectionNav";
+
 interface SectionProps {
   title: string;
   order?: 2 | 3;
@@ -28,8 +30,9 @@ interface CardProps {
 }
 
 export function SectionCard({ title, aside, children }: CardProps) {
+  const section = useSection<HTMLDivElement>(title);
   return (
-    <Paper component="section" withBorder p="md" aria-label={title}>
+    <Paper component="section" withBorder p="md" aria-label={title} {...section}>
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h5">
           {title}

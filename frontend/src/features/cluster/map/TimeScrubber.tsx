@@ -26,6 +26,9 @@ export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
         {shown}
         {offsetS > 0 && ", predicted"}
       </Text>
+      <Text size="xs" c="dimmed" aria-hidden>
+        −18 h
+      </Text>
       <input
         type="range"
         className={classes.scrubber}
@@ -39,6 +42,9 @@ export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
         onPointerUp={(event) => onSettle(Number(event.currentTarget.value))}
         onKeyUp={(event) => onSettle(Number(event.currentTarget.value))}
       />
+      <Text size="xs" c="dimmed" aria-hidden>
+        +6 h
+      </Text>
       <Button variant="default" size="compact-xs" disabled={offsetS === 0} onClick={() => onSettle(0)}>
         Now
       </Button>

@@ -14,6 +14,7 @@ import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
+import { SectionNav, WithSections } from "@/components/layout/SectionNav";
 import { isOver } from "@/domain/jobState";
 import { lazyComponent } from "@/lib/chunk";
 import { clock } from "@/lib/time";
@@ -69,8 +70,11 @@ function LiveJob({ id }: { id: string }) {
       actions={<JobActions job={job.data} />}
     >
       <RoleNeeded organisation={job.data.project.organisation} role="member" action="Pausing, cancelling and cloning jobs" />
-      <Overview job={job.data} />
-      <Details job={job.data} {...parts} />
+      <WithSections>
+        <SectionNav />
+        <Overview job={job.data} />
+        <Details job={job.data} {...parts} />
+      </WithSections>
     </Page>
   );
 }

@@ -71,6 +71,7 @@ it("reads no curve before its chart comes into view", async () => {
     class {
       constructor(private readonly callback: IntersectionObserverCallback) {}
       observe(target: Element) {
+        if (target.tagName !== "FIGURE") return;
         const entry = { isIntersecting: true, target, boundingClientRect: { width: 700 } };
         observed.push(() => this.callback([entry as unknown as IntersectionObserverEntry], this as never));
       }
