@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A predicted time, relative to now; once it has passed it is overdue, since the prediction did not come true.
-import { Text } from "@mantine/core";
-
 import { until, useNow } from "@/lib/time";
 
 interface Props {
@@ -14,8 +12,8 @@ export function PredictedTime({ at, unknown = "–" }: Props) {
   const now = useNow(10);
   if (at === null) return <>{unknown}</>;
   return (
-    <Text component="time" inherit span dateTime={at} title={`Predicted for ${new Date(at).toLocaleString()}`}>
+    <time dateTime={at} title={`Predicted for ${new Date(at).toLocaleString()}`}>
       {until(at, now)}
-    </Text>
+    </time>
   );
 }

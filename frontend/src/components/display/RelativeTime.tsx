@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A moment, relative to now, with the exact time on hover.
-import { Text } from "@mantine/core";
-
 import { ago, useNow } from "@/lib/time";
 
 export function RelativeTime({ at }: { at: string | null | undefined }) {
   const now = useNow(10);
   if (!at) return <>–</>;
   return (
-    <Text component="time" inherit span dateTime={at} title={new Date(at).toLocaleString()}>
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
       {ago(at, now)}
-    </Text>
+    </time>
   );
 }

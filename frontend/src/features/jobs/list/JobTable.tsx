@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of jobs: only the rows in view are in the page; on phones each is a card. j, k, x and Enter act on rows.
-import { Checkbox, UnstyledButton } from "@mantine/core";
+import { UnstyledButton } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type KeyboardEvent, memo, useEffect, useMemo, useRef } from "react";
@@ -87,14 +87,19 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
       <div role="rowgroup">
         <div role="row" className={classes.head} style={isWide ? tracks : { padding: "0 12px" }}>
           <div role="columnheader" className={isWide ? classes.cell : undefined}>
-            <Checkbox
-              size="xs"
-              aria-label="Select all jobs that are shown"
-              label={isWide ? undefined : "Select all"}
-              checked={isAll}
-              indeterminate={!isAll && selected.size > 0}
-              onChange={() => onSelect(jobs.map(({ id }) => id), !isAll)}
-            />
+            <label className={classes.all}>
+              <input
+                type="checkbox"
+                ref={(input) => {
+                  if (input !== null) input.indeterminate = !isAll && selected.size > 0;
+                }}
+                className={classes.select}
+                aria-label="Select all jobs that are shown"
+                checked={isAll}
+                onChange={() => onSelect(jobs.map(({ id }) => id), !isAll)}
+              />
+              {!isWide && "Select all"}
+            </label>
           </div>
           {isWide && columns.map((name) => <Head key={name} name={name} sort={sort} onSort={onSort} />)}
         </div>
@@ -138,8 +143,9 @@ interface RowProps {
 /** Rendered once: while one scrolls only the rows that come into view are new. */
 const Row = memo(function Row({ job, index, start, columns, tracks, isSelected, onSelect, measure }: RowProps) {
   const select = (
-    <Checkbox
-      size="xs"
+    <input
+      type="checkbox"
+      className={classes.select}
       aria-label={`Select ${job.name}`}
       checked={isSelected}
       onChange={() => onSelect([job.id], !isSelected)}

@@ -51,7 +51,7 @@ it("shows where each job stands, and why a waiting one waits", async () => {
   expect(first?.getByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", `/jobs/${job().id}`);
   expect(first?.getByText("Running")).toBeInTheDocument();
   expect(first?.getByText("All-reduce · 2 workers")).toBeInTheDocument();
-  expect(first?.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "20");
+  expect(first?.getByRole("progressbar")).toHaveAttribute("value", "0.2");
   expect(first?.getByText("paper")).toBeInTheDocument();
   expect(first?.getByText("1.5 +")).toHaveAttribute("title", "Held by its ended attempts; what it holds now comes on top");
   expect(second?.getByText("Automatic · 1–4 workers")).toBeInTheDocument();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of the table of jobs: what each shows, how wide it is, and by what the API sorts it.
-import { Anchor, Badge, Group, Progress, Text } from "@mantine/core";
+// Cells are plain elements: dozens of rows appear at once while one scrolls.
+import { Badge } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
 
@@ -13,6 +14,7 @@ import { number, percent, significant } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
 import type { JobRow } from "./tableRows";
+import classes from "./JobTable.module.css";
 
 export interface Column {
   label: string;
@@ -82,22 +84,18 @@ export function leastWidth(columns: readonly ColumnName[]): number {
 
 export function JobName({ job }: { job: JobRow }) {
   return (
-    <Anchor component={Link} to={`/jobs/${job.id}`} fw={600} size="sm">
+    <Link to={`/jobs/${job.id}`} className={classes.name}>
       {job.name}
-    </Anchor>
+    </Link>
   );
 }
 
 export function JobBar({ job }: { job: JobRow }) {
   return (
-    <Group gap={6} wrap="nowrap">
-      <Progress.Root size="sm" flex={1}>
-        <Progress.Section value={job.progress * 100} aria-label={`Progress of ${job.name}`} />
-      </Progress.Root>
-      <Text size="xs" c="dimmed" miw={40} ta="right" style={{ whiteSpace: "nowrap" }}>
-        {percent(job.progress)}
-      </Text>
-    </Group>
+    <span className={classes.progress}>
+      <progress className={classes.bar} value={job.progress} aria-label={`Progress of ${job.name}`} />
+      <span className={classes.percent}>{percent(job.progress)}</span>
+    </span>
   );
 }
 
