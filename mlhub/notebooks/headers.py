@@ -17,6 +17,7 @@ HOP_BY_HOP = {
 TOKEN = NOTEBOOK_TOKEN_HEADER.lower().encode()
 # who asks, and from where, is the platform's to know
 NOT_FOR_PODS = HOP_BY_HOP | {b"authorization", b"cookie", b"forwarded", TOKEN}
+NOT_FOR_BROWSERS = HOP_BY_HOP | {b"server", b"date"}  # the web server's own
 OF_SOCKETS = {b"host", b"content-length"}
 
 
@@ -59,12 +60,13 @@ def headers_for_pod(scope: Scope, *, token: str) -> RawHeaders:
 
 
 def headers_for_browser(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """Those of the answer, without cookies that would take the place of the notebook's."""
+    """Those of the answer, without cookies that would take the place of the notebook's, and without leave for pages of
+    other origins, which Jupyter gives to all that has a token."""
     kept: RawHeaders = []
     for name, value in headers:
         key = name.lower()
         is_ours = key == b"set-cookie" and value.split(b"=", 1)[0].strip() == cookie_name().encode()
-        if key not in HOP_BY_HOP and not is_ours:
+        if key not in NOT_FOR_BROWSERS and not key.startswith(b"access-control-") and not is_ours:
             kept.append((key, value))
     return kept
 

@@ -176,10 +176,12 @@ async def _enter(job_id: UUID, scope: Scope, send: Send) -> None:
 
 
 def _check_own_origin(job_id: UUID, scope: Scope) -> None:
-    """What changes something, and every socket, comes from the notebook's own pages. Raises NotAllowedError."""
-    if scope["type"] == "http" and scope["method"] in SAFE_METHODS:
-        return
-    if header_of(scope, b"origin") != origin_of(job_id, pattern=settings.NOTEBOOK_ORIGIN):
+    """Other pages may only lead here; all else comes from the notebook's own. Raises NotAllowedError."""
+    origin, site = header_of(scope, b"origin"), header_of(scope, b"sec-fetch-site")
+    is_safe = scope["type"] == "http" and scope["method"] in SAFE_METHODS
+    is_own = origin == origin_of(job_id, pattern=settings.NOTEBOOK_ORIGIN) or (not origin and is_safe)
+    is_led_here = is_safe and header_of(scope, b"sec-fetch-mode") == "navigate"
+    if not is_own or not (is_led_here or site in ("", "same-origin", "none")):
         raise NotAllowedError(
             "Only the notebook's own pages may send this.", code="foreign_origin", remedy="Use the notebook's page."
         )

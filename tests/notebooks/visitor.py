@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field
+from socket import create_connection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,8 +51,7 @@ class NotebookVisitor:
         sent = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()), **headers}
         return connect(
             f"ws://{self.host}{path}",
-            host="127.0.0.1",
-            port=self.platform.port,
+            sock=create_connection(("127.0.0.1", self.platform.port)),
             origin=origin or self.origin,  # type: ignore[arg-type]
             additional_headers=sent,
             proxy=None,
