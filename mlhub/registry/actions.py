@@ -17,7 +17,6 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.actions import request_environment
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
-from mlhub.registry.builtins import BUILTINS, NOTEBOOK_MODEL, Builtin
 from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip
 from mlhub.storage import actions as storage
@@ -175,34 +174,6 @@ def accept_version(version_id: UUID, *, contract: dict[str, Any]) -> bool:
 def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
     """INSPECTING becomes REFUSED with {field, message, remedy}, and its bytes are released."""
     return _conclude(version_id, state=VersionState.REFUSED, kind="model.refused", error=error)
-
-
-def ensure_builtins() -> int:
-    """Registers the models that MLHub ships, each with one ready version; returns how many were missing."""
-    n_created = 0
-    for builtin in BUILTINS:
-        _, created = _ensured(builtin, Kind.BUILTIN)
-        n_created += created
-    return n_created
-
-
-def notebook_version() -> ModelVersion:
-    """The version that stands for the code of notebooks: to the scheduler they are scripts, of unknown length."""
-    return _ensured(NOTEBOOK_MODEL, Kind.SCRIPT)[0]
-
-
-def _ensured(builtin: Builtin, kind: Kind) -> tuple[ModelVersion, bool]:
-    """The version, and whether its model was made just now."""
-    with transaction.atomic():
-        model, created = Model.objects.get_or_create(
-            project=None, name=builtin.name, defaults={"description": builtin.description}
-        )
-        version, _ = ModelVersion.objects.get_or_create(
-            model=model,
-            number=1,
-            defaults={"source": "upload", "kind": kind, "entry": builtin.name, "state": VersionState.READY},
-        )
-    return version, created
 
 
 def register_trained(

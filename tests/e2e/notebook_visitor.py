@@ -16,7 +16,6 @@ from websockets.sync.client import ClientConnection, connect
 from tests.platform import RunningPlatform
 
 
-
 @dataclass
 class NotebookVisitor:
     """cookies: what the notebook's origin has set."""

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebooks as jobs of the queue: what they take, how they wait, run and are reclaimed; the backend and clock are ours.
-"""
+"""Notebooks as jobs of the queue: what they take, how they wait, run and are reclaimed; the backend is ours."""
 
 from __future__ import annotations
 
@@ -148,7 +147,9 @@ def test_an_idle_notebook_is_warned_of_once_then_paused_and_resumed(cast: Cast) 
         world.now = timezone.now()
         NotebookActivity.objects.update(active_at=world.now - timedelta(seconds=seconds), reported_at=world.now)
         world.round()
-        return list(Event.objects.filter(subject_id=job.pk, kind__startswith="notebook.").values_list("kind", flat=True))
+        return list(
+            Event.objects.filter(subject_id=job.pk, kind__startswith="notebook.").values_list("kind", flat=True)
+        )
 
     client = cast.client(cast.bob)
     assert idle_for(1400) == []

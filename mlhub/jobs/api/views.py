@@ -33,7 +33,7 @@ from mlhub.jobs.deletion import delete_job, deletion_of
 from mlhub.jobs.models import Artifact, Job, JobKind
 from mlhub.jobs.predictions import model_version_of_job
 from mlhub.jobs.strategies import strategies
-from mlhub.registry.actions import notebook_version
+from mlhub.registry.builtin_models import notebook_version
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.authentication import caller
