@@ -210,7 +210,7 @@ async def _end(
     if answered.has_ended:
         return
     logger.info("notebook.closed", job=str(job_id), error=str(error))
-    if scope["type"] == "websocket" and answered.has_begun:
+    if scope["type"] == "websocket":
         await answered({"type": "websocket.close", "code": 1008})
     elif not answered.has_begun:
         await _refuse(error, job_id, scope, receive, answered)

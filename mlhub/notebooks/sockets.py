@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from websockets.asyncio.client import ClientConnection, unix_connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Subprotocol
 
 from mlhub.control.backends import notebook_socket
@@ -45,7 +45,7 @@ async def forward_socket(target: NotebookTarget, scope: Scope, receive: Receive,
                 ping_interval=None,
                 proxy=None,
             )
-    except (InvalidHandshake, TimeoutError) as error:
+    except (WebSocketException, TimeoutError) as error:
         raise ConnectionError(str(error)) from error
     async with pod:
         await send({"type": "websocket.accept", "subprotocol": pod.subprotocol})
