@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ASGI entry point: REST, dashboard and server-sent events from one process."""
+"""The ASGI entry point: REST, dashboard, server-sent events and the way to notebooks from one process."""
 
 import os
 import sys
@@ -16,4 +16,8 @@ sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 require_secret_key()
-application = SplitUploads(get_asgi_application())
+django_application = get_asgi_application()
+
+from mlhub.notebooks.proxy import NotebookHosts  # noqa: E402 (its models need Django to be set up)
+
+application = NotebookHosts(SplitUploads(django_application))

@@ -27,6 +27,7 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.tracking.api.urls")),
     path("", include("mlhub.events.api.urls")),
     path("", include("mlhub.control.api.urls")),
+    path("", include("mlhub.notebooks.api.urls")),
     path("", include("mlhub.usage.api.urls")),
     path("", include("mlhub.webhooks.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),

@@ -17,6 +17,7 @@ from mlhub.cli.commands import (
     collections,
     differences,
     jobs,
+    notebooks,
     platform,
     projects,
     secrets,
@@ -74,6 +75,7 @@ collections.model.add_typer(trained.alias, name="alias")
 for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
     "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
+    "notebook": notebooks.notebook,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from mlhub._installation import default_cluster_file
 from mlhub.backends.local import LocalBackend, LocalCluster, read_cluster, workstation
 from mlhub.backends.local.gpu_driver import GpuDriver, nvml_driver
 from mlhub.backends.local.gpus import LocalGpus
+from mlhub.backends.local.notebooks import notebook_socket as local_notebook_socket
 from mlhub.backends.local.warm_pool import WarmPool
 from mlhub.backends.protocol import Backend
 from mlhub.control.enclosures import enclose
@@ -71,6 +73,11 @@ def _gpu_limit(labels: Mapping[str, str]) -> int | None:
     """The GPUs that the project of a launch may hold by MLHub's own quota, which is its organisation's."""
     quota = Quota.objects.filter(organisation__projects=UUID(labels["project_id"])).first()
     return quota.max_gpus if quota is not None else None
+
+
+def notebook_socket(attempt_id: str) -> AbstractContextManager[str]:
+    """A path to connect to the server of a notebook's pod, while the block lasts. Its __enter__ raises OSError."""
+    return local_notebook_socket(settings.MLHUB_HOME, attempt_id)
 
 
 BACKENDS: Mapping[str, Callable[[], Backend]] = {"local": _local, "kubernetes": _kubernetes}

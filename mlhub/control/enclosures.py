@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlparse
 
 from mlhub.runtime.sandbox import pods
 from mlhub.wire import environment as names
-from mlhub.wire.launch import LaunchSpec
+from mlhub.wire.launch import NOTEBOOK, LaunchSpec
 
 
 def enclose(
@@ -50,6 +50,7 @@ def enclose(
         writable=writable,
         tenant=tenant,
         devices=devices,
+        has_terminals=spec.model.kind == NOTEBOOK,
         ingest=None if has_node_network or is_network_open else _only_way_out(spec),
     )
     return command, variables

@@ -10,10 +10,11 @@ from django.conf import settings
 from mlhub.control.pod_resources import server_resources, worker_resources
 from mlhub.environments.secrets import secret_values
 from mlhub.jobs import inputs
-from mlhub.jobs.credentials import gang_secret_of, key_of, token_of
+from mlhub.jobs.credentials import gang_secret_of, key_of, notebook_token_of, token_of
 from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.runtime.strategies.catalogue.schema import parse
 from mlhub.tracking.pods import tracking_secrets, tracking_variables
+from mlhub.wire.environment import NOTEBOOK_TOKEN
 from mlhub.wire.launch import AttemptId, DataPlane, Input, LaunchSpec, PodPlacement, PodRole, SyncMode
 
 
@@ -30,11 +31,15 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
         pods=pods,
         inputs=tuple(_reachable(item, attempt) for item in inputs.inputs_of(job)),
         dataset=inputs.dataset_spec(job),
-        model=inputs.model_spec(job.model_version),
+        model=inputs.model_spec_of(job),
         training=inputs.training_spec(job, batch=attempt.batch_decision),
         prediction=inputs.prediction_spec(job),
         variables={**tracking_variables(attempt, api_url=settings.PUBLIC_URL), **job.environment},
-        secrets={**tracking_secrets(attempt, key=key), **secret_values(job.project_id, job.secrets)},
+        secrets={
+            **tracking_secrets(attempt, key=key),
+            **secret_values(job.project_id, job.secrets),
+            **_notebook_secrets(attempt, key=key),
+        },
         api_url=settings.PUBLIC_URL,
         token=token_of(attempt.id, key=key),
         gang_secret=gang_secret_of(attempt.id, key=key),
@@ -48,6 +53,12 @@ def launch_spec(attempt: Attempt) -> LaunchSpec:
             "job_id": str(job.id),
         },
     )
+
+
+def _notebook_secrets(attempt: Attempt, *, key: str) -> dict[str, str]:
+    """After the user's own, which cannot take its place."""
+    is_notebook = attempt.job.kind == JobKind.NOTEBOOK
+    return {NOTEBOOK_TOKEN: notebook_token_of(attempt.id, key=key)} if is_notebook else {}
 
 
 def _survives(job: Job) -> bool:

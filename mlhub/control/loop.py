@@ -26,6 +26,7 @@ from mlhub.control.isolation import FaultIsolation, reason_of
 from mlhub.control.maintenance import evict, maintained
 from mlhub.control.memory import MemoryOwner, store_memory
 from mlhub.control.models import Round, SchedulerSettings
+from mlhub.control.notebooks import watch_notebooks
 from mlhub.control.policy_selection import SelectedPolicy, choose, record_failure, record_success
 from mlhub.control.quarantine import QuarantineTable
 from mlhub.control.reconcile import reconcile
@@ -188,6 +189,7 @@ class Loop:
         reconcile(self.backend, self.backend.observe(), now=now, isolation=self.isolation)
         self._step("drains", lambda: evict(self.backend, now=now, isolation=self.isolation))
         self._step("stalls", lambda: watch_stalls(self.backend, now=now, isolation=self.isolation))
+        self._step("notebooks", lambda: watch_notebooks(now=now, isolation=self.isolation))
         self._step("sandbox runs", lambda: tend_sandbox_runs(self.backend, now=now))
         return nodes
 

@@ -16,7 +16,7 @@ from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.secrets import check_secrets
 from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
-from mlhub.jobs import startup, validations
+from mlhub.jobs import notebooks, startup, validations
 from mlhub.jobs.admission import check_request, check_resources, check_room, check_versions
 from mlhub.jobs.further_datasets import check_further, described, further_of, protect
 from mlhub.jobs.lifecycle import advance
@@ -45,6 +45,7 @@ CLONED = (
     "epochs", "batch_size", "hyperparameters", "seed", "mode", "strategy", "min_workers", "max_workers", "priority",
     "resources", "limits", "environment", "secrets", "target_metric", "target_value",
 )  # fmt: skip
+CLONED_NOTEBOOK = ("kind", "priority", "resources", "limits", "environment", "secrets")
 CLONED_PREDICTION = (
     "kind", "batch_size", "min_workers", "max_workers", "priority", "resources", "limits", "environment", "secrets",
 )  # fmt: skip
@@ -88,6 +89,8 @@ def submit_job(
     if kind == JobKind.TRAIN:
         request = with_training_defaults(dataset_version, request)
         request = check_request(project.organisation, dataset_version, model_version, request)
+    elif kind == JobKind.NOTEBOOK:
+        request = notebooks.check_notebook(project.organisation, request)
     else:
         request = check_prediction(kind, dataset_version, model_version, request)
         check_room(project.organisation, request["min_workers"])
@@ -107,12 +110,15 @@ def submit_job(
                 **request,
                 **given,
             )
-            job.validation_key = validations.key_of(job)
+            job.validation_key = "" if kind == JobKind.NOTEBOOK else validations.key_of(job)
             job.save(force_insert=True)
             protect(job, further)
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
             _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
+            if kind == JobKind.NOTEBOOK:  # nothing to try out
+                pass_preflight(job, profile=notebooks.PROFILE)
+                return job
             earlier = validations.find(job)
             if earlier is None or not reuse_validation(job, earlier):
                 work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
@@ -133,6 +139,9 @@ def clone_job(job: Job, *, name: str = "", actor: User, **overrides: Any) -> Job
     if job.kind == JobKind.TRAIN:
         overrides |= _range_of_clone(job, overrides)
         request = {"datasets": further_of(job)} | {field: getattr(job, field) for field in CLONED} | overrides
+    elif job.kind == JobKind.NOTEBOOK:
+        overrides.pop("max_batch_size", None)
+        request = {"datasets": further_of(job)} | {field: getattr(job, field) for field in CLONED_NOTEBOOK} | overrides
     else:
         overrides.pop("max_batch_size", None)
         _refuse_settings_of_training(job, overrides)
@@ -280,6 +289,8 @@ def _refuse_settings_of_training(job: Job, overrides: dict[str, Any]) -> None:
 
 def usual_name(kind: str, dataset: DatasetVersion | None, model: ModelVersion) -> str:
     """The name of a job that was given none."""
+    if kind == JobKind.NOTEBOOK:
+        return "notebook"
     verb = "" if kind == JobKind.TRAIN else f"{kind}: "
     place = "" if dataset is None else f" on {dataset.dataset.name}"
     return f"{verb}{model.model.name}{place}"[:100]

@@ -114,7 +114,12 @@ def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
     """
     moved = {name: fields[name] for name in WORKERS if name in fields}
     request = {name: getattr(job, name) for name in (*CHECKED, *WORKERS, "resources")} | fields
-    if job.kind == JobKind.TRAIN:
+    if job.kind == JobKind.NOTEBOOK:
+        if moved:
+            field = next(iter(moved))
+            raise InvalidInputError("A notebook has one pod.", field=field, remedy=f"Leave {field} out.")
+        check_resources(request)
+    elif job.kind == JobKind.TRAIN:
         request = check_request(job.project.organisation, job.dataset_version, job.model_version, request)
     else:
         if moved:

@@ -25,6 +25,11 @@ def gang_secret_of(attempt_id: UUID, *, key: str = "") -> str:
     return _derived("gang", attempt_id, key)
 
 
+def notebook_token_of(attempt_id: UUID, *, key: str = "") -> str:
+    """With which the proxy speaks to the attempt's notebook. key: as in token_of."""
+    return _derived("notebook", attempt_id, key)
+
+
 def key_of(attempt: Attempt) -> str:
     """The key that the attempt was opened with: after a rotation that is one of the fallbacks.
 

@@ -14,7 +14,16 @@ from mlhub.registry.models import ModelVersion
 from mlhub.runtime.prediction.schema_compatibility import TrainedSchema, schema_for_model
 from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
-from mlhub.wire.launch import BatchDecision, DatasetSpec, Input, ModelSpec, PredictionSpec, TrainingSpec, further_input
+from mlhub.wire.launch import (
+    NOTEBOOK,
+    BatchDecision,
+    DatasetSpec,
+    Input,
+    ModelSpec,
+    PredictionSpec,
+    TrainingSpec,
+    further_input,
+)
 
 PACKAGE, WEIGHTS, ENVIRONMENT = "package.zip", "start.safetensors", "python-environment.zip"
 
@@ -50,11 +59,17 @@ def dataset_spec(job: Job) -> DatasetSpec | None:
 
 
 def prediction_spec(job: Job) -> PredictionSpec | None:
-    """None: the job trains."""
-    if job.kind == JobKind.TRAIN:
+    """None: the job trains, or is a notebook."""
+    if job.kind in (JobKind.TRAIN, JobKind.NOTEBOOK):
         return None
     asked = job.prediction
     return PredictionSpec(job.kind, **{**asked, "features": tuple(asked["features"])})
+
+
+def model_spec_of(job: Job) -> ModelSpec:
+    return (
+        ModelSpec(kind=NOTEBOOK, entry="jupyterlab") if job.kind == JobKind.NOTEBOOK else model_spec(job.model_version)
+    )
 
 
 def model_spec(version: ModelVersion) -> ModelSpec:

@@ -27,11 +27,12 @@ class ModeChoice(models.TextChoices):
 
 
 class JobKind(models.TextChoices):
-    """What a job does; the two others ask a trained model."""
+    """What a job does. predict and evaluate ask a trained model; a notebook is for people to work in."""
 
     TRAIN = "train"
     PREDICT = "predict"
     EVALUATE = "evaluate"
+    NOTEBOOK = "notebook"
 
 
 class Preflight(models.TextChoices):
@@ -146,8 +147,9 @@ class Job(models.Model):
             models.CheckConstraint(condition=models.Q(epochs__gte=1), name="job_epochs_positive"),
             models.CheckConstraint(condition=models.Q(batch_size__gte=1), name="job_batch_size_positive"),
             models.CheckConstraint(
-                condition=models.Q(kind=JobKind.TRAIN) | models.Q(dataset_version__isnull=False),
-                name="job_without_dataset_trains",
+                condition=models.Q(kind__in=[JobKind.TRAIN, JobKind.NOTEBOOK])
+                | models.Q(dataset_version__isnull=False),
+                name="job_without_dataset",
             ),
         ]
 
@@ -223,6 +225,16 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["job", "number"], name="attempt_number"),
             models.UniqueConstraint(fields=["job"], condition=models.Q(ended_at=None), name="one_live_attempt_per_job"),
         ]
+
+
+class NotebookActivity(models.Model):
+    """When something was last done in the notebook of an attempt, as its pod reports every few seconds."""
+
+    attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, primary_key=True, related_name="notebook")
+    active_at = models.DateTimeField()
+    reported_at = models.DateTimeField()
+    warned_at = models.DateTimeField(null=True, blank=True)  # of the present idle time
+    reclaimed_at = models.DateTimeField(null=True, blank=True)
 
 
 class Allocation(models.Model):

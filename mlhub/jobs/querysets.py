@@ -61,5 +61,6 @@ class ArtifactQuerySet(TenantOwnedQuerySet):
     def downloadable(self, job: Any) -> Self:
         """What people download from the job: its predictions, and the files that its script left, by name."""
         kinds = models.Q(name__startswith="predictions.") | models.Q(name__startswith=f"{ARTIFACT_FOLDER}/")
-        found = self.filter(kinds, attempt__job=job, attempt__outcome="succeeded")
-        return found.select_related("blob").order_by("name", "-attempt__number")
+        complete = models.Q(attempt__outcome="succeeded") | models.Q(attempt__job__kind="notebook")
+        found = self.filter(kinds, complete, attempt__job=job)
+        return found.select_related("blob").order_by("name", "-attempt__number").distinct("name")

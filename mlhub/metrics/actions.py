@@ -17,6 +17,7 @@ from mlhub.events.actions import append
 from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
+from mlhub.jobs.notebooks import record_activity
 from mlhub.jobs.startup import FIRST_STEP, mark_attempt
 from mlhub.metrics.batch_changes import record_batch_change
 from mlhub.metrics.log_store import store_log
@@ -36,6 +37,7 @@ from mlhub.wire.report import (
     MAX_ARTIFACTS,
     MAX_CHECKPOINTS,
     MAX_LOG_LINE,
+    NOTEBOOK_PHASE,
     CheckpointReport,
     FailureReport,
     MetricReport,
@@ -187,6 +189,8 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case PhaseReport(phase="batch_changed"):
                 if pod.speaks_for_gang:
                     record_batch_change(attempt, report)
+            case PhaseReport(phase=phase) if phase == NOTEBOOK_PHASE:
+                record_activity(attempt, report)
             case PhaseReport():
                 if pod.speaks_for_gang:
                     _store_phase(attempt, report)

@@ -17,7 +17,6 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.actions import request_environment
 from mlhub.environments.models import PythonEnvironment
 from mlhub.events.actions import append
-from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Kind, Model, ModelVersion
 from mlhub.registry.packages import as_zip, entry_of, is_made_elsewhere, is_zip
 from mlhub.storage import actions as storage
@@ -175,28 +174,6 @@ def accept_version(version_id: UUID, *, contract: dict[str, Any]) -> bool:
 def refuse_version(version_id: UUID, *, error: dict[str, str]) -> bool:
     """INSPECTING becomes REFUSED with {field, message, remedy}, and its bytes are released."""
     return _conclude(version_id, state=VersionState.REFUSED, kind="model.refused", error=error)
-
-
-def ensure_builtins() -> int:
-    """Registers the models that MLHub ships, each with one ready version; returns how many were missing."""
-    n_created = 0
-    for builtin in BUILTINS:
-        with transaction.atomic():
-            model, created = Model.objects.get_or_create(
-                project=None, name=builtin.name, defaults={"description": builtin.description}
-            )
-            ModelVersion.objects.get_or_create(
-                model=model,
-                number=1,
-                defaults={
-                    "source": "upload",
-                    "kind": Kind.BUILTIN,
-                    "entry": builtin.name,
-                    "state": VersionState.READY,
-                },
-            )
-        n_created += created
-    return n_created
 
 
 def register_trained(

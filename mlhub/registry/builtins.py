@@ -14,3 +14,6 @@ BUILTINS = (
     Builtin("small_cnn", "A small convolutional network for images."),
     Builtin("tiny_transformer", "A small transformer for text."),
 )
+
+# Stands for the code that a notebook does not have; no list shows it, and no training can name it.
+NOTEBOOK_MODEL = Builtin("jupyterlab", "JupyterLab, of notebooks.")

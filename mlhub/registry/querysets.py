@@ -10,6 +10,7 @@ from django.db.models import Count, Prefetch, Q
 from django.utils import timezone
 
 from mlhub.core.errors import NotFoundError
+from mlhub.registry.builtins import NOTEBOOK_MODEL
 from mlhub.tenants.querysets import ProjectOwnedQuerySet, TenantOwnedQuerySet
 
 if TYPE_CHECKING:
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
 MAX_DIGITS = 9  # of a version's number
 
 
+def of_notebook(path: str) -> Q:
+    """path: to the model, such as model__."""
+    return Q(**{f"{path}project": None, f"{path}name": NOTEBOOK_MODEL.name})
+
+
 class ModelQuerySet(ProjectOwnedQuerySet):
     def visible_to(self, user: User | AnonymousUser) -> Self:
         if not user.is_authenticated:
             return self.none()
-        return super().visible_to(user) | self.filter(project=None)
+        return (super().visible_to(user) | self.filter(project=None)).exclude(of_notebook(""))
 
     def with_versions(self) -> Self:
         """Each with `latest_versions` (its newest code, in a list of one) and `n_trained`; four queries for a page."""
@@ -49,7 +55,7 @@ class ModelVersionQuerySet(TenantOwnedQuerySet):
     def visible_to(self, user: User | AnonymousUser) -> Self:
         if not user.is_authenticated:
             return self.none()
-        return super().visible_to(user) | self.filter(model__project=None)
+        return (super().visible_to(user) | self.filter(model__project=None)).exclude(of_notebook("model__"))
 
     def stuck_in_validation(self, *, for_s: float) -> Self:
         """Uploaded longer ago than that and still not validated: their task was lost, or waits behind others."""

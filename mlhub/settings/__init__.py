@@ -14,6 +14,7 @@ from mlhub.core.addresses import networks
 from mlhub.core.headers import CONTENT_SECURITY_POLICY  # noqa: F401 (read by django-csp)
 from mlhub.core.logs import logging_settings
 from mlhub.core.rate_limits import limits as rate_limits
+from mlhub.notebooks.addresses import check_origin, usual_origin
 from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from mlhub.settings.secret_values import secret_value, signing_keys
 from mlhub.settings.single_sign_on import read_password_users, read_single_sign_on
@@ -37,6 +38,13 @@ try:
     TRUSTED_PROXIES = networks(env.list("MLHUB_TRUSTED_PROXIES", default=[]))
 except ValueError as error:
     raise ImproperlyConfigured(f"MLHUB_TRUSTED_PROXIES: {error}; write addresses or CIDR blocks.") from error
+# * stands for a notebook: each has an origin of its own; "" = no notebooks
+try:
+    NOTEBOOK_ORIGIN = check_origin(
+        env("MLHUB_NOTEBOOK_ORIGIN", default=usual_origin(PUBLIC_URL)), public_url=PUBLIC_URL
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(f"MLHUB_NOTEBOOK_ORIGIN: {error}.") from error
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # both only of trusted proxies: core/addresses.py
 USE_X_FORWARDED_HOST = True
 
@@ -67,6 +75,7 @@ INSTALLED_APPS = [
     "mlhub.experiments",
     "mlhub.tracking",
     "mlhub.control",
+    "mlhub.notebooks",
     "mlhub.recovery",
     "mlhub.retention",
     "mlhub.usage",

@@ -46,6 +46,9 @@ class Input:
 
 
 FURTHER = "datasets/"
+NOTEBOOK = "notebook"  # the kind of a ModelSpec whose pod serves a notebook
+NOTEBOOK_TOKEN_HEADER = "X-MLHub-Notebook-Token"
+NOTEBOOK_SOCKET = "notebook.sock"  # in the pod's folder of temporary files
 
 
 def further_input(name: str, filename: str) -> str:
@@ -78,7 +81,9 @@ class DatasetSpec:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Model code. kind: "package" (the contract, a module inside the zip), "script" (torchrun style) or "builtin"."""
+    """Model code. kind: "package" (the contract, a module inside the zip), "script" (torchrun style), "builtin", or
+    "notebook", which has no code.
+    """
 
     kind: str
     entry: str  # package: module name; script: path inside the zip; builtin: registered name

@@ -37,6 +37,9 @@ MAX_VALUES = 500  # of one report
 MAX_CHECKPOINT_VALUES = 50  # of the report of a checkpoint
 MAX_NAME = 250
 MAX_STEP = 2**53  # a report of a later one is refused
+NOTEBOOK_PHASE = (
+    "notebook"  # of a PhaseReport: the server answers, and for detail["idle_s"] nothing has been done in it
+)
 METRIC_NAME = re.compile(rf"[A-Za-z0-9_./-]{{1,{MAX_NAME}}}")
 MAX_STALENESS = 64  # counted one by one; staler ones together
 

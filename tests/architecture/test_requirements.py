@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 OURS = {"mlhub", "scheduler", "tests", "benchmarks", "deploy"}
 STANDARD = set(sys.stdlib_module_names)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NOTEBOOK = {canonicalize_name(Requirement(r).name) for r in PROJECT["optional-dependencies"]["notebook"]}
 # Requirements that no `import` shows: where they are used instead, and by which words there.
 USED_BY_NAME = {
     "argon2-cffi": ("mlhub/settings/__init__.py", "Argon2PasswordHasher"),
@@ -36,6 +37,7 @@ COMMANDS = {
     "celery-types": ("pyproject.toml", "[tool.mypy]"),
     "django-stubs": ("pyproject.toml", "mypy_django_plugin"),
     "djangorestframework-stubs": ("pyproject.toml", "mypy_drf_plugin"),
+    **dict.fromkeys(NOTEBOOK, ("pyproject.toml", "notebook = [")),
     "hatchling": ("pyproject.toml", "hatchling.build"),
     "bandit": ("deploy/local/scan.py", "bandit"),
     "zensical": ("deploy/docs/site.py", "zensical"),
@@ -59,7 +61,8 @@ PARTS = {
     "runtime": ["mlhub/wire", "mlhub/runtime"],
     "embedded": ["mlhub"],
 }
-OPTIONAL = {"scheduler": {"matplotlib"}}  # drawn only where the extra `figures` is installed
+# drawn only where the extra `figures` is installed; served where `notebook` is; GPUs are asked where there are some
+OPTIONAL = {"scheduler": {"matplotlib"}, "runtime": {"nvidia-ml-py", *NOTEBOOK}, "embedded": NOTEBOOK}
 
 
 def test_everything_that_is_required_is_used() -> None:
@@ -75,7 +78,7 @@ def test_everything_that_development_requires_is_used() -> None:
 
 
 def test_everything_that_is_imported_is_required_by_name() -> None:
-    required = _required("requirements.in") | {"torch", "matplotlib"}
+    required = _required("requirements.in") | {"torch", "matplotlib", *NOTEBOOK}
     missing = {m: sorted(d) for m, d in _owners(_imports(["mlhub", "scheduler"])).items() if not d & required}
     assert not missing, f"add to requirements.in: {missing}"
 
@@ -100,7 +103,7 @@ def test_an_extra_brings_everything_that_its_part_imports(extra: str) -> None:
 
 def test_the_extras_bring_nothing_that_the_platform_does_not_require() -> None:
     brought = {canonicalize_name(r.name) for extra in ("", *PROJECT["optional-dependencies"]) for r in _extra(extra)}
-    assert brought <= _required("requirements.in") | {"torch", "matplotlib"}
+    assert brought <= _required("requirements.in") | {"torch", "matplotlib", *NOTEBOOK}
     assert brought >= _required("requirements.in") - OF_TORCH
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlhub.datasets.models import Dataset, DatasetVersion
 from mlhub.jobs.models import Attempt, Job
-from mlhub.registry.actions import ensure_builtins
+from mlhub.registry.builtin_models import ensure_builtins
 from mlhub.registry.models import ModelVersion
 from mlhub.tenants.models import Project, User
 

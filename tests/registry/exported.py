@@ -17,7 +17,8 @@ from PIL import Image
 from safetensors.torch import save
 
 from mlhub.datasets.models import Dataset, DatasetVersion
-from mlhub.registry.actions import ensure_builtins, register_trained
+from mlhub.registry.actions import register_trained
+from mlhub.registry.builtin_models import ensure_builtins
 from mlhub.registry.models import ModelVersion
 from mlhub.runtime.data import readers
 from mlhub.runtime.model.contract import load_contract

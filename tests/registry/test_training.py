@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from mlhub.events.models import Event
-from mlhub.registry.actions import ensure_builtins
+from mlhub.registry.builtin_models import ensure_builtins
 from mlhub.registry.builtins import BUILTINS
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.runtime.model.builtin import BUILTINS as RUNNABLE

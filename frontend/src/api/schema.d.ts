@@ -1264,6 +1264,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/notebook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How the notebook stands. 409 for a job that is none. */
+        get: operations["jobs_notebook_retrieve"];
+        put?: never;
+        /** @description An address for the caller's browser, for one use. 409 while the notebook does not answer. */
+        post: operations["jobs_notebook_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/pause": {
         parameters: {
             query?: never;
@@ -4779,11 +4797,12 @@ export interface components {
              */
             readonly id: string;
             /**
-             * @description What the job does: train, predict or evaluate.
+             * @description What the job does: train, predict, evaluate or notebook.
              *
              *     * `train` - Train
              *     * `predict` - Predict
              *     * `evaluate` - Evaluate
+             *     * `notebook` - Notebook
              */
             readonly kind: components["schemas"]["JobKind"];
             /** @description The job's name. */
@@ -5047,11 +5066,12 @@ export interface components {
              */
             readonly id: string;
             /**
-             * @description What the job does: train, predict or evaluate.
+             * @description What the job does: train, predict, evaluate or notebook.
              *
              *     * `train` - Train
              *     * `predict` - Predict
              *     * `evaluate` - Evaluate
+             *     * `notebook` - Notebook
              */
             readonly kind: components["schemas"]["JobKind"];
             /** @description The job's name. */
@@ -5350,9 +5370,10 @@ export interface components {
          * @description * `train` - Train
          *     * `predict` - Predict
          *     * `evaluate` - Evaluate
+         *     * `notebook` - Notebook
          * @enum {string}
          */
-        JobKind: "train" | "predict" | "evaluate";
+        JobKind: "train" | "predict" | "evaluate" | "notebook";
         JobName: {
             /**
              * Format: uuid
@@ -5475,6 +5496,7 @@ export interface components {
              *     * `train` - Train
              *     * `predict` - Predict
              *     * `evaluate` - Evaluate
+             *     * `notebook` - Notebook
              */
             kind?: components["schemas"]["JobKind"];
             /** @description Its name or id; its latest ready version is used. A script may do without. */
@@ -5558,6 +5580,11 @@ export interface components {
              * @description Seconds without a step after which the job is ended; by default 600, of scripts 3600.
              */
             stall_s?: number;
+            /**
+             * Format: double
+             * @description Of a notebook: seconds in which nothing is done in it, after which it is paused; by default 1800.
+             */
+            idle_s?: number;
         };
         /** @description When the platform ends the job. */
         LimitsRequest: {
@@ -5566,6 +5593,11 @@ export interface components {
              * @description Seconds without a step after which the job is ended; by default 600, of scripts 3600.
              */
             stall_s?: number;
+            /**
+             * Format: double
+             * @description Of a notebook: seconds in which nothing is done in it, after which it is paused; by default 1800.
+             */
+            idle_s?: number;
         };
         Lineage: {
             /**
@@ -6318,6 +6350,41 @@ export interface components {
             slots: components["schemas"]["Slot"][];
             /** @description The parameter servers that run on it. */
             servers: components["schemas"]["Servers"][];
+        };
+        Notebook: {
+            /** @description Whether it runs and answers: then it can be opened. */
+            readonly is_ready: boolean;
+            /**
+             * Format: double
+             * @description Seconds in which nothing is done in it, after which it is paused.
+             */
+            readonly idle_limit_s: number;
+            /**
+             * Format: date-time
+             * @description When a cell ran or a terminal was used last; null: it never answered.
+             */
+            readonly active_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it is paused unless something is done; null: it does not run.
+             */
+            readonly stops_at: string | null;
+            /** @description Whether it will be paused soon. */
+            readonly is_warned: boolean;
+            /**
+             * Format: date-time
+             * @description When it was paused since nothing was done in it; null: it was not.
+             */
+            readonly reclaimed_at: string | null;
+        };
+        NotebookAddress: {
+            /** @description Opens the notebook in a browser, once. */
+            readonly url: string;
+            /**
+             * Format: date-time
+             * @description Until when the address can be used.
+             */
+            readonly expires_at: string;
         };
         NullEnum: null;
         /**
@@ -7466,11 +7533,12 @@ export interface components {
              */
             readonly id: string;
             /**
-             * @description What the job does: train, predict or evaluate.
+             * @description What the job does: train, predict, evaluate or notebook.
              *
              *     * `train` - Train
              *     * `predict` - Predict
              *     * `evaluate` - Evaluate
+             *     * `notebook` - Notebook
              */
             readonly kind: components["schemas"]["JobKind"];
             /** @description The job's name. */
@@ -12912,8 +12980,9 @@ export interface operations {
                  * @description * `train` - Train
                  *     * `predict` - Predict
                  *     * `evaluate` - Evaluate
+                 *     * `notebook` - Notebook
                  */
-                kind?: "evaluate" | "predict" | "train";
+                kind?: "evaluate" | "notebook" | "predict" | "train";
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
                 /** @description Only the one of exactly this name. */
@@ -13737,6 +13806,69 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_notebook_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notebook"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_notebook_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotebookAddress"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

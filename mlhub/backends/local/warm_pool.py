@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mlhub.backends.local import warm_worker
 from mlhub.backends.local.warm_worker import READY, TAKEN
-from mlhub.wire.launch import LaunchSpec
+from mlhub.wire.launch import NOTEBOOK, LaunchSpec
 
 PAUSE_S, LONGEST_PAUSE_S = 3.0, 600.0
 ANSWER_S = 5.0  # a worker that is asked answers in milliseconds
@@ -135,7 +135,7 @@ def may_start_warm(spec: LaunchSpec) -> bool:
     secrets of users may be ones that a library reads when it is loaded.
     """
     has_own_setting = bool(spec.variables or spec.secrets)
-    return spec.model.kind != "script" and not spec.model.environment and not has_own_setting
+    return spec.model.kind not in ("script", NOTEBOOK) and not spec.model.environment and not has_own_setting
 
 
 def _accepted(process: subprocess.Popen[bytes], folder: Path) -> bool:

@@ -21,6 +21,10 @@ MAX_WORKERS = 4096
 MAX_GPU_TYPES = 20
 MAX_BATCH = 1_000_000
 OF_PREDICTION = ("model_of", "features", "output", "examples")
+FOREIGN_TO_NOTEBOOKS = (
+    "model", "model_version", "model_of", "features", "output", "examples", "epochs", "batch_size", "hyperparameters",
+    "mode", "strategy", "min_workers", "max_workers", "seed", "target_metric", "target_value",
+)  # fmt: skip
 OF_TRAINING = ("model", "epochs", "hyperparameters", "mode", "strategy", "seed", "target_metric", "target_value")
 MAX_FURTHER_DATASETS = 20
 FURTHER_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -73,6 +77,12 @@ class LimitsSerializer(StrictSerializer):
         max_value=30 * 24 * 3600,
         required=False,
         help_text="Seconds without a step after which the job is ended; by default 600, of scripts 3600.",
+    )
+    idle_s = FiniteFloatField(
+        min_value=60,
+        max_value=7 * 24 * 3600,
+        required=False,
+        help_text="Of a notebook: seconds in which nothing is done in it, after which it is paused; by default 1800.",
     )
 
 
@@ -310,6 +320,10 @@ class JobSubmitSerializer(JobSettingsSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         kind = attrs.get("kind", JobKind.TRAIN)
+        if kind == JobKind.NOTEBOOK:
+            return _of_notebook(attrs)
+        if "idle_s" in attrs.get("limits", {}):
+            raise serializers.ValidationError({"limits.idle_s": "Only a notebook takes it: leave it out."})
         n_given = ("dataset" in attrs) + ("dataset_version" in attrs)
         if n_given > 1 or (n_given == 0 and kind != JobKind.TRAIN):
             raise serializers.ValidationError({"dataset": "Give either dataset or dataset_version."})
@@ -321,3 +335,13 @@ class JobSubmitSerializer(JobSettingsSerializer):
             if name in attrs:
                 raise serializers.ValidationError({name: f"A job of kind {kind} does not take {name}: leave it out."})
         return attrs
+
+
+def _of_notebook(attrs: dict[str, Any]) -> dict[str, Any]:
+    """A notebook needs a project, and may read datasets."""
+    if "dataset" in attrs and "dataset_version" in attrs:
+        raise serializers.ValidationError({"dataset": "Give either dataset or dataset_version."})
+    for name in FOREIGN_TO_NOTEBOOKS:
+        if name in attrs:
+            raise serializers.ValidationError({name: f"A notebook does not take {name}: leave it out."})
+    return attrs

@@ -158,7 +158,7 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     )
     model_version = ModelVersionBriefSerializer(read_only=True, help_text="The model version that it trains or uses.")
     kind = serializers.ChoiceField(
-        choices=JobKind.choices, read_only=True, help_text="What the job does: train, predict or evaluate."
+        choices=JobKind.choices, read_only=True, help_text="What the job does: train, predict, evaluate or notebook."
     )
     mode = serializers.ChoiceField(
         choices=ModeChoice.choices,

@@ -33,6 +33,7 @@ from mlhub.jobs.deletion import delete_job, deletion_of
 from mlhub.jobs.models import Artifact, Job, JobKind
 from mlhub.jobs.predictions import model_version_of_job
 from mlhub.jobs.strategies import strategies
+from mlhub.registry.builtin_models import notebook_version
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.authentication import caller
@@ -89,7 +90,9 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         dataset_version = dataset_version_of(user, body)
         if "datasets" in body:
             body["datasets"] = further_datasets_of(user, body["datasets"], project=body["project"])
-        if (job_id := body.pop("model_of", None)) is not None:
+        if body.get("kind") == JobKind.NOTEBOOK:
+            model_version = notebook_version()
+        elif (job_id := body.pop("model_of", None)) is not None:
             model_version = model_version_of_job(user, job_id)
         else:
             model_version = model_version_of(user, body)
@@ -213,6 +216,7 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
             reasons = {
                 JobKind.TRAIN: "it trains a model, whose weights are downloaded from its version",
                 JobKind.EVALUATE: "it gives metrics",
+                JobKind.NOTEBOOK: "it is a notebook, whose files are its artifacts",
                 JobKind.PREDICT: f"it is {job.state}",
             }
             raise NotFoundError(f"{job.name} has no file of predictions: {reasons[JobKind(job.kind)]}.")

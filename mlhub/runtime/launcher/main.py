@@ -34,7 +34,7 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints, files_of
 from mlhub.wire.exits import Cause, ExitCode
-from mlhub.wire.launch import PodRole
+from mlhub.wire.launch import NOTEBOOK, PodRole
 from mlhub.wire.masking import SecretMask
 
 # glibc's malloc asks for huge pages: else a gradient of 100 MB costs 24,000 page faults at every step
@@ -86,7 +86,13 @@ class Launcher:
         if code == ExitCode.DONE:
             self._report_result()
             code = self._upload()
+        elif code == ExitCode.PREEMPTED and self._is_notebook:
+            self._upload(limit_s=DRAIN_AFTER_STOP_S)  # what does not arrive in time is in the job's folder all the same
         return self._end(code)
+
+    @property
+    def _is_notebook(self) -> bool:
+        return self.pod.spec.model.kind == NOTEBOOK
 
     def _use_environment(self, inputs: Mapping[str, Path]) -> None:
         """Lets the trainer import the packages that the code requires. Raises BadInputError, OSError."""
@@ -133,8 +139,11 @@ class Launcher:
         return trainer.wait()
 
     def _watch(self, *, is_script: bool) -> Watchdog | None:
-        """Servers wait for workers, and only the first rank of a script reports: the others have no watchdog."""
-        if self.pod.spec.role is not PodRole.WORKER or (is_script and not self.pod.is_reporter):
+        """Servers wait for workers, and only the first rank of a script reports: the others have no watchdog.
+
+        A notebook makes no steps: the platform goes by its own reports of activity.
+        """
+        if self._is_notebook or self.pod.spec.role is not PodRole.WORKER or (is_script and not self.pod.is_reporter):
             return None
         pod = self.pod
         watch = (
@@ -157,15 +166,15 @@ class Launcher:
             if result is not None:
                 self.reporter.send(result)
 
-    def _upload(self) -> int:
-        """Sends the trainer's artifacts, and what a script left, for as long as that takes."""
+    def _upload(self, *, limit_s: float = DRAIN_S) -> int:
+        """Sends the trainer's artifacts, and what a script left. limit_s: for the API to return."""
         listed, folder = self.pod.artifacts / "artifacts.json", self.pod.artifacts
         own = json.loads(listed.read_text()) if listed.exists() else {}
         for file in (
             *(OutputFile(name, str(folder / name), sha) for name, sha in own.items()),
             *listed_outputs(self.pod),
         ):
-            code = self._put(file, until=time.monotonic() + DRAIN_S)
+            code = self._put(file, until=time.monotonic() + limit_s)
             if code is not ExitCode.DONE:
                 return code
         return ExitCode.DONE

@@ -13,7 +13,7 @@ import sys
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.socket_folder import short_temporary_folder
-from mlhub.wire.launch import PodRole
+from mlhub.wire.launch import NOTEBOOK, PodRole
 
 
 def main() -> int:
@@ -31,6 +31,10 @@ def main() -> int:
             from mlhub.runtime.roles.script import run_script
 
             return run_script(pod, reporter)
+        if pod.spec.model.kind == NOTEBOOK:
+            from mlhub.runtime.roles.notebook import run_notebook
+
+            return run_notebook(pod, reporter)
         from mlhub.runtime.roles.worker import run_worker
 
         return run_worker(pod, reporter)

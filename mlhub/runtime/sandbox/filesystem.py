@@ -14,6 +14,7 @@ from mlhub.runtime.sandbox.gang_network import network
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin")
 OF_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "nsswitch.conf", "mime.types")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+TERMINALS = "/dev/pts"
 N_INODES = 400_000
 DEFAULT_SCRATCH_BYTES = 2**30
 READ_ONLY = kernel.ATTR_RDONLY | kernel.ATTR_NOSUID | kernel.ATTR_NODEV
@@ -103,6 +104,11 @@ def _make_dev(root: str, confinement: Confinement) -> None:
     for device in (*DEVICES, *confinement.devices):
         if os.path.exists(device):
             show(device, root + device, kernel.ATTR_NOSUID | kernel.ATTR_NOEXEC)
+    if confinement.has_terminals:
+        os.mkdir(root + TERMINALS, 0o755)
+        flags = kernel.MS_NOSUID | kernel.MS_NOEXEC
+        kernel.mount("devpts", root + TERMINALS, "devpts", flags, "newinstance,ptmxmode=0666,mode=0600,max=256")
+        os.symlink("pts/ptmx", f"{dev}/ptmx")
     for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
         os.symlink(f"/proc/self/fd{target}", f"{dev}/{name}")
     _scratch(root, SHARED_MEMORY_FOLDER, confinement.shared_memory_bytes, confinement.uid)

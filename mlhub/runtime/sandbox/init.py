@@ -272,6 +272,7 @@ def _limit(confinement: Confinement) -> None:
 def _hide_files(confinement: Confinement, *, is_namespace: bool) -> None:
     devices = (*filesystem.DEVICES, *confinement.devices)
     if is_namespace:
+        devices = (*devices, *((filesystem.TERMINALS,) if confinement.has_terminals else ()))
         write = [SCRATCH_FOLDER, SHARED_MEMORY_FOLDER, *(inside for _, inside in confinement.writable)]
         landlock.restrict(read=["/"], write=write, devices=devices, allows_tcp=True, is_pod=confinement.is_pod)
         return

@@ -43,13 +43,14 @@ def enclose(
     tenant: str,
     devices: Sequence[str] = (),
     ingest: Ingest | None,
+    has_terminals: bool = False,
 ) -> list[str]:
     """The command that runs a pod's program in the sandbox; its confinement is written into `folder`.
 
     folder: the pod's own, which the pod does not see. work: where it starts, one of `writable`. tenant: its pods share
     a user id, when the platform is root; what is given to the pod is given to that user. devices: the files of the
-    NVIDIA GPUs that are the pod's; it can open those of no other. ingest: None = the network of the host. Raises
-    OSError.
+    NVIDIA GPUs that are the pod's; it can open those of no other. ingest: None = the network of the host.
+    has_terminals: it may make pseudo-terminals. Raises OSError.
     """
     chosen = isolation()
     uid = uid_of(tenant) if chosen.has_own_user and chosen.has_namespaces else None
@@ -76,6 +77,7 @@ def enclose(
         has_namespaces=chosen.has_namespaces,
         has_landlock=chosen.has_landlock,
         is_pod=True,
+        has_terminals=has_terminals,
         gang_folder=str(folder.parent) if has_gang_network else "",
         ingest_host=ingest.host if ingest else "",
         ingest_port=ingest.port if ingest else 0,

@@ -6,8 +6,8 @@ import { duration } from "@/lib/time";
 
 type Resources = NonNullable<JobSubmit["resources"]>;
 type Limits = NonNullable<JobSubmit["limits"]>;
-/** All but gpu_types are numbers. */
-export type PodSetting = Exclude<keyof Resources, "gpu_types"> | keyof Limits;
+/** All but gpu_types are numbers; idle_s is of notebooks alone. */
+export type PodSetting = Exclude<keyof Resources, "gpu_types"> | Exclude<keyof Limits, "idle_s">;
 
 interface PodSettingDeclaration {
   group: "resources" | "limits";

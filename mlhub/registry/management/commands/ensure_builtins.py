@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from mlhub.registry.actions import ensure_builtins
+from mlhub.registry.builtin_models import ensure_builtins
 
 
 class Command(BaseCommand):

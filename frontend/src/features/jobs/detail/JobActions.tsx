@@ -57,8 +57,8 @@ export function JobActions({ job }: { job: Job }) {
 
   return (
     <>
-      {verbs.includes("resume") && simple("resume", "Resume", "Continue from the newest checkpoint")}
-      {verbs.includes("pause") && simple("pause", "Pause", "Save a checkpoint and give the GPUs back")}
+      {verbs.includes("resume") && simple("resume", "Resume", job.kind === "notebook" ? "Start it again with its folder" : "Continue from the newest checkpoint")}
+      {verbs.includes("pause") && simple("pause", "Pause", job.kind === "notebook" ? "Keep its folder and give the GPU back" : "Save a checkpoint and give the GPUs back")}
       {job.kind === "train" && job.state === "succeeded" && job.result_version !== null && (
         <Suspense fallback={null}>
           <PredictButton job={job} />
@@ -73,7 +73,7 @@ export function JobActions({ job }: { job: Job }) {
           label="Clone"
           color="blue"
           title={`Clone ${job.name}?`}
-          text="It starts at once, with the same settings, data and model."
+          text={job.kind === "notebook" ? "It has the same settings and data, and an empty folder." : "It starts at once, with the same settings, data and model."}
           dismiss="Do not start it"
           action={async () => {
             const made = await action.mutateAsync("clone");

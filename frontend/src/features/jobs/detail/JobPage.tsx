@@ -42,6 +42,7 @@ const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogVi
 const NotesCard = lazyComponent(async () => (await import("./overview/NotesCard")).NotesCard);
 const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
 const WhyCard = lazyComponent(async () => (await import("./why/WhyCard")).WhyCard);
+const NotebookCard = lazyComponent(async () => (await import("../notebook/NotebookCard")).NotebookCard);
 const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
 
 export function JobPage() {
@@ -101,12 +102,17 @@ function Overview({ job }: { job: JobDetail }) {
     <Stack gap="md">
       {job.failure !== null && <FailureCard failure={job.failure} />}
       {job.result_version !== null && <TrainedModelCard job={job} version={job.result_version} />}
-      {job.kind !== "train" && job.state === "succeeded" && <PredictionResultCard job={job} />}
+      {(job.kind === "predict" || job.kind === "evaluate") && job.state === "succeeded" && <PredictionResultCard job={job} />}
       <StatusCard job={job} />
+      {job.kind === "notebook" && (
+        <Suspense fallback={<Loading label="Loading the notebook" />}>
+          <NotebookCard job={job} />
+        </Suspense>
+      )}
       <Suspense fallback={null}>
         <WhyCard job={job} />
       </Suspense>
-      <JobProgress job={job} />
+      {job.kind !== "notebook" && <JobProgress job={job} />}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <ConfigurationCard job={job} />
         <ResourcesCard job={job} />

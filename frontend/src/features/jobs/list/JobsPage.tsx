@@ -10,6 +10,7 @@ import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Page } from "@/components/layout/Page";
 import { useFilters } from "@/components/table/useFilters";
+import { NewNotebookButton } from "@/features/jobs/notebook/NewNotebookButton";
 import { count } from "@/lib/quantities";
 
 import { USUAL_COLUMNS, columnsOf } from "./columns";
@@ -49,9 +50,12 @@ export function JobsPage() {
       title="Jobs"
       isWide
       actions={
-        <Button component={Link} to="/jobs/new">
-          New job
-        </Button>
+        <>
+          <NewNotebookButton />
+          <Button component={Link} to="/jobs/new">
+            New job
+          </Button>
+        </>
       }
     >
       <FilterBar

@@ -26,9 +26,13 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
       `Dataset ${name}`,
       <TextLink key={name} to={`/datasets/${dataset.id}?version=${version}`}>{`${dataset.name} v${n}`}</TextLink>,
     ]),
-    ["Model", <TextLink key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</TextLink>],
-    ...(job.kind === "train" ? trainingFacts(job) : predictionFacts(job)),
-    ["Workers allowed", `${job.min_workers} to ${job.max_workers}`],
+    ...(job.kind === "notebook"
+      ? [["Kind", "Notebook"] satisfies Fact]
+      : [
+          ["Model", <TextLink key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</TextLink>] satisfies Fact,
+          ...(job.kind === "train" ? trainingFacts(job) : predictionFacts(job)),
+          ["Workers allowed", `${job.min_workers} to ${job.max_workers}`] satisfies Fact,
+        ]),
     ["Priority", String(job.priority)],
     ...podSettingFacts(job),
   ];

@@ -53,6 +53,7 @@ function titleOf(job: Job): string | null {
 
 /** Where the scheduler has given no reason. */
 function defaultText(job: Job, now: number): string {
+  if (job.state === "paused" && job.kind === "notebook") return "Resume it to put it back into the queue; it goes on with its folder.";
   if (job.state === "paused") return "Resume it to put it back into the queue; it continues from its newest checkpoint.";
   if (job.state === "stopping") return "Its pods save a checkpoint and end.";
   return pendingText(job, now);

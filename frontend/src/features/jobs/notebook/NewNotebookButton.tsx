@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The button and dialogue that start a notebook.
+import { Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+
+import { Dialog } from "@/components/form/Dialog";
+import { lazyComponent } from "@/lib/chunk";
+
+const NotebookForm = lazyComponent(async () => (await import("./NotebookForm")).NotebookForm);
+
+export function NewNotebookButton() {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button variant="default" onClick={open}>
+        New notebook
+      </Button>
+      <Dialog opened={isOpen} onClose={close} title="New notebook">
+        <NotebookForm onBack={close} />
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for a notebook's project, name, dataset and idle limit, and starts it in the queue.
+import { Button, Group, NumberInput, Select, Stack, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+import { useNavigate } from "react-router";
+
+import { Problem } from "@/api/client";
+import type { JobSubmit } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { ProjectSelect, useWritableProjects } from "@/components/form/ProjectSelect";
+import { datasetChoicesQuery, isReady } from "@/features/jobs/queries";
+import { useSubmitJob } from "@/features/jobs/useSubmitJob";
+
+const USUAL_IDLE_MINUTES = 30;
+const FIELDS = ["project", "name", "dataset", "limits.idle_s"];
+
+export function NotebookForm({ onBack }: { onBack: () => void }) {
+  const navigate = useNavigate();
+  const submit = useSubmitJob();
+  const choices = useQuery(datasetChoicesQuery);
+  const projects = useWritableProjects();
+  const [chosen, setChosen] = useState("");
+  const [name, setName] = useState("");
+  const [dataset, setDataset] = useState<string | null>(null);
+  const [minutes, setMinutes] = useState<number | string>(USUAL_IDLE_MINUTES);
+  const project = projects.find(({ id }) => id === chosen) ?? projects[0];
+  const datasets = (choices.data?.results ?? [])
+    .filter(isReady)
+    .filter((found) => found.project.organisation.id === project?.organisation.id);
+  const errors = submit.error instanceof Problem ? submit.error.errors : [];
+  const errorAt = (field: string) => {
+    const found = errors.find((error) => error.field === field);
+    return found === undefined ? undefined : [found.message, found.remedy].filter(Boolean).join(" ");
+  };
+
+  const send = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (project === undefined) return;
+    const request: JobSubmit = {
+      kind: "notebook",
+      project: project.id,
+      ...(name.trim() === "" ? {} : { name: name.trim() }),
+      ...(dataset === null ? {} : { dataset }),
+      ...(typeof minutes === "number" ? { limits: { idle_s: minutes * 60 } } : {}),
+    };
+    submit.mutate(request, { onSuccess: ({ id }) => void navigate(`/jobs/${id}`) });
+  };
+
+  return (
+    <form onSubmit={send} noValidate>
+      <Stack>
+        <ProjectSelect value={project?.id ?? ""} onChange={setChosen} error={errorAt("project")} />
+        <TextInput
+          label="Name"
+          placeholder="notebook"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          error={errorAt("name")}
+        />
+        <Select
+          label="Dataset"
+          placeholder="None"
+          description="Its path is in the environment variable MLHUB_DATASET."
+          searchable
+          clearable
+          data={datasets.map((found) => ({ value: found.id, label: `${found.name} (${found.project.name})` }))}
+          value={datasets.some(({ id }) => id === dataset) ? dataset : null}
+          onChange={setDataset}
+          error={errorAt("dataset")}
+        />
+        <NumberInput
+          label="Idle limit (minutes)"
+          description="Without a running cell, terminal or GPU for so long, it is paused; its folder is kept."
+          min={1}
+          max={7 * 24 * 60}
+          value={minutes}
+          onChange={setMinutes}
+          error={errorAt("limits.idle_s")}
+        />
+        <ProblemAlert error={submit.error} atFields={FIELDS} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onBack}>
+            Back
+          </Button>
+          <Button type="submit" disabled={project === undefined} loading={submit.isPending}>
+            Start
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

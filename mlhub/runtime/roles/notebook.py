@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The role of a notebook: JupyterLab in this very process, on a Unix socket that only the platform's proxy reaches.
+
+The working folder is the job's output folder: it outlives attempts, and its files are the job's artifacts in the end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlhub.runtime.errors import BadInputError
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.reporting import Reporter
+from mlhub.runtime.roles.notebook_activity import LOOK_EVERY_S, NotebookActivityClock
+from mlhub.runtime.roles.outcome import exit_code_of
+from mlhub.runtime.scripts import outputs
+from mlhub.runtime.scripts.further_datasets import link_further_datasets
+from mlhub.wire import environment
+from mlhub.wire.exits import ExitCode
+from mlhub.wire.launch import NOTEBOOK_SOCKET
+from mlhub.wire.report import NOTEBOOK_PHASE
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+def run_notebook(pod: Pod, reporter: Reporter) -> int:
+    """Serves until a person shuts the server down, or the platform asks to leave; returns the exit code of the pod."""
+    return exit_code_of(lambda: _serve(pod, reporter), reporter)
+
+
+def _serve(pod: Pod, reporter: Reporter) -> int:
+    folder = outputs.output_folder(pod)
+    os.environ[environment.OUTPUT_DIR] = str(folder)
+    if pod.spec.dataset is not None:
+        os.environ[environment.DATASET] = str(pod.input(pod.spec.dataset.files[0]))
+    os.environ.update(link_further_datasets(pod))
+    # folders of Jupyter's own, which are no results
+    os.environ |= {"JUPYTER_CONFIG_DIR": str(pod.work / "jupyter"), "JUPYTER_RUNTIME_DIR": str(pod.work / "runtime")}
+    os.chdir(folder)
+    server = _server(folder, token=os.environ.pop(environment.NOTEBOOK_TOKEN, ""))
+    stopped: list[int] = []
+
+    def on_sigterm(number: int, frame: FrameType | None) -> None:
+        stopped.append(number)
+        server._signal_stop(number, frame)
+
+    signal.signal(signal.SIGTERM, on_sigterm)
+    _report_activity(server, reporter)
+    server.start()
+    outputs.list_outputs(pod, outputs.found_outputs(pod, brought=set()))
+    return ExitCode.PREEMPTED if stopped else ExitCode.DONE
+
+
+def _server(folder: Path, *, token: str) -> Any:
+    """Raises BadInputError where JupyterLab is not installed, or without a token, since anyone might come in then."""
+    try:
+        from jupyterlab.labapp import LabApp
+
+        from mlhub.runtime.roles.notebook_identity import ProxyIdentityProvider
+    except ImportError as error:
+        raise BadInputError(
+            "JupyterLab is not installed where pods run.",
+            field="kind",
+            remedy="Ask an administrator to install it: pip install 'mlhub[notebook]'.",
+        ) from error
+    if not token:
+        raise BadInputError("The pod was given no token.", field="kind", remedy="Start the notebook again.")
+    # a short name: the kernel takes at most 107 bytes (socket_folder.py)
+    path = Path(tempfile.gettempdir()) / NOTEBOOK_SOCKET
+    path.unlink(missing_ok=True)
+    ProxyIdentityProvider.expected_token = token
+    return LabApp.initialize_server(
+        argv=[
+            f"--ServerApp.sock={path}",
+            "--ServerApp.sock_mode=0600",
+            "--ServerApp.identity_provider_class=mlhub.runtime.roles.notebook_identity.ProxyIdentityProvider",
+            f"--ServerApp.root_dir={folder}",
+            "--ServerApp.open_browser=False",
+            "--ServerApp.allow_remote_access=True",  # the proxy passes its own host name on
+            "--ServerApp.allow_root=True",
+            "--ServerApp.terminals_enabled=True",
+            "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+            "--LabApp.news_url=",
+            "--log-level=WARN",
+        ]
+    )
+
+
+def _report_activity(server: Any, reporter: Reporter) -> None:
+    """From the moment that the server answers, reports every LOOK_EVERY_S for how long nothing has been done."""
+    from tornado.ioloop import PeriodicCallback
+
+    clock = NotebookActivityClock(server)
+
+    def report() -> None:
+        reporter.phase(NOTEBOOK_PHASE, idle_s=clock.idle_s())
+
+    def begin() -> None:
+        report()
+        PeriodicCallback(report, LOOK_EVERY_S * 1000).start()
+
+    server.io_loop.add_callback(begin)
