@@ -1,0 +1,2463 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers. Written by `make client`: do not edit."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from mlhub.client.generated import values as v
+from mlhub.client.records import Record
+
+
+class Action(Record):
+    """An action that the policy itself confirmed: it decided on the cluster as it would be then."""
+
+    kind: v.ActionKindEnum
+    sentence: str
+    by: v.ActionByEnum
+    job: str | None
+    tenant: str
+    changes: ActionChanges
+    starts_now: bool
+    start_at: datetime
+    start_p90_at: datetime
+    finish_at: datetime
+    finish_p90_at: datetime
+    gain_s: float | None
+    n_delayed: int
+    n_delayed_others: int
+    delayed_s: float
+
+
+class ActionChanges(Record):
+    """Only what the action changes is there."""
+
+    priority: int | None
+    min_workers: int | None
+    max_workers: int | None
+    n_workers: int | None
+    gpu_types: list[str] | None
+    max_gpus: int | None
+    max_running_jobs: int | None
+
+
+class Actor(Record):
+    """Actor of an answer."""
+
+    username: str
+
+
+class Ahead(Record):
+    """Ahead of an answer."""
+
+    n_jobs: int
+    n_others: int
+    jobs: list[AheadJob]
+
+
+class AheadJob(Record):
+    """AheadJob of an answer."""
+
+    id: str
+    name: str
+    n_workers: int
+    explanation: Explanation
+    predicted_start_at: datetime
+
+
+class Alias(Record):
+    """A name of one version of a model."""
+
+    name: str
+    version: int
+    version_id: str
+    set_by: str | None
+    set_at: datetime
+
+
+class Analysis(Record):
+    """What the live policy decides on the present cluster, and on the same cluster after each action."""
+
+    policy: str
+    as_of: datetime
+    compute_ms: float
+    n_workers: int
+    start_at: datetime
+    finish_at: datetime
+    blockers: list[Blocker]
+    ahead: Ahead
+    awaited: Awaited | None
+    actions: list[Action]
+    n_tried: int
+    n_untried: int
+
+
+class Applied(Record):
+    """Applied of an answer."""
+
+    job: str
+    decision: str
+    outcome: str
+
+
+class Artifact(Record):
+    """Artifact of an answer."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+    at: datetime
+
+
+class Attempt(Record):
+    """Attempt of an answer."""
+
+    id: str
+    number: int
+    mode: str
+    n_workers: int
+    n_servers: int
+    created_at: datetime
+    started_at: datetime
+    training_at: datetime
+    stop_asked_at: datetime
+    ended_at: datetime
+    outcome: str
+    cause: v.FailureCause | v.BlankEnum
+    message: str
+    first_step: int
+    last_step: int
+    predicted_step_s: float | None
+    measured_step_s: float | None
+    batch_size: int | None
+    placement: list[Placement]
+
+
+class Awaited(Record):
+    """Awaited of an answer."""
+
+    id: str | None
+    name: str | None
+    finish_at: datetime
+
+
+class BackendStanding(Record):
+    """away_since: null = the machines can be reached. message: why not, for administrators."""
+
+    away_since: datetime
+    message: str
+
+
+class BatchDecision(Record):
+    """The batch that the trainer is to use from its next epoch or checkpoint on."""
+
+    batch_size: int
+    noise_scale: float | None
+    reason: str
+
+
+class Blocker(Record):
+    """Blocker of an answer."""
+
+    kind: v.BlockerKindEnum
+    need: int
+    have: int
+    total: int
+    is_blocking: bool
+    tenant: str
+    gpu_types: list[str]
+    guarantee: int | None
+    sentence: str
+
+
+class BudgetUse(Record):
+    """A budget, and what of it is used in the present period."""
+
+    gpu_hours: float
+    period: v.BudgetPeriod
+    on_exhausted: v.OnExhausted
+    gpu_type: str
+    used_gpu_hours: float
+    ends_at: datetime
+    is_exhausted: bool
+
+
+class Bulk(Record):
+    """Bulk of an answer."""
+
+    outcomes: list[JobOutcome]
+
+
+class CalibrationCause(Record):
+    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+
+    n: int
+    within_p90: float | None
+    median_error: float | None
+    median_bias: float | None
+    n_waited: int
+    started_within_p90: float | None
+    cause: str
+
+
+class CalibrationMoment(Record):
+    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+
+    n: int
+    within_p90: float | None
+    median_error: float | None
+    median_bias: float | None
+    n_waited: int
+    started_within_p90: float | None
+    moment: v.MomentEnum
+
+
+class CalibrationOrganisation(Record):
+    """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
+
+    n: int
+    within_p90: float | None
+    median_error: float | None
+    median_bias: float | None
+    n_waited: int
+    started_within_p90: float | None
+    organisation: str
+
+
+class Checkpoint(Record):
+    """A complete checkpoint of a job, or weights that are kept for being among the best."""
+
+    id: int
+    name: str
+    step: int
+    attempt_number: int
+    is_best: bool
+    is_pinned: bool
+    is_reachable: bool
+    metrics: dict[str, float]
+    size_bytes: int
+    at: datetime
+
+
+class Cluster(Record):
+    """Cluster of an answer."""
+
+    racks: list[Rack]
+    totals: Totals
+    backend: BackendStanding
+    quarantined: list[QuarantineRecord]
+    interference: list[Interference]
+    links: list[Link]
+    sandbox: list[SandboxReport]
+    ledger_failing_since: datetime
+
+
+class CodeDifference(Record):
+    """CodeDifference of an answer."""
+
+    files: list[FileDifference]
+    n_left_out: int
+    note: str
+
+
+class CodeVersion(Record):
+    """The code that weights were trained with."""
+
+    id: str
+    number: int
+    model: ModelBrief
+
+
+class CommonMetric(Record):
+    """CommonMetric of an answer."""
+
+    key: str
+    n_jobs: int
+
+
+class CommonMetrics(Record):
+    """CommonMetrics of an answer."""
+
+    metrics: list[CommonMetric]
+
+
+class ComparedCurve(Record):
+    """ComparedCurve of an answer."""
+
+    job: str
+    x: list[float]
+    y: list[float]
+
+
+class ComparedCurves(Record):
+    """ComparedCurves of an answer."""
+
+    curves: list[ComparedCurve]
+
+
+class Cost(Record):
+    """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
+
+    basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
+    """
+
+    seconds: float
+    error_s: float
+    n: int
+    basis: v.BasisEnum
+    sentence: str
+
+
+class Costs(Record):
+    """start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three."""
+
+    start: Cost
+    leave: Cost
+    loss: Cost
+    restart: Cost
+
+
+class Dataset(Record):
+    """Dataset of an answer."""
+
+    id: str
+    name: str
+    description: str | None
+    project: ProjectBrief
+    created_by: UserBrief
+    created_at: datetime
+    latest_version: DatasetVersion | None
+
+
+class DatasetBrief(Record):
+    """DatasetBrief of an answer."""
+
+    id: str
+    name: str
+
+
+class DatasetVersion(Record):
+    """Of versions that are inspected: `queue`, in answers about a single one."""
+
+    id: str
+    dataset: DatasetBrief
+    number: int
+    state: v.VersionState
+    format: v.FormatEnum
+    options: dict[str, Any]
+    files: list[VersionFile]
+    source: Source | None
+    manifest_sha256: str
+    size_bytes: int
+    schema: dict[str, Any]
+    preview: dict[str, Any] | None
+    statistics: dict[str, Any] | None
+    error: Refusal | None
+    queue: QueuePosition | None
+    created_at: datetime
+    inspected_at: datetime | None
+
+
+class DatasetVersionBrief(Record):
+    """DatasetVersionBrief of an answer."""
+
+    id: str
+    number: int
+    dataset: DatasetBrief
+
+
+class Decision(Record):
+    """A decision that was another than the one before. n_workers, mode and nodes: from then on, of launch and resize.
+
+    round: where it was stored; null when that round changed nothing.
+    """
+
+    id: int
+    at: datetime
+    round: int | None
+    policy: str
+    decision: v.DecisionKind
+    explanations: list[Explanation]
+    mode: str
+    n_workers: int
+    n_servers: int
+    nodes: list[str]
+    predicted_start_at: datetime
+    predicted_finish_at: datetime
+
+
+class Deletion(Record):
+    """What deleting a job means."""
+
+    refusal: str
+    remedy: str
+    n_attempts: int
+    checkpoint_bytes: int | None
+    result_bytes: int
+    trained_model: str
+    n_clones: int
+
+
+class Delivery(Record):
+    """Delivery of an answer."""
+
+    id: str
+    topic: v.DeliveryTopic
+    state: v.DeliveryStateEnum
+    body: str
+    n_attempts: int
+    status_code: int | None
+    error: str
+    created_at: datetime
+    due_at: datetime
+    ended_at: datetime
+
+
+class Difference(Record):
+    """Difference of an answer."""
+
+    job: str
+    real: Side
+    shadow: Side
+
+
+class Downloads(Record):
+    """Addresses of what can be downloaded."""
+
+    weights: str | None
+    package: str | None
+    metadata: str | None
+    export: str | None
+
+
+class DroppedReports(Record):
+    """DroppedReports of an answer."""
+
+    limit: v.LimitEnum
+    part: v.PartEnum
+    n: int
+    sentence: str
+
+
+class Effect(Record):
+    """deltas: seconds, positive = later."""
+
+    id: str
+    name: str
+    role: v.EffectRoleEnum
+    before: Prospect | None
+    after: Prospect | None
+    start_delta_s: float | None
+    finish_delta_s: float | None
+
+
+class End(Record):
+    """A forecast that came to its end; seconds from made_at."""
+
+    job: JobName
+    moment: v.MomentEnum
+    policy: str
+    made_at: datetime
+    predicted_s: float
+    actual_s: float
+    within_p90: bool | None
+
+
+class EndedSessions(Record):
+    """EndedSessions of an answer."""
+
+    n_sessions: int
+
+
+class Enrolment(Record):
+    """Enrolment of an answer."""
+
+    secret: str
+    address: str
+    qr_svg: str
+
+
+class Environment(Record):
+    """Environment of an answer."""
+
+    id: str
+    state: v.EnvironmentState
+    origin: str
+    requirements: list[str]
+    packages: list[Package]
+    python: str
+    platform: str
+    size_bytes: int
+    error: EnvironmentError | None
+    n_versions: int
+    used_by: list[RequiringVersion]
+    created_at: datetime
+    started_at: datetime
+    finished_at: datetime
+
+
+class EnvironmentBrief(Record):
+    """EnvironmentBrief of an answer."""
+
+    id: str
+    state: v.EnvironmentState
+    origin: str
+    size_bytes: int
+
+
+class EnvironmentError(Record):
+    """Why a build failed."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+class EnvironmentLog(Record):
+    """EnvironmentLog of an answer."""
+
+    log: str
+
+
+class Event(Record):
+    """actor: null for the platform itself."""
+
+    id: int
+    kind: str
+    organisation: str | None
+    subject_kind: str
+    subject_id: str | None
+    actor: Actor | None
+    at: datetime
+    facts: dict[str, Any]
+
+
+class Explanation(Record):
+    """Why the scheduler decided as it did, in words and numbers."""
+
+    reason: str
+    sentence: str
+    facts: dict[str, Any]
+
+
+class Failure(Record):
+    """Failure of an answer."""
+
+    cause: v.FailureCause
+    fault: v.FaultEnum
+    message: str
+    remedy: str
+    field: str | None
+    traceback: str | None
+
+
+class FamilyCosts(Record):
+    """job: the newest one of the family."""
+
+    start: Cost
+    leave: Cost
+    loss: Cost
+    restart: Cost
+    job: JobName
+
+
+class FetchProgress(Record):
+    """FetchProgress of an answer."""
+
+    fetched_bytes: int
+    total_bytes: int | None
+
+
+class FileDifference(Record):
+    """FileDifference of an answer."""
+
+    path: str
+    change: v.ChangeEnum
+    diff: str
+    note: str
+
+
+class Found(Record):
+    """What the address had when the file was fetched."""
+
+    etag: str | None
+    last_modified: str | None
+    revision: str | None
+    fetched_at: datetime | None
+    is_changed: bool | None
+
+
+class FurtherDataset(Record):
+    """A dataset that a script reads besides its own."""
+
+    name: str
+    dataset: DatasetBrief
+    version: str
+    number: int
+
+
+class Gpu(Record):
+    """A GPU as its driver showed it when the node was observed last."""
+
+    name: str
+    memory_bytes: int
+    used_bytes: int
+    utilisation: float | None
+    temperature_c: float | None
+    problem: str
+
+
+class Identity(Record):
+    """Identity of an answer."""
+
+    id: str
+    issuer: str
+    subject: str
+    label: str | None
+    created_at: datetime
+    last_sign_in_at: datetime | None
+
+
+class Importance(Record):
+    """How much each hyperparameter matters by itself."""
+
+    method: str
+    epochs: int
+    n_trials: int
+    needed: int
+    parameters: list[ParameterImportance]
+
+
+class Insight(Record):
+    """How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do."""
+
+    calibration: list[CalibrationMoment]
+    calibration_by_organisation: list[CalibrationOrganisation]
+    calibration_by_cause: list[CalibrationCause]
+    ends: list[End]
+    costs: list[FamilyCosts]
+    shadow: ShadowSummary | None
+
+
+class Interference(Record):
+    """How much slower jobs of one kind were while one of another kind used the same hardware."""
+
+    job: str
+    other: str
+    resource: v.ResourceEnum
+    gpu_type: str
+    slowdown: float
+    error: float
+    n: int
+    n_steps: int
+
+
+class Invitation(Record):
+    """Invitation of an answer."""
+
+    id: str
+    username: str | None
+    email: str | None
+    role: v.Role
+    invited_by: UserBrief | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class InvitationCreated(Record):
+    """InvitationCreated of an answer."""
+
+    id: str
+    username: str | None
+    email: str | None
+    role: v.Role
+    invited_by: UserBrief | None
+    created_at: datetime
+    expires_at: datetime
+    link: str | None
+
+
+class Job(Record):
+    """As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end."""
+
+    id: str
+    kind: v.JobKind
+    name: str
+    project: ProjectBrief
+    created_by: UserBrief
+    cloned_from: str | None
+    dataset_version: DatasetVersionBrief | None
+    datasets: list[FurtherDataset]
+    model_version: ModelVersionBrief
+    epochs: int
+    batch_size: int
+    hyperparameters: dict[str, Any]
+    hints: list[str]
+    seed: int
+    mode: v.ModeEnum
+    strategy: dict[str, Any]
+    min_workers: int
+    max_workers: int
+    priority: int
+    resources: Resources
+    limits: Limits
+    environment: dict[str, str]
+    secrets: list[str]
+    target_metric: str
+    target_value: float | None
+    state: v.JobState
+    intent: v.IntentEnum
+    reason: str
+    explanations: list[Explanation]
+    preflight: v.PreflightEnum
+    validation_problem: str
+    profile: dict[str, Any]
+    failure: Failure | None
+    steps_done: int
+    steps_total: int
+    epoch: float
+    step_s: float | None
+    progress: float
+    result_metrics: dict[str, float]
+    result_version: str | None
+    submitted_at: datetime
+    started_at: datetime
+    finished_at: datetime
+    waited_s: float | None
+    trained_s: float | None
+    jct_s: float | None
+    predicted_start_at: datetime
+    predicted_start_p90_at: datetime
+    predicted_finish_at: datetime
+    predicted_finish_p90_at: datetime
+    first_predicted_finish_at: datetime
+    current_attempt: Attempt | None
+    tags: list[str]
+    gpu_hours: float
+
+
+class JobDetail(Record):
+    """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
+
+    id: str
+    kind: v.JobKind
+    name: str
+    project: ProjectBrief
+    created_by: UserBrief
+    cloned_from: str | None
+    dataset_version: DatasetVersionBrief | None
+    datasets: list[FurtherDataset]
+    model_version: ModelVersionBrief
+    epochs: int
+    batch_size: int
+    hyperparameters: dict[str, Any]
+    hints: list[str]
+    seed: int
+    mode: v.ModeEnum
+    strategy: dict[str, Any]
+    min_workers: int
+    max_workers: int
+    priority: int
+    resources: Resources
+    limits: Limits
+    environment: dict[str, str]
+    secrets: list[str]
+    target_metric: str
+    target_value: float | None
+    state: v.JobState
+    intent: v.IntentEnum
+    reason: str
+    explanations: list[Explanation]
+    preflight: v.PreflightEnum
+    validation_problem: str
+    profile: dict[str, Any]
+    failure: Failure | None
+    steps_done: int
+    steps_total: int
+    epoch: float
+    step_s: float | None
+    progress: float
+    result_metrics: dict[str, float]
+    result_version: str | None
+    submitted_at: datetime
+    started_at: datetime
+    finished_at: datetime
+    waited_s: float | None
+    trained_s: float | None
+    jct_s: float | None
+    predicted_start_at: datetime
+    predicted_start_p90_at: datetime
+    predicted_finish_at: datetime
+    predicted_finish_p90_at: datetime
+    first_predicted_finish_at: datetime
+    current_attempt: Attempt | None
+    tags: list[str]
+    gpu_hours: float
+    notes: str
+    prediction: dict[str, Any]
+    result_file: ResultFile | None
+    attempts: list[Attempt]
+    validated_by: str | None
+    validated_at: datetime
+    code_environment: EnvironmentBrief | None
+    dropped: list[DroppedReports]
+    removed_parts: list[RemovedPart]
+    cursor: str
+
+
+class JobDifference(Record):
+    """JobDifference of an answer."""
+
+    settings: list[SettingDifference]
+    code: CodeDifference
+
+
+class JobName(Record):
+    """JobName of an answer."""
+
+    id: str
+    name: str
+
+
+class JobOutcome(Record):
+    """JobOutcome of an answer."""
+
+    id: str
+    name: str
+    refusal: str
+    remedy: str
+
+
+class JobPreview(Record):
+    """JobPreview of an answer."""
+
+    policy: str
+    as_of: datetime
+    decide_ms: float
+    basis: str
+    plan: PlannedRun
+    quota: QuotaEffect
+    n_delayed: int
+    alternatives: list[PlanAlternative]
+
+
+class Limits(Record):
+    """When the platform ends the job."""
+
+    stall_s: float | None
+
+
+class Lineage(Record):
+    """Lineage of an answer."""
+
+    version: str
+    nodes: list[LineageNode]
+    edges: list[LineageEdge]
+    n_left_out: int
+
+
+class LineageEdge(Record):
+    """LineageEdge of an answer."""
+
+    source: str
+    target: str
+
+
+class LineageNode(Record):
+    """LineageNode of an answer."""
+
+    id: str
+    kind: v.LineageNodeKindEnum
+    name: str
+    number: int | None
+    parent_id: str | None
+    job_kind: str
+    state: str
+
+
+class Link(Record):
+    """A network link through which gangs were measured."""
+
+    kind: v.LinkKindEnum
+    name: str
+    declared_bps: float
+    measured_bps: float
+    n_reports: int
+    at: datetime
+    slow_since: datetime
+
+
+class Log(Record):
+    """Oldest first; the last line's seq is the next `after`, the first line's the next `before`."""
+
+    lines: list[LogLine]
+    is_end: bool
+    n_found: int | None
+    cursor: str
+
+
+class LogLine(Record):
+    """LogLine of an answer."""
+
+    seq: int
+    at: datetime
+    attempt_number: int
+    role: str
+    index: int
+    number: int
+    text: str
+    n_dropped: int
+
+
+class MailNotices(Record):
+    """MailNotices of an answer."""
+
+    topics: list[v.MailTopic]
+    email: str
+    has_mail_server: bool
+
+
+class Maintenance(Record):
+    """A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only."""
+
+    drain_by: datetime
+    reason: str
+    asked_by: str
+    asked_at: datetime
+
+
+class Me(Record):
+    """Me of an answer."""
+
+    id: str
+    username: str
+    is_staff: bool
+    needs_second_factor: bool
+    memberships: list[MyMembership]
+
+
+class MeasuredValue(Record):
+    """A value that the job's pods measured, with what a page says about it."""
+
+    name: str
+    title: str
+    unit: v.UnitEnum
+    about: str
+    value: float
+
+
+class Membership(Record):
+    """Membership of an answer."""
+
+    id: str
+    user: UserBrief
+    role: v.Role
+    from_groups: bool | None
+
+
+class MetricName(Record):
+    """A metric, and its newest point: of the last attempt that reported it."""
+
+    key: str
+    n_points: int
+    last_step: int
+    last_value: float
+    attempt_number: int
+
+
+class MetricNames(Record):
+    """MetricNames of an answer."""
+
+    names: list[MetricName]
+    next: str | None
+
+
+class Metrics(Record):
+    """cursor: where /jobs/{id}/stream goes on from these."""
+
+    series: list[Series]
+    next: str | None
+    next_step: int | None
+    cursor: str
+
+
+class Model(Record):
+    """Model of an answer."""
+
+    id: str
+    name: str
+    description: str | None
+    project: ProjectBrief | None
+    created_by: UserBrief | None
+    created_at: datetime
+    latest_version: ModelVersion | None
+    n_trained: int
+
+
+class ModelBrief(Record):
+    """ModelBrief of an answer."""
+
+    id: str
+    name: str
+
+
+class ModelVersion(Record):
+    """Of versions that are inspected: `queue`, in answers about a single one."""
+
+    id: str
+    model: ModelBrief
+    number: int
+    source: v.SourceEnum
+    kind: v.KindEnum
+    entry: str
+    state: v.VersionState
+    size_bytes: int
+    contract: dict[str, Any]
+    metadata: dict[str, Any]
+    metrics: dict[str, Any]
+    error: Refusal | None
+    environment: EnvironmentBrief | None
+    queue: QueuePosition | None
+    code_version: CodeVersion | None
+    dataset_version: TrainedOn | None
+    job_id: str | None
+    created_at: datetime
+    tags: list[str]
+    aliases: list[str]
+    downloads: Downloads
+
+
+class ModelVersionBrief(Record):
+    """ModelVersionBrief of an answer."""
+
+    id: str
+    number: int
+    model: ModelBrief
+    kind: v.KindEnum
+
+
+class ModelVersionDetail(Record):
+    """One version, with what people wrote about it."""
+
+    id: str
+    model: ModelBrief
+    number: int
+    source: v.SourceEnum
+    kind: v.KindEnum
+    entry: str
+    state: v.VersionState
+    size_bytes: int
+    contract: dict[str, Any]
+    metadata: dict[str, Any]
+    metrics: dict[str, Any]
+    error: Refusal | None
+    environment: EnvironmentBrief | None
+    queue: QueuePosition | None
+    code_version: CodeVersion | None
+    dataset_version: TrainedOn | None
+    job_id: str | None
+    created_at: datetime
+    tags: list[str]
+    aliases: list[str]
+    downloads: Downloads
+    notes: str
+
+
+class MyInvitation(Record):
+    """MyInvitation of an answer."""
+
+    id: str
+    organisation: OrganisationBrief
+    role: v.Role
+    invited_by: UserBrief | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class MyMembership(Record):
+    """MyMembership of an answer."""
+
+    organisation: OrganisationBrief
+    role: v.Role
+
+
+class Next(Record):
+    """Next of an answer."""
+
+    next: int
+    batch: BatchDecision | None
+
+
+class Node(Record):
+    """Node of an answer."""
+
+    name: str
+    gpu_type: str
+    n_slots: int
+    cpus: float
+    memory_bytes: int
+    nic_bps: float
+    is_ready: bool
+    is_schedulable: bool
+    message: str
+    observed_at: datetime
+    max_jobs_per_gpu: int
+    sharing: str
+    maintenance: Maintenance | None
+    slots: list[Slot]
+    servers: list[Servers]
+
+
+class Organisation(Record):
+    """Organisation of an answer."""
+
+    id: str
+    name: str
+    created_at: datetime
+    archived_at: datetime | None
+    role: v.Role
+
+
+class OrganisationBrief(Record):
+    """OrganisationBrief of an answer."""
+
+    id: str
+    name: str
+
+
+class OrganisationDetail(Record):
+    """OrganisationDetail of an answer."""
+
+    id: str
+    name: str
+    created_at: datetime
+    archived_at: datetime | None
+    role: v.Role
+    quota: QuotaLimits
+
+
+class OrganisationTimes(Record):
+    """OrganisationTimes of an answer."""
+
+    organisation: str
+    n_jobs: int
+    mean_jct_s: float
+
+
+class Package(Record):
+    """Package of an answer."""
+
+    name: str
+    version: str
+
+
+class ParameterImportance(Record):
+    """ParameterImportance of an answer."""
+
+    name: str
+    share: float
+
+
+class PasswordLink(Record):
+    """PasswordLink of an answer."""
+
+    link: str
+    expires_at: datetime
+
+
+class Placement(Record):
+    """Placement of an answer."""
+
+    node: str
+    slots: list[int]
+    n_servers: int
+
+
+class PlanAlternative(Record):
+    """PlanAlternative of an answer."""
+
+    goal: v.GoalEnum
+    run: PlannedRun
+    finish_delta_s: float
+    gpu_hours_delta: float
+
+
+class PlannedRun(Record):
+    """What would become of the job. n_workers: while it waits, the size that it would start with at least."""
+
+    decision: v.DecisionKind
+    mode: str
+    n_workers: int
+    n_servers: int
+    start_at: datetime
+    finish_at: datetime
+    finish_p90_at: datetime
+    explanations: list[Explanation]
+    gpu_type: str
+    nodes: list[str]
+    start_p90_at: datetime
+    gpu_hours: float | None
+
+
+class Point(Record):
+    """Point of an answer."""
+
+    step: int
+    epoch: float
+    value: float
+    at: datetime
+    attempt_number: int
+
+
+class Policy(Record):
+    """Policy of an answer."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+class PolicyFigures(Record):
+    """Completion times in seconds, from submission to the end."""
+
+    n_jobs: int
+    mean_jct_s: float
+    median_jct_s: float
+    p99_jct_s: float
+    curve: list[list[float]]
+    makespan_s: float
+    gpu_use: float
+    n_restarts: int
+    decide_ms: float
+    by_organisation: list[OrganisationTimes]
+    worst_hit: list[WorstHit]
+
+
+class Predictions(Record):
+    """The answers of a trained model, in the order of the rows."""
+
+    predictions: list[dict[str, Any]]
+
+
+class Project(Record):
+    """Project of an answer."""
+
+    id: str
+    name: str
+    organisation: OrganisationBrief
+    team: TeamBrief | None
+    created_at: datetime
+    archived_at: datetime | None
+
+
+class ProjectBrief(Record):
+    """A project as datasets, models and jobs show where they live."""
+
+    id: str
+    name: str
+    organisation: OrganisationBrief
+
+
+class Prospect(Record):
+    """What would become of a job. n_workers: 0 while it waits."""
+
+    decision: v.DecisionKind
+    mode: str
+    n_workers: int
+    n_servers: int
+    start_at: datetime
+    finish_at: datetime
+    finish_p90_at: datetime
+    explanations: list[Explanation]
+
+
+class Protection(Record):
+    """Protection of an answer."""
+
+    name: str
+    is_present: bool
+    is_separating: bool
+    detail: str
+    consequence: str
+
+
+class ProviderAddress(Record):
+    """ProviderAddress of an answer."""
+
+    address: str
+
+
+class QuarantineRecord(Record):
+    """Something that the control loop could not read or handle, and left out so that all else was scheduled."""
+
+    kind: v.ItemKind
+    name: str
+    reason: str
+    remedy: str
+    job: QuarantinedJob | None
+    since: datetime
+    last_seen_at: datetime
+    ended_at: datetime
+
+
+class QuarantinedJob(Record):
+    """QuarantinedJob of an answer."""
+
+    id: str
+    name: str
+
+
+class Queue(Record):
+    """In the order in which the scheduler serves them. next: the address of what comes after these."""
+
+    next: str | None
+    previous: str | None
+    results: list[QueuedJob]
+
+
+class QueuePosition(Record):
+    """QueuePosition of an answer."""
+
+    is_running: bool
+    n_before: int
+    problem: str
+
+
+class QueuedJob(Record):
+    """place: among all that wait, others' jobs too, from 1; null until a round has seen the job."""
+
+    id: str
+    kind: v.JobKind
+    name: str
+    project: ProjectBrief
+    created_by: UserBrief
+    cloned_from: str | None
+    dataset_version: DatasetVersionBrief | None
+    datasets: list[FurtherDataset]
+    model_version: ModelVersionBrief
+    epochs: int
+    batch_size: int
+    hyperparameters: dict[str, Any]
+    hints: list[str]
+    seed: int
+    mode: v.ModeEnum
+    strategy: dict[str, Any]
+    min_workers: int
+    max_workers: int
+    priority: int
+    resources: Resources
+    limits: Limits
+    environment: dict[str, str]
+    secrets: list[str]
+    target_metric: str
+    target_value: float | None
+    state: v.JobState
+    intent: v.IntentEnum
+    reason: str
+    explanations: list[Explanation]
+    preflight: v.PreflightEnum
+    validation_problem: str
+    profile: dict[str, Any]
+    failure: Failure | None
+    steps_done: int
+    steps_total: int
+    epoch: float
+    step_s: float | None
+    progress: float
+    result_metrics: dict[str, float]
+    result_version: str | None
+    submitted_at: datetime
+    started_at: datetime
+    finished_at: datetime
+    waited_s: float | None
+    trained_s: float | None
+    jct_s: float | None
+    predicted_start_at: datetime
+    predicted_start_p90_at: datetime
+    predicted_finish_at: datetime
+    predicted_finish_p90_at: datetime
+    first_predicted_finish_at: datetime
+    current_attempt: Attempt | None
+    tags: list[str]
+    gpu_hours: float
+    place: int | None
+
+
+class Quota(Record):
+    """null = no limit, and no guarantee. Guarantees and limits count GPUs.
+
+    shares_fairly: what none of its parts is guaranteed goes to them by weight, whatever the policy. half_life_s: of
+    their use, by which it is their turn; 0 = only what they hold now counts.
+    """
+
+    max_gpus: int | None
+    max_running_jobs: int | None
+    guarantee: int | None
+    borrow_limit: int | None
+    lend_limit: int | None
+    reclaim: v.ReclaimEnum
+    weight: float
+    shares_fairly: bool
+    half_life_s: float
+    max_priority: int | None
+    budgets: list[BudgetUse]
+    max_storage_bytes: int | None
+    version: int
+    used: QuotaUsed
+
+
+class QuotaEffect(Record):
+    """QuotaEffect of an answer."""
+
+    used_gpus: int
+    used_gpus_with_job: int
+    max_gpus: int | None
+    guarantee: int | None
+
+
+class QuotaLimits(Record):
+    """The limits alone; with what is used: GET /organisations/{id}/quota."""
+
+    max_gpus: int | None
+    max_running_jobs: int | None
+    max_storage_bytes: int | None
+    version: int
+
+
+class QuotaOwner(Record):
+    """A node of the tree: its rules, and its books now, in GPUs, with all below it.
+
+    guaranteed: guarantee, or the sum of those below if that is more. borrowed: used above it. lent: of it, in use
+    by
+    others. queued_gpus: what waiting jobs need at least.
+    """
+
+    kind: str
+    id: str
+    name: str
+    above: str | None
+    max_gpus: int | None
+    max_running_jobs: int | None
+    guarantee: int | None
+    borrow_limit: int | None
+    lend_limit: int | None
+    reclaim: v.ReclaimEnum
+    weight: float
+    shares_fairly: bool
+    half_life_s: float
+    max_priority: int | None
+    version: int
+    guaranteed: int
+    used: int
+    borrowed: int
+    lent: int
+    budgets: list[BudgetUse]
+    running_jobs: int
+    queued_gpus: int
+
+
+class QuotaTree(Record):
+    """Parents before children. may_edit: the caller may change quotas of teams and projects."""
+
+    may_edit: bool
+    owners: list[QuotaOwner]
+
+
+class QuotaUsed(Record):
+    """QuotaUsed of an answer."""
+
+    gpus: int
+    running_jobs: int
+    storage_bytes: int
+
+
+class QuotaVersion(Record):
+    """A change of a quota."""
+
+    version: int
+    at: datetime
+    actor: str | None
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+class Rack(Record):
+    """Rack of an answer."""
+
+    name: str
+    uplink_bps: float
+    nodes: list[Node]
+
+
+class RecoveryCodes(Record):
+    """RecoveryCodes of an answer."""
+
+    recovery_codes: list[str]
+
+
+class Refusal(Record):
+    """Why inspection refused a version, and what to do about it."""
+
+    code: str | None
+    field: str | None
+    message: str
+    remedy: str
+    traceback: str | None
+
+
+class RefusedMeasurement(Record):
+    """A value that cannot be true: nothing is learnt or decided from it."""
+
+    attempt_number: int
+    field: str
+    value: float
+    reason: str
+    n: int
+    at: datetime
+
+
+class Remainder(Record):
+    """Remainder of an answer."""
+
+    kind: str
+    n: int
+
+
+class RemovedPart(Record):
+    """What was removed because its time was over, as the platform's settings have it."""
+
+    kind: v.RemovedPartKindEnum
+    before: datetime
+    kept_days: float
+    n_removed: int
+    at: datetime
+
+
+class Replay(Record):
+    """Replay of an answer."""
+
+    id: str
+    name: str
+    created_by: str | None
+    created_at: datetime
+    since: datetime
+    until: datetime
+    trace_name: str
+    policies: list[ReplayPolicy]
+    state: v.ReplayState
+    progress: ReplayProgress | None
+    error: str
+    started_at: datetime
+    ended_at: datetime
+
+
+class ReplayDetail(Record):
+    """ReplayDetail of an answer."""
+
+    id: str
+    name: str
+    created_by: str | None
+    created_at: datetime
+    since: datetime
+    until: datetime
+    trace_name: str
+    policies: list[ReplayPolicy]
+    state: v.ReplayState
+    progress: ReplayProgress | None
+    error: str
+    started_at: datetime
+    ended_at: datetime
+    result: ReplayResult | None
+
+
+class ReplayPolicy(Record):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    name: str
+    parameters: dict[str, Any] | None
+
+
+class ReplayProgress(Record):
+    """ReplayProgress of an answer."""
+
+    policy: str
+    n_done: int
+    n_jobs: int
+
+
+class ReplayResult(Record):
+    """ReplayResult of an answer."""
+
+    reproduction: Reproduction | None
+    policies: list[ReplayedPolicy]
+    real: Times | None
+    n_jobs: int
+    n_before: int
+    left_out: dict[str, int]
+    n_policies: int
+    n_absences: int
+    n_nodes: int
+    n_gpus: int
+
+
+class ReplayedPolicy(Record):
+    """ReplayedPolicy of an answer."""
+
+    label: str
+    policy: str
+    parameters: dict[str, Any]
+    error: str
+    figures: PolicyFigures | None
+
+
+class Reproduction(Record):
+    """How well the simulator gives what really happened, under the policy that ran."""
+
+    n_jobs: int
+    real_mean_jct_s: float
+    simulated_mean_jct_s: float
+    mean_error: float
+    median_job_error: float
+    p90_job_error: float
+
+
+class RequiringModel(Record):
+    """RequiringModel of an answer."""
+
+    id: str
+    name: str
+
+
+class RequiringVersion(Record):
+    """A version of code that requires the environment."""
+
+    id: str
+    number: int
+    model: RequiringModel
+
+
+class Resources(Record):
+    """What each pod of the job gets. What is left out, MLHub takes from its own measurements."""
+
+    cpus: float | None
+    memory_gib: float | None
+    n_servers: int | None
+    server_memory_gib: float | None
+    n_workers: int | None
+    gpu_types: list[str] | None
+
+
+class ResultFile(Record):
+    """ResultFile of an answer."""
+
+    name: str
+    size_bytes: int
+
+
+class ResumableUpload(Record):
+    """ResumableUpload of an answer."""
+
+    id: str
+    project: ProjectBrief
+    filename: str
+    length_bytes: int
+    offset_bytes: int | None
+    is_partial: bool | None
+    created_at: datetime
+    written_at: datetime
+    expires_at: datetime
+
+
+class Round(Record):
+    """round_ms: from looking at the backend to the last change; of it decide_ms the policy."""
+
+    id: int
+    at: datetime
+    policy: str
+    parameters: Any
+    applied: list[Applied]
+    decide_ms: float
+    round_ms: float
+    n_jobs: int
+    error: str
+    shadow: ShadowBrief | None
+
+
+class RoundDetail(Record):
+    """With what it saw and answered: `python -m scheduler replay` decides it again."""
+
+    id: int
+    at: datetime
+    policy: str
+    parameters: Any
+    applied: list[Applied]
+    decide_ms: float
+    round_ms: float
+    n_jobs: int
+    error: str
+    shadow: ShadowDetail | None
+    snapshot: dict[str, Any]
+    plan: dict[str, Any] | None
+
+
+class RoundsStanding(Record):
+    """Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped."""
+
+    attempted_at: datetime
+    stopped_since: datetime
+    cause: v.StopCause | None
+    message: str
+
+
+class Run(Record):
+    """A run that a program logged by the MLflow protocol."""
+
+    id: str
+    name: str
+    status: v.RunStatus
+    project: ProjectBrief
+    created_by: UserBrief
+    parent_job: str | None
+    started_at: datetime
+    ended_at: datetime
+
+
+class RunCurve(Record):
+    """RunCurve of an answer."""
+
+    key: str
+    n_points: int
+    is_thinned: bool
+    points: list[RunPoint]
+
+
+class RunDataset(Record):
+    """RunDataset of an answer."""
+
+    name: str
+    digest: str
+
+
+class RunDetail(Record):
+    """A run that a program logged by the MLflow protocol."""
+
+    id: str
+    name: str
+    status: v.RunStatus
+    project: ProjectBrief
+    created_by: UserBrief
+    parent_job: str | None
+    started_at: datetime
+    ended_at: datetime
+    params: dict[str, str]
+    tags: dict[str, str]
+    metrics: list[RunMetric]
+    artifacts: list[RunFile]
+    datasets: list[RunDataset]
+
+
+class RunFile(Record):
+    """RunFile of an answer."""
+
+    path: str
+    size_bytes: int
+
+
+class RunMetric(Record):
+    """RunMetric of an answer."""
+
+    key: str
+    n_points: int
+    last_step: int
+    last_value: float | None
+
+
+class RunPoint(Record):
+    """RunPoint of an answer."""
+
+    step: int
+    at: datetime
+    value: float | None
+
+
+class SandboxReport(Record):
+    """What one machine's sandbox keeps uploaded code from."""
+
+    host: str
+    reported_at: datetime
+    error: str
+    separates_tenants: bool
+    protections: list[Protection]
+
+
+class SandboxTask(Record):
+    """SandboxTask of an answer."""
+
+    version: int
+    arguments: list[Any]
+    timeout_s: float
+    memory_bytes: int
+    scratch_bytes: int
+
+
+class SchedulerFailure(Record):
+    """kind: raised, overran (its time), died (with its process). round: where it is stored, if it is."""
+
+    at: datetime
+    policy: str
+    kind: str
+    message: str
+    round: int | None
+
+
+class SchedulerSettings(Record):
+    """shadow_policy: "" = none. budget_s: how long a policy may take for a round."""
+
+    policy: str | None
+    parameters: dict[str, Any]
+    budget_s: float | None
+    shadow_policy: str | None
+    shadow_parameters: dict[str, Any]
+    shares_fairly: bool | None
+    half_life_s: float | None
+    version: int
+    updated_at: datetime
+    policies: list[str]
+    known: list[Policy]
+
+
+class SchedulerStatus(Record):
+    """policy: what decides now; the fallback policy while chosen_policy fails. n_failures: in a row."""
+
+    policy: str
+    chosen_policy: str
+    fallback_since: datetime
+    n_failures: int
+    failure: SchedulerFailure | None
+    round_at: datetime
+    round_ms: float
+    decide_ms: float
+    n_waiting: int
+    rounds: RoundsStanding
+    backend_away_since: datetime
+    backend_message: str
+
+
+class SecondFactor(Record):
+    """SecondFactor of an answer."""
+
+    is_enabled: bool
+    n_recovery_codes: int
+
+
+class Secret(Record):
+    """A secret without its value, which no answer contains."""
+
+    name: str
+    set_by: UserBrief | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class Series(Record):
+    """Series of an answer."""
+
+    key: str
+    points: list[Point]
+    is_thinned: bool
+
+
+class Servers(Record):
+    """Parameter servers of a job on a node."""
+
+    job: SlotJob
+    n: int
+
+
+class ServiceAccount(Record):
+    """ServiceAccount of an answer."""
+
+    id: str
+    username: str
+    role: v.Role
+    is_active: bool
+    created_at: datetime
+    last_used_at: datetime
+
+
+class Session(Record):
+    """Session of an answer."""
+
+    id: str
+    created_at: datetime
+    address: str | None
+    user_agent: str | None
+    method: v.MethodEnum | None
+    is_current: bool
+
+
+class SettingDifference(Record):
+    """SettingDifference of an answer."""
+
+    name: str
+    before: Any | None
+    after: Any | None
+
+
+class SetupStatus(Record):
+    """SetupStatus of an answer."""
+
+    is_needed: bool
+
+
+class ShadowBrief(Record):
+    """What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
+    policy's.
+    """
+
+    policy: str
+    decide_ms: float
+    n_jobs: int
+    n_different: int
+    mean_finish_s: float | None
+    real_mean_finish_s: float | None
+    error: str
+
+
+class ShadowDetail(Record):
+    """What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
+    policy's.
+    """
+
+    policy: str
+    decide_ms: float
+    n_jobs: int
+    n_different: int
+    mean_finish_s: float | None
+    real_mean_finish_s: float | None
+    error: str
+    parameters: Any
+    differences: list[Difference]
+
+
+class ShadowSummary(Record):
+    """Over the newest rounds. mean_finish_s: mean predicted time to the end, the shadow's and the real policy's."""
+
+    policy: str
+    n_rounds: int
+    n_failed: int
+    n_decisions: int
+    n_different: int
+    decide_ms: float | None
+    mean_finish_s: float | None
+    real_mean_finish_s: float | None
+    last_error: str
+
+
+class Side(Record):
+    """What a policy would do with a job."""
+
+    decision: str
+    reason: str | None
+    mode: str | None
+    n_workers: int | None
+    n_servers: int | None
+
+
+class SignInMethods(Record):
+    """SignInMethods of an answer."""
+
+    single_sign_on: str | None
+    has_passwords: bool
+    refusal: SignInRefusal | None
+
+
+class SignInRefusal(Record):
+    """SignInRefusal of an answer."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+class Slot(Record):
+    """Slot of an answer."""
+
+    index: int
+    job: SlotJob | None
+    colocated: list[SlotJob]
+    gpu: Gpu | None
+
+
+class SlotJob(Record):
+    """All fields are null for another organisation's job."""
+
+    id: str | None
+    name: str | None
+    organisation: OrganisationBrief | None
+
+
+class Slowdown(Record):
+    """How much slower an attempt was while exactly one other gang used the same resource."""
+
+    attempt_number: int
+    other: str
+    resource: v.ResourceEnum
+    gpu_type: str
+    step_s: float
+    alone_s: float | None
+    slowdown: float | None
+    error: float | None
+    n_steps: int
+    at: datetime
+
+
+class Source(Record):
+    """Of a version by reference: what was asked for, and what was found."""
+
+    uri: str
+    sha256: str
+    etag: str
+    endpoint: str
+    region: str
+    secrets: dict[str, str]
+    refresh_of: str | None
+    found: Found
+    progress: FetchProgress | None
+
+
+class Speed(Record):
+    """wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more."""
+
+    attempt_number: int
+    mode: str
+    n_workers: int
+    n_servers: int
+    n_nodes: int
+    n_racks: int
+    gpu_type: str
+    batch_size: int
+    step_s: float
+    compute_s: float
+    sync_s: float
+    input_s: float
+    wait_s: float
+    n_steps: int
+    is_shared: bool
+    n_colocated_steps: int
+    updated_at: datetime
+    measured: list[MeasuredValue]
+    staleness: list[int]
+    n_discarded: int
+
+
+class Speeds(Record):
+    """What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest."""
+
+    samples: list[Speed]
+    slowdowns: list[Slowdown]
+    refused: list[RefusedMeasurement]
+
+
+class Startup(Record):
+    """Only the first attempt begins with the request; later ones begin with their launch."""
+
+    number: int | None
+    phases: list[StartupPhase]
+    total_s: float
+    is_complete: bool
+
+
+class StartupPhase(Record):
+    """StartupPhase of an answer."""
+
+    name: v.StartupPhaseNameEnum
+    started_at: datetime
+    duration_s: float
+
+
+class Strategy(Record):
+    """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
+
+    name: v.StrategyName
+    about: str
+    mode: str | None
+    is_resizable: bool
+    other_names: list[str]
+    parameters: list[StrategyParameter]
+
+
+class StrategyParameter(Record):
+    """Bounds are allowed themselves, but for a minimum that a value must be above."""
+
+    name: str
+    kind: str
+    default: Any
+    minimum: float | None
+    maximum: float | None
+    choices: list[str]
+
+
+class Study(Record):
+    """Study of an answer."""
+
+    id: str
+    name: str
+    project: ProjectBrief
+    created_by: UserBrief
+    dataset_version: DatasetVersionBrief | None
+    model_version: ModelVersionBrief | None
+    settings: dict[str, Any]
+    space: dict[str, Any]
+    metric: str
+    direction: v.Direction
+    algorithm: v.Algorithm
+    rungs: list[int]
+    eta: int
+    seed: int
+    max_parallel: int
+    max_trials: int
+    max_epochs: int | None
+    max_gpu_hours: float | None
+    state: v.StudyState
+    reason: str
+    problem: str
+    trials: TrialCounts
+    n_trials: int
+    most_trials: int
+    best: Trial | None
+    epochs: float
+    gpu_hours: float
+    created_at: datetime
+    finished_at: datetime
+
+
+class Tag(Record):
+    """Tag of an answer."""
+
+    tag: str
+    n_jobs: int
+
+
+class Team(Record):
+    """Team of an answer."""
+
+    id: str
+    name: str
+    organisation: OrganisationBrief
+
+
+class TeamBrief(Record):
+    """TeamBrief of an answer."""
+
+    id: str
+    name: str
+
+
+class Timeline(Record):
+    """Timeline of an answer."""
+
+    since: datetime
+    until: datetime
+    now: datetime
+    next_after: str | None
+    nodes: list[TimelineNode]
+    waiting: list[TimelineWaiting]
+    jobs: list[TimelineJob]
+
+
+class TimelineBar(Record):
+    """Times in seconds since the window's beginning."""
+
+    first_gpu: int
+    n_gpus: int
+    since_s: float
+    until_s: float
+    job: int | None
+    p50_s: float | None
+    p90_s: float | None
+    n: int
+
+
+class TimelineJob(Record):
+    """TimelineJob of an answer."""
+
+    id: str
+    name: str
+    organisation: str
+
+
+class TimelineMark(Record):
+    """TimelineMark of an answer."""
+
+    kind: v.TimelineMarkKindEnum
+    gpu: int
+    at_s: float
+    job: int | None
+
+
+class TimelineNode(Record):
+    """TimelineNode of an answer."""
+
+    name: str
+    gpu_type: str
+    n_gpus: int
+    bars: list[TimelineBar]
+    marks: list[TimelineMark]
+
+
+class TimelineWaiting(Record):
+    """Times in seconds since the window's beginning, at most its length; null: not predicted."""
+
+    job: int
+    start_p50_s: float
+    start_p90_s: float | None
+    finish_p50_s: float | None
+    finish_p90_s: float | None
+
+
+class Times(Record):
+    """Completion times in seconds, from submission to the end."""
+
+    n_jobs: int
+    mean_jct_s: float
+    median_jct_s: float
+    p99_jct_s: float
+    curve: list[list[float]]
+
+
+class Token(Record):
+    """Token of an answer."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[v.ScopesEnum]
+    organisation: OrganisationBrief | None
+    project: ProjectBrief | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class TokenCreated(Record):
+    """TokenCreated of an answer."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[v.ScopesEnum]
+    organisation: OrganisationBrief | None
+    project: ProjectBrief | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    token: str
+
+
+class Totals(Record):
+    """Totals of an answer."""
+
+    gpus: int
+    free_gpus: int
+    running_jobs: int
+    queued_jobs: int
+
+
+class TrainedOn(Record):
+    """The dataset version that weights were trained on."""
+
+    id: str
+    number: int
+    dataset: DatasetBrief
+
+
+class Trial(Record):
+    """Trial of an answer."""
+
+    id: str
+    number: int
+    parameters: dict[str, Any]
+    status: v.TrialStatus
+    rung: int
+    results: list[TrialResult]
+    job: str | None
+    epochs: float
+    gpu_hours: float
+    message: str
+    created_at: datetime
+
+
+class TrialCounts(Record):
+    """Trials by status."""
+
+    running: int
+    waiting: int
+    completed: int
+    failed: int
+    stopped: int
+
+
+class TrialResult(Record):
+    """What a trial had reached when it came to a rung."""
+
+    epochs: float
+    step: int
+    value: float
+
+
+class UsageReport(Record):
+    """UsageReport of an answer."""
+
+    by: v.UsageReportByEnum
+    since: datetime
+    until: datetime
+    currency: str
+    rows: list[UsageRow]
+    total: UsageRow
+
+
+class UsageRow(Record):
+    """UsageRow of an answer."""
+
+    key: str
+    name: str
+    gpu_hours: float
+    useful_gpu_hours: float
+    startup_gpu_hours: float
+    lost_gpu_hours: float
+    cost: float | None
+    n_jobs: int
+
+
+class User(Record):
+    """User of an answer."""
+
+    id: str
+    username: str
+    email: str
+    is_active: bool
+    is_staff: bool
+    has_password: bool
+    created_at: datetime
+    last_sign_in_at: datetime
+    service_of: OrganisationBrief | None
+    memberships: list[MyMembership]
+
+
+class UserBrief(Record):
+    """UserBrief of an answer."""
+
+    id: str
+    username: str
+
+
+class UserCreated(Record):
+    """UserCreated of an answer."""
+
+    id: str
+    username: str
+    email: str
+    is_active: bool
+    is_staff: bool
+    has_password: bool
+    created_at: datetime
+    last_sign_in_at: datetime
+    service_of: OrganisationBrief | None
+    memberships: list[MyMembership]
+    link: str
+    link_expires_at: datetime
+
+
+class UserDeletion(Record):
+    """UserDeletion of an answer."""
+
+    remains: list[Remainder]
+    sole_owner_of: list[str]
+
+
+class Verification(Record):
+    """Verification of an answer."""
+
+    is_intact: bool
+    n_events: int
+    head: str
+    problem: str
+
+
+class VersionFile(Record):
+    """VersionFile of an answer."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+
+
+class Webhook(Record):
+    """Webhook of an answer."""
+
+    id: str
+    url: str
+    topics: list[v.WebhookTopic]
+    is_active: bool
+    disabled_reason: str
+    failing_since: datetime
+    created_at: datetime
+
+
+class WebhookCreated(Record):
+    """WebhookCreated of an answer."""
+
+    id: str
+    url: str
+    topics: list[v.WebhookTopic]
+    is_active: bool
+    disabled_reason: str
+    failing_since: datetime
+    created_at: datetime
+    secret: str
+
+
+class WhatIfAnswer(Record):
+    """basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
+
+    n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
+    """
+
+    policy: str
+    as_of: datetime
+    decide_ms: float
+    n_jobs: int
+    basis: str
+    effects: list[Effect]
+
+
+class Why(Record):
+    """place: among all that wait, from 1. costs: of the job's family. history: newest first."""
+
+    job: str
+    state: v.JobState
+    headline: str
+    explanations: list[Explanation]
+    place: int | None
+    predicted_start_at: datetime
+    predicted_start_p90_at: datetime
+    predicted_finish_at: datetime
+    predicted_finish_p90_at: datetime
+    costs: Costs
+    history: list[Decision]
+    analysis: Analysis | None
+    note: str
+
+
+class WorstHit(Record):
+    """WorstHit of an answer."""
+
+    job: str
+    name: str
+    organisation: str
+    jct_s: float
+    baseline_jct_s: float
