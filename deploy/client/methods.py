@@ -58,7 +58,7 @@ def method(operation: Operation, types: SchemaTypes, schemas: dict[str, Any]) ->
         sent.append("content=content")
     if operation.has_key:
         sent.append("key=idempotency_key or new_key()")
-    answer, call, is_coroutine = _call(operation, types, sent, body, paged)
+    answer, call, is_coroutine = _call(operation, types, sent, paged)
     head = "async def" if is_coroutine else "def"
     text = f"{operation.description or operation.id}\n\n{operation.verb} {operation.path}" + "".join(notes)
     returned = f"{'return ' if answer != 'None' else ''}{'await ' if is_coroutine else ''}{call}"
@@ -107,9 +107,7 @@ def _arguments(
     return required + optional, (["\n", *notes] if notes else []), query, fields
 
 
-def _call(
-    operation: Operation, types: SchemaTypes, sent: list[str], body: dict[str, Any], paged: str | None
-) -> tuple[str, str, bool]:
+def _call(operation: Operation, types: SchemaTypes, sent: list[str], paged: str | None) -> tuple[str, str, bool]:
     """The type of the answer, the call of the transport, and whether it is awaited."""
     arguments = ", ".join(sent)
     if operation.body_type == "multipart/form-data":
@@ -129,7 +127,7 @@ def _call(
         return "None", f"self._transport.content({arguments})", True
     if operation.answer.get("type") == "array":
         record = types.of(operation.answer["items"])
-        return f"Rows[{record}]", f"self._transport.rows({record}, {arguments})", True
+        return f"ApiRows[{record}]", f"self._transport.rows({record}, {arguments})", True
     record = types.of(operation.answer)
     if record.startswith("r."):
         return record, f"self._transport.record({record}, {arguments})", True

@@ -83,7 +83,7 @@ class SchemaTypes:
 
     def _record(self, name: str) -> str:
         node = self._schemas[name]
-        lines = [f"class {name}(Record):", docstring(node.get("description") or f"{name} of an answer.")]
+        lines = [f"class {name}(ApiRecord):", docstring(node.get("description") or f"{name} of an answer.")]
         required = set(node.get("required", []))
         for field, inner in node["properties"].items():
             found = self.of(inner, prefix=False).replace("builtins.list", "list")

@@ -13,10 +13,10 @@ from mlhub.client.tables import html_of_fields, html_of_rows, text_of
 
 T = TypeVar("T")
 SHOWN = ("id", "name", "state", "status", "kind", "number", "progress", "project", "created_by", "created_at")
-HINTS: dict[type[Record], dict[str, Any]] = {}  # of each class once
+HINTS: dict[type[ApiRecord], dict[str, Any]] = {}  # of each class once
 
 
-class Record:
+class ApiRecord:
     """An answer. Its attributes are those of the API's schema, read from JSON when they are asked for.
 
     A field that a newer platform adds is in as_dict(); one that an older platform lacks raises AttributeError.
@@ -68,11 +68,11 @@ class Record:
         return html_of_fields(type(self).__name__, self.__dict__["_content"])
 
 
-class Rows(list[T]):
+class ApiRows(list[T]):
     """A list of answers, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        return html_of_rows([row.as_dict() if isinstance(row, Record) else {"value": row} for row in self], SHOWN)
+        return html_of_rows([row.as_dict() if isinstance(row, ApiRecord) else {"value": row} for row in self], SHOWN)
 
 
 def decoded(value: Any, hint: Any) -> Any:
@@ -84,17 +84,17 @@ def decoded(value: Any, hint: Any) -> Any:
         fitting = [part for part in get_args(hint) if part is not NoneType]
         return decoded(value, fitting[0]) if len(fitting) == 1 else value
     if origin is list and isinstance(value, list):
-        return Rows(decoded(item, get_args(hint)[0]) for item in value)
+        return ApiRows(decoded(item, get_args(hint)[0]) for item in value)
     if origin is dict and isinstance(value, dict):
         return {name: decoded(item, get_args(hint)[1]) for name, item in value.items()}
     if hint is datetime and isinstance(value, str):
         return datetime.fromisoformat(value)
-    if isinstance(hint, type) and issubclass(hint, Record) and isinstance(value, dict):
+    if isinstance(hint, type) and issubclass(hint, ApiRecord) and isinstance(value, dict):
         return hint(value)
     return value
 
 
-def _hints(record: type[Record]) -> dict[str, Any]:
+def _hints(record: type[ApiRecord]) -> dict[str, Any]:
     if record not in HINTS:
         HINTS[record] = get_type_hints(record)
     return HINTS[record]

@@ -51,7 +51,7 @@ class StreamEvent:
 
 
 @dataclass
-class Patience:
+class Repetition:
     """When a request is sent again: until patience_s have passed, on the clock of time.monotonic().
 
     is_repeatable: the platform does it once even if it arrives twice. Others are repeated only where the platform did

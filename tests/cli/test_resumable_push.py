@@ -12,7 +12,7 @@ import pytest
 from mlhub.cli import session, uploads
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.client import resumable
+from mlhub.client.synchronous import resumable
 from mlhub.datasets.models import DatasetVersion
 from mlhub.storage.models import ResumableUpload
 from mlhub.tenants.actions import create_token

@@ -9,9 +9,9 @@ from typing import Any, Generic, TypeVar
 import httpx
 
 from mlhub.client.asynchronous.transport import AsyncTransport
-from mlhub.client.records import Record, Rows
+from mlhub.client.records import ApiRecord, ApiRows
 
-T = TypeVar("T", bound=Record)
+T = TypeVar("T", bound=ApiRecord)
 PAGE_SIZE = 100
 
 
@@ -40,20 +40,20 @@ class AsyncPages(Generic[T]):
                 return
             query = {**self._query, "cursor": httpx.URL(page["next"]).params["cursor"]}
 
-    async def first(self, n: int = 1) -> Rows[T]:
+    async def first(self, n: int = 1) -> ApiRows[T]:
         """At most n rows, of as few pages as that takes. Raises Refused, Unreachable, ValueError."""
         if n < 1:
             raise ValueError("n: give at least 1.")
-        found: Rows[T] = Rows()
+        found: ApiRows[T] = ApiRows()
         async for row in self:
             found.append(row)
             if len(found) == n:
                 break
         return found
 
-    async def all(self) -> Rows[T]:
+    async def all(self) -> ApiRows[T]:
         """Every row. Raises Refused, Unreachable."""
-        found: Rows[T] = Rows()
+        found: ApiRows[T] = ApiRows()
         async for row in self:
             found.append(row)
         return found

@@ -15,17 +15,17 @@ import httpx
 from mlhub.client.asynchronous.resumable import FROM_BYTES, AsyncResumableFile
 from mlhub.client.files import OpenedFile, form_of, opened, partial_file
 from mlhub.client.problems import Refused, Unreachable, content_of, refusal_of
-from mlhub.client.records import Record, Rows, decoded
+from mlhub.client.records import ApiRecord, ApiRows, decoded
 from mlhub.client.requests import (
     UNSET,
-    Patience,
     Progress,
+    Repetition,
     StreamEvent,
     given,
     query_of,
 )
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=ApiRecord)
 PATIENCE_S = 120.0  # for a platform that is away, and for the inspection of an upload
 TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 STREAM_TIMEOUT_S = 30.0  # six of the heartbeats that the platform sends while nothing happens
@@ -66,7 +66,7 @@ class AsyncTransport:
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, key: str = "", **sent: Any
     ) -> httpx.Response:
         """One request, and its answer whatever the status. sent: as httpx takes it. Raises Unreachable."""
-        patience = Patience(self.patience_s, is_repeatable=method in REPEATABLE or bool(key))
+        patience = Repetition(self.patience_s, is_repeatable=method in REPEATABLE or bool(key))
         headers = {**(headers or {}), **({"Idempotency-Key": key} if key else {})}
         while True:
             try:
@@ -105,9 +105,9 @@ class AsyncTransport:
             raise Refused({"detail": f"{method} {path}: the answer is no object."})
         return record(found)
 
-    async def rows(self, record: type[R], method: str, path: str, **sent: Any) -> Rows[R]:
+    async def rows(self, record: type[R], method: str, path: str, **sent: Any) -> ApiRows[R]:
         """As content(), as a list of answers of this type. Raises Refused, Unreachable."""
-        found: Rows[R] = Rows(decoded(row, record) for row in await self.content(method, path, **sent))
+        found: ApiRows[R] = ApiRows(decoded(row, record) for row in await self.content(method, path, **sent))
         return found
 
     async def upload(self, record: type[R], path: str, *, body: Mapping[str, Any]) -> R:
@@ -138,7 +138,7 @@ class AsyncTransport:
     async def download(self, path: str, *, to: str | os.PathLike[str], query: Mapping[str, Any] | None = None) -> Path:
         """Writes the answer to a file, which is there once it is whole. Goes on after a cut where it stopped, when the
         content is still the same. Raises Refused, Unreachable, OSError."""
-        patience, tag, target = Patience(self.patience_s, is_repeatable=True), "", Path(to)
+        patience, tag, target = Repetition(self.patience_s, is_repeatable=True), "", Path(to)
         with partial_file(target) as file:
             while True:
                 headers = {"Accept-Encoding": "identity"}
@@ -173,7 +173,7 @@ class AsyncTransport:
         """
         import httpx_sse  # not needed to import mlhub.client
 
-        patience = Patience(self.patience_s, is_repeatable=True)
+        patience = Repetition(self.patience_s, is_repeatable=True)
         while True:
             headers = {"Accept": "text/event-stream", **({"Last-Event-ID": cursor} if cursor else {})}
             try:

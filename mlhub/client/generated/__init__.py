@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API's types and operations. Written by `make client`: do not edit."""
+# Written by `make client` from the schema: do not edit.
+"""The types and operations of the API."""

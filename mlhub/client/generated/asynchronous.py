@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations. Written by `make client`: do not edit."""
+# Written by `make client` from the schema: do not edit.
+"""Operations."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mlhub.client.asynchronous.pages import PAGE_SIZE, AsyncPages
 from mlhub.client.asynchronous.transport import AsyncTransport
 from mlhub.client.generated import records as r
-from mlhub.client.records import Rows
+from mlhub.client.records import ApiRows
 from mlhub.client.requests import UNSET, FileSource, Ref, StreamEvent, Unset, joined, new_key, path_of
 
 if TYPE_CHECKING:
@@ -1031,7 +1032,7 @@ class AsyncJobTagsOperations:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def list(self) -> Rows[r.Tag]:
+    async def list(self) -> ApiRows[r.Tag]:
         """The tags of the jobs that the caller may see, the most used first.
 
         GET /job-tags
@@ -1264,7 +1265,7 @@ class AsyncJobsOperations:
         """
         await self._transport.content("DELETE", path_of("/jobs/{id}", id=id))
 
-    async def list_artifacts(self, id: Ref, /) -> Rows[r.Artifact]:
+    async def list_artifacts(self, id: Ref, /) -> ApiRows[r.Artifact]:
         """Files that people download from the job, by name: its predictions, or what its script left.
 
         GET /jobs/{id}/artifacts
@@ -1287,7 +1288,7 @@ class AsyncJobsOperations:
         """
         return await self._transport.record(r.Job, "POST", path_of("/jobs/{id}/cancel", id=id))
 
-    async def list_checkpoints(self, id: Ref, /) -> Rows[r.Checkpoint]:
+    async def list_checkpoints(self, id: Ref, /) -> ApiRows[r.Checkpoint]:
         """The checkpoints that are there, newest first, at most 200.
 
         GET /jobs/{id}/checkpoints
@@ -2015,7 +2016,7 @@ class AsyncModelsOperations:
         """
         await self._transport.content("DELETE", path_of("/models/{id}", id=id))
 
-    async def list_aliases(self, id: Ref, /) -> Rows[r.Alias]:
+    async def list_aliases(self, id: Ref, /) -> ApiRows[r.Alias]:
         """All aliases of the model, by name.
 
         GET /models/{id}/aliases
@@ -2320,7 +2321,7 @@ class AsyncOrganisationsOperations:
             body={"version": version, "seen": seen},
         )
 
-    async def list_quota_versions(self, id: Ref, /) -> Rows[r.QuotaVersion]:
+    async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /organisations/{id}/quota/versions
@@ -2533,7 +2534,7 @@ class AsyncProjectsOperations:
             body={"version": version, "seen": seen},
         )
 
-    async def list_quota_versions(self, id: Ref, /) -> Rows[r.QuotaVersion]:
+    async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /projects/{id}/quota/versions
@@ -2907,7 +2908,7 @@ class AsyncStrategiesOperations:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
-    async def list(self) -> Rows[r.Strategy]:
+    async def list(self) -> ApiRows[r.Strategy]:
         """How workers may agree on one model: what a job's `strategy` may name.
 
         GET /strategies
@@ -3083,7 +3084,7 @@ class AsyncStudiesOperations:
         """
         return await self._transport.record(r.Study, "POST", path_of("/studies/{id}/stop", id=id))
 
-    async def list_trials(self, id: Ref, /) -> Rows[r.Trial]:
+    async def list_trials(self, id: Ref, /) -> ApiRows[r.Trial]:
         """All trials of the study, by number.
 
         GET /studies/{id}/trials
@@ -3221,7 +3222,7 @@ class AsyncTeamsOperations:
             r.QuotaOwner, "POST", path_of("/teams/{id}/quota/restore", id=id), body={"version": version, "seen": seen}
         )
 
-    async def list_quota_versions(self, id: Ref, /) -> Rows[r.QuotaVersion]:
+    async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /teams/{id}/quota/versions

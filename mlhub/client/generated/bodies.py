@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of requests. Written by `make client`: do not edit."""
+# Written by `make client` from the schema: do not edit.
+"""Parts of requests."""
 
 from __future__ import annotations
 

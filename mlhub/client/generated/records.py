@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers. Written by `make client`: do not edit."""
+# Written by `make client` from the schema: do not edit.
+"""Answers."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from mlhub.client.generated import values as v
-from mlhub.client.records import Record
+from mlhub.client.records import ApiRecord
 
 
-class Action(Record):
+class Action(ApiRecord):
     """An action that the policy itself confirmed: it decided on the cluster as it would be then."""
 
     kind: v.ActionKindEnum
@@ -30,7 +31,7 @@ class Action(Record):
     delayed_s: float
 
 
-class ActionChanges(Record):
+class ActionChanges(ApiRecord):
     """Only what the action changes is there."""
 
     priority: int | None
@@ -42,13 +43,13 @@ class ActionChanges(Record):
     max_running_jobs: int | None
 
 
-class Actor(Record):
+class Actor(ApiRecord):
     """Actor of an answer."""
 
     username: str
 
 
-class Ahead(Record):
+class Ahead(ApiRecord):
     """Ahead of an answer."""
 
     n_jobs: int
@@ -56,7 +57,7 @@ class Ahead(Record):
     jobs: list[AheadJob]
 
 
-class AheadJob(Record):
+class AheadJob(ApiRecord):
     """AheadJob of an answer."""
 
     id: str
@@ -66,7 +67,7 @@ class AheadJob(Record):
     predicted_start_at: datetime
 
 
-class Alias(Record):
+class Alias(ApiRecord):
     """A name of one version of a model."""
 
     name: str
@@ -76,7 +77,7 @@ class Alias(Record):
     set_at: datetime
 
 
-class Analysis(Record):
+class Analysis(ApiRecord):
     """What the live policy decides on the present cluster, and on the same cluster after each action."""
 
     policy: str
@@ -93,7 +94,7 @@ class Analysis(Record):
     n_untried: int
 
 
-class Applied(Record):
+class Applied(ApiRecord):
     """Applied of an answer."""
 
     job: str
@@ -101,7 +102,7 @@ class Applied(Record):
     outcome: str
 
 
-class Artifact(Record):
+class Artifact(ApiRecord):
     """Artifact of an answer."""
 
     name: str
@@ -110,7 +111,7 @@ class Artifact(Record):
     at: datetime
 
 
-class Attempt(Record):
+class Attempt(ApiRecord):
     """Attempt of an answer."""
 
     id: str
@@ -134,7 +135,7 @@ class Attempt(Record):
     placement: list[Placement]
 
 
-class Awaited(Record):
+class Awaited(ApiRecord):
     """Awaited of an answer."""
 
     id: str | None
@@ -142,14 +143,14 @@ class Awaited(Record):
     finish_at: datetime
 
 
-class BackendStanding(Record):
+class BackendStanding(ApiRecord):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
     away_since: datetime
     message: str
 
 
-class BatchDecision(Record):
+class BatchDecision(ApiRecord):
     """The batch that the trainer is to use from its next epoch or checkpoint on."""
 
     batch_size: int
@@ -157,7 +158,7 @@ class BatchDecision(Record):
     reason: str
 
 
-class Blocker(Record):
+class Blocker(ApiRecord):
     """Blocker of an answer."""
 
     kind: v.BlockerKindEnum
@@ -171,7 +172,7 @@ class Blocker(Record):
     sentence: str
 
 
-class BudgetUse(Record):
+class BudgetUse(ApiRecord):
     """A budget, and what of it is used in the present period."""
 
     gpu_hours: float
@@ -183,13 +184,13 @@ class BudgetUse(Record):
     is_exhausted: bool
 
 
-class Bulk(Record):
+class Bulk(ApiRecord):
     """Bulk of an answer."""
 
     outcomes: list[JobOutcome]
 
 
-class CalibrationCause(Record):
+class CalibrationCause(ApiRecord):
     """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
 
     n: int
@@ -201,7 +202,7 @@ class CalibrationCause(Record):
     cause: str
 
 
-class CalibrationMoment(Record):
+class CalibrationMoment(ApiRecord):
     """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
 
     n: int
@@ -213,7 +214,7 @@ class CalibrationMoment(Record):
     moment: v.MomentEnum
 
 
-class CalibrationOrganisation(Record):
+class CalibrationOrganisation(ApiRecord):
     """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
 
     n: int
@@ -225,7 +226,7 @@ class CalibrationOrganisation(Record):
     organisation: str
 
 
-class Checkpoint(Record):
+class Checkpoint(ApiRecord):
     """A complete checkpoint of a job, or weights that are kept for being among the best."""
 
     id: int
@@ -240,7 +241,7 @@ class Checkpoint(Record):
     at: datetime
 
 
-class Cluster(Record):
+class Cluster(ApiRecord):
     """Cluster of an answer."""
 
     racks: list[Rack]
@@ -253,7 +254,7 @@ class Cluster(Record):
     ledger_failing_since: datetime
 
 
-class CodeDifference(Record):
+class CodeDifference(ApiRecord):
     """CodeDifference of an answer."""
 
     files: list[FileDifference]
@@ -261,7 +262,7 @@ class CodeDifference(Record):
     note: str
 
 
-class CodeVersion(Record):
+class CodeVersion(ApiRecord):
     """The code that weights were trained with."""
 
     id: str
@@ -269,20 +270,20 @@ class CodeVersion(Record):
     model: ModelBrief
 
 
-class CommonMetric(Record):
+class CommonMetric(ApiRecord):
     """CommonMetric of an answer."""
 
     key: str
     n_jobs: int
 
 
-class CommonMetrics(Record):
+class CommonMetrics(ApiRecord):
     """CommonMetrics of an answer."""
 
     metrics: list[CommonMetric]
 
 
-class ComparedCurve(Record):
+class ComparedCurve(ApiRecord):
     """ComparedCurve of an answer."""
 
     job: str
@@ -290,13 +291,13 @@ class ComparedCurve(Record):
     y: list[float]
 
 
-class ComparedCurves(Record):
+class ComparedCurves(ApiRecord):
     """ComparedCurves of an answer."""
 
     curves: list[ComparedCurve]
 
 
-class Cost(Record):
+class Cost(ApiRecord):
     """Expected of the next one, give or take error_s in two of three cases. n: measured of the job's own family.
 
     basis: what it rests on: the family's own, few of its own and others', others' alone, or a guess.
@@ -309,7 +310,7 @@ class Cost(Record):
     sentence: str
 
 
-class Costs(Record):
+class Costs(ApiRecord):
     """start: from launch to the first step. leave: from being asked to. loss: work done again. restart: all three."""
 
     start: Cost
@@ -318,7 +319,7 @@ class Costs(Record):
     restart: Cost
 
 
-class Dataset(Record):
+class Dataset(ApiRecord):
     """Dataset of an answer."""
 
     id: str
@@ -330,14 +331,14 @@ class Dataset(Record):
     latest_version: DatasetVersion | None
 
 
-class DatasetBrief(Record):
+class DatasetBrief(ApiRecord):
     """DatasetBrief of an answer."""
 
     id: str
     name: str
 
 
-class DatasetVersion(Record):
+class DatasetVersion(ApiRecord):
     """Of versions that are inspected: `queue`, in answers about a single one."""
 
     id: str
@@ -359,7 +360,7 @@ class DatasetVersion(Record):
     inspected_at: datetime | None
 
 
-class DatasetVersionBrief(Record):
+class DatasetVersionBrief(ApiRecord):
     """DatasetVersionBrief of an answer."""
 
     id: str
@@ -367,7 +368,7 @@ class DatasetVersionBrief(Record):
     dataset: DatasetBrief
 
 
-class Decision(Record):
+class Decision(ApiRecord):
     """A decision that was another than the one before. n_workers, mode and nodes: from then on, of launch and resize.
 
     round: where it was stored; null when that round changed nothing.
@@ -387,7 +388,7 @@ class Decision(Record):
     predicted_finish_at: datetime
 
 
-class Deletion(Record):
+class Deletion(ApiRecord):
     """What deleting a job means."""
 
     refusal: str
@@ -399,7 +400,7 @@ class Deletion(Record):
     n_clones: int
 
 
-class Delivery(Record):
+class Delivery(ApiRecord):
     """Delivery of an answer."""
 
     id: str
@@ -414,7 +415,7 @@ class Delivery(Record):
     ended_at: datetime
 
 
-class Difference(Record):
+class Difference(ApiRecord):
     """Difference of an answer."""
 
     job: str
@@ -422,7 +423,7 @@ class Difference(Record):
     shadow: Side
 
 
-class Downloads(Record):
+class Downloads(ApiRecord):
     """Addresses of what can be downloaded."""
 
     weights: str | None
@@ -431,7 +432,7 @@ class Downloads(Record):
     export: str | None
 
 
-class DroppedReports(Record):
+class DroppedReports(ApiRecord):
     """DroppedReports of an answer."""
 
     limit: v.LimitEnum
@@ -440,7 +441,7 @@ class DroppedReports(Record):
     sentence: str
 
 
-class Effect(Record):
+class Effect(ApiRecord):
     """deltas: seconds, positive = later."""
 
     id: str
@@ -452,7 +453,7 @@ class Effect(Record):
     finish_delta_s: float | None
 
 
-class End(Record):
+class End(ApiRecord):
     """A forecast that came to its end; seconds from made_at."""
 
     job: JobName
@@ -464,13 +465,13 @@ class End(Record):
     within_p90: bool | None
 
 
-class EndedSessions(Record):
+class EndedSessions(ApiRecord):
     """EndedSessions of an answer."""
 
     n_sessions: int
 
 
-class Enrolment(Record):
+class Enrolment(ApiRecord):
     """Enrolment of an answer."""
 
     secret: str
@@ -478,7 +479,7 @@ class Enrolment(Record):
     qr_svg: str
 
 
-class Environment(Record):
+class Environment(ApiRecord):
     """Environment of an answer."""
 
     id: str
@@ -497,7 +498,7 @@ class Environment(Record):
     finished_at: datetime
 
 
-class EnvironmentBrief(Record):
+class EnvironmentBrief(ApiRecord):
     """EnvironmentBrief of an answer."""
 
     id: str
@@ -506,7 +507,7 @@ class EnvironmentBrief(Record):
     size_bytes: int
 
 
-class EnvironmentError(Record):
+class EnvironmentError(ApiRecord):
     """Why a build failed."""
 
     code: str
@@ -514,13 +515,13 @@ class EnvironmentError(Record):
     remedy: str
 
 
-class EnvironmentLog(Record):
+class EnvironmentLog(ApiRecord):
     """EnvironmentLog of an answer."""
 
     log: str
 
 
-class Event(Record):
+class Event(ApiRecord):
     """actor: null for the platform itself."""
 
     id: int
@@ -533,7 +534,7 @@ class Event(Record):
     facts: dict[str, Any]
 
 
-class Explanation(Record):
+class Explanation(ApiRecord):
     """Why the scheduler decided as it did, in words and numbers."""
 
     reason: str
@@ -541,7 +542,7 @@ class Explanation(Record):
     facts: dict[str, Any]
 
 
-class Failure(Record):
+class Failure(ApiRecord):
     """Failure of an answer."""
 
     cause: v.FailureCause
@@ -552,7 +553,7 @@ class Failure(Record):
     traceback: str | None
 
 
-class FamilyCosts(Record):
+class FamilyCosts(ApiRecord):
     """job: the newest one of the family."""
 
     start: Cost
@@ -562,14 +563,14 @@ class FamilyCosts(Record):
     job: JobName
 
 
-class FetchProgress(Record):
+class FetchProgress(ApiRecord):
     """FetchProgress of an answer."""
 
     fetched_bytes: int
     total_bytes: int | None
 
 
-class FileDifference(Record):
+class FileDifference(ApiRecord):
     """FileDifference of an answer."""
 
     path: str
@@ -578,7 +579,7 @@ class FileDifference(Record):
     note: str
 
 
-class Found(Record):
+class Found(ApiRecord):
     """What the address had when the file was fetched."""
 
     etag: str | None
@@ -588,7 +589,7 @@ class Found(Record):
     is_changed: bool | None
 
 
-class FurtherDataset(Record):
+class FurtherDataset(ApiRecord):
     """A dataset that a script reads besides its own."""
 
     name: str
@@ -597,7 +598,7 @@ class FurtherDataset(Record):
     number: int
 
 
-class Gpu(Record):
+class Gpu(ApiRecord):
     """A GPU as its driver showed it when the node was observed last."""
 
     name: str
@@ -608,7 +609,7 @@ class Gpu(Record):
     problem: str
 
 
-class Identity(Record):
+class Identity(ApiRecord):
     """Identity of an answer."""
 
     id: str
@@ -619,7 +620,7 @@ class Identity(Record):
     last_sign_in_at: datetime | None
 
 
-class Importance(Record):
+class Importance(ApiRecord):
     """How much each hyperparameter matters by itself."""
 
     method: str
@@ -629,7 +630,7 @@ class Importance(Record):
     parameters: list[ParameterImportance]
 
 
-class Insight(Record):
+class Insight(ApiRecord):
     """How well the scheduler predicts, what it expects restarts to cost, and what its shadow policy would do."""
 
     calibration: list[CalibrationMoment]
@@ -640,7 +641,7 @@ class Insight(Record):
     shadow: ShadowSummary | None
 
 
-class Interference(Record):
+class Interference(ApiRecord):
     """How much slower jobs of one kind were while one of another kind used the same hardware."""
 
     job: str
@@ -653,7 +654,7 @@ class Interference(Record):
     n_steps: int
 
 
-class Invitation(Record):
+class Invitation(ApiRecord):
     """Invitation of an answer."""
 
     id: str
@@ -665,7 +666,7 @@ class Invitation(Record):
     expires_at: datetime
 
 
-class InvitationCreated(Record):
+class InvitationCreated(ApiRecord):
     """InvitationCreated of an answer."""
 
     id: str
@@ -678,7 +679,7 @@ class InvitationCreated(Record):
     link: str | None
 
 
-class Job(Record):
+class Job(ApiRecord):
     """As lists show it. waited_s: until the first step; trained_s: since then; jct_s: from submission to the end."""
 
     id: str
@@ -737,7 +738,7 @@ class Job(Record):
     gpu_hours: float
 
 
-class JobDetail(Record):
+class JobDetail(ApiRecord):
     """With all attempts, and the cursor from which /jobs/{id}/stream goes on."""
 
     id: str
@@ -806,21 +807,21 @@ class JobDetail(Record):
     cursor: str
 
 
-class JobDifference(Record):
+class JobDifference(ApiRecord):
     """JobDifference of an answer."""
 
     settings: list[SettingDifference]
     code: CodeDifference
 
 
-class JobName(Record):
+class JobName(ApiRecord):
     """JobName of an answer."""
 
     id: str
     name: str
 
 
-class JobOutcome(Record):
+class JobOutcome(ApiRecord):
     """JobOutcome of an answer."""
 
     id: str
@@ -829,7 +830,7 @@ class JobOutcome(Record):
     remedy: str
 
 
-class JobPreview(Record):
+class JobPreview(ApiRecord):
     """JobPreview of an answer."""
 
     policy: str
@@ -842,13 +843,13 @@ class JobPreview(Record):
     alternatives: list[PlanAlternative]
 
 
-class Limits(Record):
+class Limits(ApiRecord):
     """When the platform ends the job."""
 
     stall_s: float | None
 
 
-class Lineage(Record):
+class Lineage(ApiRecord):
     """Lineage of an answer."""
 
     version: str
@@ -857,14 +858,14 @@ class Lineage(Record):
     n_left_out: int
 
 
-class LineageEdge(Record):
+class LineageEdge(ApiRecord):
     """LineageEdge of an answer."""
 
     source: str
     target: str
 
 
-class LineageNode(Record):
+class LineageNode(ApiRecord):
     """LineageNode of an answer."""
 
     id: str
@@ -876,7 +877,7 @@ class LineageNode(Record):
     state: str
 
 
-class Link(Record):
+class Link(ApiRecord):
     """A network link through which gangs were measured."""
 
     kind: v.LinkKindEnum
@@ -888,7 +889,7 @@ class Link(Record):
     slow_since: datetime
 
 
-class Log(Record):
+class Log(ApiRecord):
     """Oldest first; the last line's seq is the next `after`, the first line's the next `before`."""
 
     lines: list[LogLine]
@@ -897,7 +898,7 @@ class Log(Record):
     cursor: str
 
 
-class LogLine(Record):
+class LogLine(ApiRecord):
     """LogLine of an answer."""
 
     seq: int
@@ -910,7 +911,7 @@ class LogLine(Record):
     n_dropped: int
 
 
-class MailNotices(Record):
+class MailNotices(ApiRecord):
     """MailNotices of an answer."""
 
     topics: list[v.MailTopic]
@@ -918,7 +919,7 @@ class MailNotices(Record):
     has_mail_server: bool
 
 
-class Maintenance(Record):
+class Maintenance(ApiRecord):
     """A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only."""
 
     drain_by: datetime
@@ -927,7 +928,7 @@ class Maintenance(Record):
     asked_at: datetime
 
 
-class Me(Record):
+class Me(ApiRecord):
     """Me of an answer."""
 
     id: str
@@ -937,7 +938,7 @@ class Me(Record):
     memberships: list[MyMembership]
 
 
-class MeasuredValue(Record):
+class MeasuredValue(ApiRecord):
     """A value that the job's pods measured, with what a page says about it."""
 
     name: str
@@ -947,7 +948,7 @@ class MeasuredValue(Record):
     value: float
 
 
-class Membership(Record):
+class Membership(ApiRecord):
     """Membership of an answer."""
 
     id: str
@@ -956,7 +957,7 @@ class Membership(Record):
     from_groups: bool | None
 
 
-class MetricName(Record):
+class MetricName(ApiRecord):
     """A metric, and its newest point: of the last attempt that reported it."""
 
     key: str
@@ -966,14 +967,14 @@ class MetricName(Record):
     attempt_number: int
 
 
-class MetricNames(Record):
+class MetricNames(ApiRecord):
     """MetricNames of an answer."""
 
     names: list[MetricName]
     next: str | None
 
 
-class Metrics(Record):
+class Metrics(ApiRecord):
     """cursor: where /jobs/{id}/stream goes on from these."""
 
     series: list[Series]
@@ -982,7 +983,7 @@ class Metrics(Record):
     cursor: str
 
 
-class Model(Record):
+class Model(ApiRecord):
     """Model of an answer."""
 
     id: str
@@ -995,14 +996,14 @@ class Model(Record):
     n_trained: int
 
 
-class ModelBrief(Record):
+class ModelBrief(ApiRecord):
     """ModelBrief of an answer."""
 
     id: str
     name: str
 
 
-class ModelVersion(Record):
+class ModelVersion(ApiRecord):
     """Of versions that are inspected: `queue`, in answers about a single one."""
 
     id: str
@@ -1028,7 +1029,7 @@ class ModelVersion(Record):
     downloads: Downloads
 
 
-class ModelVersionBrief(Record):
+class ModelVersionBrief(ApiRecord):
     """ModelVersionBrief of an answer."""
 
     id: str
@@ -1037,7 +1038,7 @@ class ModelVersionBrief(Record):
     kind: v.KindEnum
 
 
-class ModelVersionDetail(Record):
+class ModelVersionDetail(ApiRecord):
     """One version, with what people wrote about it."""
 
     id: str
@@ -1064,7 +1065,7 @@ class ModelVersionDetail(Record):
     notes: str
 
 
-class MyInvitation(Record):
+class MyInvitation(ApiRecord):
     """MyInvitation of an answer."""
 
     id: str
@@ -1075,21 +1076,21 @@ class MyInvitation(Record):
     expires_at: datetime
 
 
-class MyMembership(Record):
+class MyMembership(ApiRecord):
     """MyMembership of an answer."""
 
     organisation: OrganisationBrief
     role: v.Role
 
 
-class Next(Record):
+class Next(ApiRecord):
     """Next of an answer."""
 
     next: int
     batch: BatchDecision | None
 
 
-class Node(Record):
+class Node(ApiRecord):
     """Node of an answer."""
 
     name: str
@@ -1109,7 +1110,7 @@ class Node(Record):
     servers: list[Servers]
 
 
-class Organisation(Record):
+class Organisation(ApiRecord):
     """Organisation of an answer."""
 
     id: str
@@ -1119,14 +1120,14 @@ class Organisation(Record):
     role: v.Role
 
 
-class OrganisationBrief(Record):
+class OrganisationBrief(ApiRecord):
     """OrganisationBrief of an answer."""
 
     id: str
     name: str
 
 
-class OrganisationDetail(Record):
+class OrganisationDetail(ApiRecord):
     """OrganisationDetail of an answer."""
 
     id: str
@@ -1137,7 +1138,7 @@ class OrganisationDetail(Record):
     quota: QuotaLimits
 
 
-class OrganisationTimes(Record):
+class OrganisationTimes(ApiRecord):
     """OrganisationTimes of an answer."""
 
     organisation: str
@@ -1145,28 +1146,28 @@ class OrganisationTimes(Record):
     mean_jct_s: float
 
 
-class Package(Record):
+class Package(ApiRecord):
     """Package of an answer."""
 
     name: str
     version: str
 
 
-class ParameterImportance(Record):
+class ParameterImportance(ApiRecord):
     """ParameterImportance of an answer."""
 
     name: str
     share: float
 
 
-class PasswordLink(Record):
+class PasswordLink(ApiRecord):
     """PasswordLink of an answer."""
 
     link: str
     expires_at: datetime
 
 
-class Placement(Record):
+class Placement(ApiRecord):
     """Placement of an answer."""
 
     node: str
@@ -1174,7 +1175,7 @@ class Placement(Record):
     n_servers: int
 
 
-class PlanAlternative(Record):
+class PlanAlternative(ApiRecord):
     """PlanAlternative of an answer."""
 
     goal: v.GoalEnum
@@ -1183,7 +1184,7 @@ class PlanAlternative(Record):
     gpu_hours_delta: float
 
 
-class PlannedRun(Record):
+class PlannedRun(ApiRecord):
     """What would become of the job. n_workers: while it waits, the size that it would start with at least."""
 
     decision: v.DecisionKind
@@ -1200,7 +1201,7 @@ class PlannedRun(Record):
     gpu_hours: float | None
 
 
-class Point(Record):
+class Point(ApiRecord):
     """Point of an answer."""
 
     step: int
@@ -1210,14 +1211,14 @@ class Point(Record):
     attempt_number: int
 
 
-class Policy(Record):
+class Policy(ApiRecord):
     """Policy of an answer."""
 
     name: str
     parameters: dict[str, Any]
 
 
-class PolicyFigures(Record):
+class PolicyFigures(ApiRecord):
     """Completion times in seconds, from submission to the end."""
 
     n_jobs: int
@@ -1233,13 +1234,13 @@ class PolicyFigures(Record):
     worst_hit: list[WorstHit]
 
 
-class Predictions(Record):
+class Predictions(ApiRecord):
     """The answers of a trained model, in the order of the rows."""
 
     predictions: list[dict[str, Any]]
 
 
-class Project(Record):
+class Project(ApiRecord):
     """Project of an answer."""
 
     id: str
@@ -1250,7 +1251,7 @@ class Project(Record):
     archived_at: datetime | None
 
 
-class ProjectBrief(Record):
+class ProjectBrief(ApiRecord):
     """A project as datasets, models and jobs show where they live."""
 
     id: str
@@ -1258,7 +1259,7 @@ class ProjectBrief(Record):
     organisation: OrganisationBrief
 
 
-class Prospect(Record):
+class Prospect(ApiRecord):
     """What would become of a job. n_workers: 0 while it waits."""
 
     decision: v.DecisionKind
@@ -1271,7 +1272,7 @@ class Prospect(Record):
     explanations: list[Explanation]
 
 
-class Protection(Record):
+class Protection(ApiRecord):
     """Protection of an answer."""
 
     name: str
@@ -1281,13 +1282,13 @@ class Protection(Record):
     consequence: str
 
 
-class ProviderAddress(Record):
+class ProviderAddress(ApiRecord):
     """ProviderAddress of an answer."""
 
     address: str
 
 
-class QuarantineRecord(Record):
+class QuarantineRecord(ApiRecord):
     """Something that the control loop could not read or handle, and left out so that all else was scheduled."""
 
     kind: v.ItemKind
@@ -1300,14 +1301,14 @@ class QuarantineRecord(Record):
     ended_at: datetime
 
 
-class QuarantinedJob(Record):
+class QuarantinedJob(ApiRecord):
     """QuarantinedJob of an answer."""
 
     id: str
     name: str
 
 
-class Queue(Record):
+class Queue(ApiRecord):
     """In the order in which the scheduler serves them. next: the address of what comes after these."""
 
     next: str | None
@@ -1315,7 +1316,7 @@ class Queue(Record):
     results: list[QueuedJob]
 
 
-class QueuePosition(Record):
+class QueuePosition(ApiRecord):
     """QueuePosition of an answer."""
 
     is_running: bool
@@ -1323,7 +1324,7 @@ class QueuePosition(Record):
     problem: str
 
 
-class QueuedJob(Record):
+class QueuedJob(ApiRecord):
     """place: among all that wait, others' jobs too, from 1; null until a round has seen the job."""
 
     id: str
@@ -1383,7 +1384,7 @@ class QueuedJob(Record):
     place: int | None
 
 
-class Quota(Record):
+class Quota(ApiRecord):
     """null = no limit, and no guarantee. Guarantees and limits count GPUs.
 
     shares_fairly: what none of its parts is guaranteed goes to them by weight, whatever the policy. half_life_s: of
@@ -1406,7 +1407,7 @@ class Quota(Record):
     used: QuotaUsed
 
 
-class QuotaEffect(Record):
+class QuotaEffect(ApiRecord):
     """QuotaEffect of an answer."""
 
     used_gpus: int
@@ -1415,7 +1416,7 @@ class QuotaEffect(Record):
     guarantee: int | None
 
 
-class QuotaLimits(Record):
+class QuotaLimits(ApiRecord):
     """The limits alone; with what is used: GET /organisations/{id}/quota."""
 
     max_gpus: int | None
@@ -1424,7 +1425,7 @@ class QuotaLimits(Record):
     version: int
 
 
-class QuotaOwner(Record):
+class QuotaOwner(ApiRecord):
     """A node of the tree: its rules, and its books now, in GPUs, with all below it.
 
     guaranteed: guarantee, or the sum of those below if that is more. borrowed: used above it. lent: of it, in use
@@ -1456,14 +1457,14 @@ class QuotaOwner(Record):
     queued_gpus: int
 
 
-class QuotaTree(Record):
+class QuotaTree(ApiRecord):
     """Parents before children. may_edit: the caller may change quotas of teams and projects."""
 
     may_edit: bool
     owners: list[QuotaOwner]
 
 
-class QuotaUsed(Record):
+class QuotaUsed(ApiRecord):
     """QuotaUsed of an answer."""
 
     gpus: int
@@ -1471,7 +1472,7 @@ class QuotaUsed(Record):
     storage_bytes: int
 
 
-class QuotaVersion(Record):
+class QuotaVersion(ApiRecord):
     """A change of a quota."""
 
     version: int
@@ -1481,7 +1482,7 @@ class QuotaVersion(Record):
     after: dict[str, Any]
 
 
-class Rack(Record):
+class Rack(ApiRecord):
     """Rack of an answer."""
 
     name: str
@@ -1489,13 +1490,13 @@ class Rack(Record):
     nodes: list[Node]
 
 
-class RecoveryCodes(Record):
+class RecoveryCodes(ApiRecord):
     """RecoveryCodes of an answer."""
 
     recovery_codes: list[str]
 
 
-class Refusal(Record):
+class Refusal(ApiRecord):
     """Why inspection refused a version, and what to do about it."""
 
     code: str | None
@@ -1505,7 +1506,7 @@ class Refusal(Record):
     traceback: str | None
 
 
-class RefusedMeasurement(Record):
+class RefusedMeasurement(ApiRecord):
     """A value that cannot be true: nothing is learnt or decided from it."""
 
     attempt_number: int
@@ -1516,14 +1517,14 @@ class RefusedMeasurement(Record):
     at: datetime
 
 
-class Remainder(Record):
+class Remainder(ApiRecord):
     """Remainder of an answer."""
 
     kind: str
     n: int
 
 
-class RemovedPart(Record):
+class RemovedPart(ApiRecord):
     """What was removed because its time was over, as the platform's settings have it."""
 
     kind: v.RemovedPartKindEnum
@@ -1533,7 +1534,7 @@ class RemovedPart(Record):
     at: datetime
 
 
-class Replay(Record):
+class Replay(ApiRecord):
     """Replay of an answer."""
 
     id: str
@@ -1551,7 +1552,7 @@ class Replay(Record):
     ended_at: datetime
 
 
-class ReplayDetail(Record):
+class ReplayDetail(ApiRecord):
     """ReplayDetail of an answer."""
 
     id: str
@@ -1570,7 +1571,7 @@ class ReplayDetail(Record):
     result: ReplayResult | None
 
 
-class ReplayPolicy(Record):
+class ReplayPolicy(ApiRecord):
     """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
 
     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
@@ -1580,7 +1581,7 @@ class ReplayPolicy(Record):
     parameters: dict[str, Any] | None
 
 
-class ReplayProgress(Record):
+class ReplayProgress(ApiRecord):
     """ReplayProgress of an answer."""
 
     policy: str
@@ -1588,7 +1589,7 @@ class ReplayProgress(Record):
     n_jobs: int
 
 
-class ReplayResult(Record):
+class ReplayResult(ApiRecord):
     """ReplayResult of an answer."""
 
     reproduction: Reproduction | None
@@ -1603,7 +1604,7 @@ class ReplayResult(Record):
     n_gpus: int
 
 
-class ReplayedPolicy(Record):
+class ReplayedPolicy(ApiRecord):
     """ReplayedPolicy of an answer."""
 
     label: str
@@ -1613,7 +1614,7 @@ class ReplayedPolicy(Record):
     figures: PolicyFigures | None
 
 
-class Reproduction(Record):
+class Reproduction(ApiRecord):
     """How well the simulator gives what really happened, under the policy that ran."""
 
     n_jobs: int
@@ -1624,14 +1625,14 @@ class Reproduction(Record):
     p90_job_error: float
 
 
-class RequiringModel(Record):
+class RequiringModel(ApiRecord):
     """RequiringModel of an answer."""
 
     id: str
     name: str
 
 
-class RequiringVersion(Record):
+class RequiringVersion(ApiRecord):
     """A version of code that requires the environment."""
 
     id: str
@@ -1639,7 +1640,7 @@ class RequiringVersion(Record):
     model: RequiringModel
 
 
-class Resources(Record):
+class Resources(ApiRecord):
     """What each pod of the job gets. What is left out, MLHub takes from its own measurements."""
 
     cpus: float | None
@@ -1650,14 +1651,14 @@ class Resources(Record):
     gpu_types: list[str] | None
 
 
-class ResultFile(Record):
+class ResultFile(ApiRecord):
     """ResultFile of an answer."""
 
     name: str
     size_bytes: int
 
 
-class ResumableUpload(Record):
+class ResumableUpload(ApiRecord):
     """ResumableUpload of an answer."""
 
     id: str
@@ -1671,7 +1672,7 @@ class ResumableUpload(Record):
     expires_at: datetime
 
 
-class Round(Record):
+class Round(ApiRecord):
     """round_ms: from looking at the backend to the last change; of it decide_ms the policy."""
 
     id: int
@@ -1686,7 +1687,7 @@ class Round(Record):
     shadow: ShadowBrief | None
 
 
-class RoundDetail(Record):
+class RoundDetail(ApiRecord):
     """With what it saw and answered: `python -m scheduler replay` decides it again."""
 
     id: int
@@ -1703,7 +1704,7 @@ class RoundDetail(Record):
     plan: dict[str, Any] | None
 
 
-class RoundsStanding(Record):
+class RoundsStanding(ApiRecord):
     """Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped."""
 
     attempted_at: datetime
@@ -1712,7 +1713,7 @@ class RoundsStanding(Record):
     message: str
 
 
-class Run(Record):
+class Run(ApiRecord):
     """A run that a program logged by the MLflow protocol."""
 
     id: str
@@ -1725,7 +1726,7 @@ class Run(Record):
     ended_at: datetime
 
 
-class RunCurve(Record):
+class RunCurve(ApiRecord):
     """RunCurve of an answer."""
 
     key: str
@@ -1734,14 +1735,14 @@ class RunCurve(Record):
     points: list[RunPoint]
 
 
-class RunDataset(Record):
+class RunDataset(ApiRecord):
     """RunDataset of an answer."""
 
     name: str
     digest: str
 
 
-class RunDetail(Record):
+class RunDetail(ApiRecord):
     """A run that a program logged by the MLflow protocol."""
 
     id: str
@@ -1759,14 +1760,14 @@ class RunDetail(Record):
     datasets: list[RunDataset]
 
 
-class RunFile(Record):
+class RunFile(ApiRecord):
     """RunFile of an answer."""
 
     path: str
     size_bytes: int
 
 
-class RunMetric(Record):
+class RunMetric(ApiRecord):
     """RunMetric of an answer."""
 
     key: str
@@ -1775,7 +1776,7 @@ class RunMetric(Record):
     last_value: float | None
 
 
-class RunPoint(Record):
+class RunPoint(ApiRecord):
     """RunPoint of an answer."""
 
     step: int
@@ -1783,7 +1784,7 @@ class RunPoint(Record):
     value: float | None
 
 
-class SandboxReport(Record):
+class SandboxReport(ApiRecord):
     """What one machine's sandbox keeps uploaded code from."""
 
     host: str
@@ -1793,7 +1794,7 @@ class SandboxReport(Record):
     protections: list[Protection]
 
 
-class SandboxTask(Record):
+class SandboxTask(ApiRecord):
     """SandboxTask of an answer."""
 
     version: int
@@ -1803,7 +1804,7 @@ class SandboxTask(Record):
     scratch_bytes: int
 
 
-class SchedulerFailure(Record):
+class SchedulerFailure(ApiRecord):
     """kind: raised, overran (its time), died (with its process). round: where it is stored, if it is."""
 
     at: datetime
@@ -1813,7 +1814,7 @@ class SchedulerFailure(Record):
     round: int | None
 
 
-class SchedulerSettings(Record):
+class SchedulerSettings(ApiRecord):
     """shadow_policy: "" = none. budget_s: how long a policy may take for a round."""
 
     policy: str | None
@@ -1829,7 +1830,7 @@ class SchedulerSettings(Record):
     known: list[Policy]
 
 
-class SchedulerStatus(Record):
+class SchedulerStatus(ApiRecord):
     """policy: what decides now; the fallback policy while chosen_policy fails. n_failures: in a row."""
 
     policy: str
@@ -1846,14 +1847,14 @@ class SchedulerStatus(Record):
     backend_message: str
 
 
-class SecondFactor(Record):
+class SecondFactor(ApiRecord):
     """SecondFactor of an answer."""
 
     is_enabled: bool
     n_recovery_codes: int
 
 
-class Secret(Record):
+class Secret(ApiRecord):
     """A secret without its value, which no answer contains."""
 
     name: str
@@ -1862,7 +1863,7 @@ class Secret(Record):
     updated_at: datetime
 
 
-class Series(Record):
+class Series(ApiRecord):
     """Series of an answer."""
 
     key: str
@@ -1870,14 +1871,14 @@ class Series(Record):
     is_thinned: bool
 
 
-class Servers(Record):
+class Servers(ApiRecord):
     """Parameter servers of a job on a node."""
 
     job: SlotJob
     n: int
 
 
-class ServiceAccount(Record):
+class ServiceAccount(ApiRecord):
     """ServiceAccount of an answer."""
 
     id: str
@@ -1888,7 +1889,7 @@ class ServiceAccount(Record):
     last_used_at: datetime
 
 
-class Session(Record):
+class Session(ApiRecord):
     """Session of an answer."""
 
     id: str
@@ -1899,7 +1900,7 @@ class Session(Record):
     is_current: bool
 
 
-class SettingDifference(Record):
+class SettingDifference(ApiRecord):
     """SettingDifference of an answer."""
 
     name: str
@@ -1907,13 +1908,13 @@ class SettingDifference(Record):
     after: Any | None
 
 
-class SetupStatus(Record):
+class SetupStatus(ApiRecord):
     """SetupStatus of an answer."""
 
     is_needed: bool
 
 
-class ShadowBrief(Record):
+class ShadowBrief(ApiRecord):
     """What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
     policy's.
     """
@@ -1927,7 +1928,7 @@ class ShadowBrief(Record):
     error: str
 
 
-class ShadowDetail(Record):
+class ShadowDetail(ApiRecord):
     """What the second policy would have done. mean_finish_s: mean predicted time to the end of jobs, its and the real
     policy's.
     """
@@ -1943,7 +1944,7 @@ class ShadowDetail(Record):
     differences: list[Difference]
 
 
-class ShadowSummary(Record):
+class ShadowSummary(ApiRecord):
     """Over the newest rounds. mean_finish_s: mean predicted time to the end, the shadow's and the real policy's."""
 
     policy: str
@@ -1957,7 +1958,7 @@ class ShadowSummary(Record):
     last_error: str
 
 
-class Side(Record):
+class Side(ApiRecord):
     """What a policy would do with a job."""
 
     decision: str
@@ -1967,7 +1968,7 @@ class Side(Record):
     n_servers: int | None
 
 
-class SignInMethods(Record):
+class SignInMethods(ApiRecord):
     """SignInMethods of an answer."""
 
     single_sign_on: str | None
@@ -1975,7 +1976,7 @@ class SignInMethods(Record):
     refusal: SignInRefusal | None
 
 
-class SignInRefusal(Record):
+class SignInRefusal(ApiRecord):
     """SignInRefusal of an answer."""
 
     code: str
@@ -1983,7 +1984,7 @@ class SignInRefusal(Record):
     remedy: str
 
 
-class Slot(Record):
+class Slot(ApiRecord):
     """Slot of an answer."""
 
     index: int
@@ -1992,7 +1993,7 @@ class Slot(Record):
     gpu: Gpu | None
 
 
-class SlotJob(Record):
+class SlotJob(ApiRecord):
     """All fields are null for another organisation's job."""
 
     id: str | None
@@ -2000,7 +2001,7 @@ class SlotJob(Record):
     organisation: OrganisationBrief | None
 
 
-class Slowdown(Record):
+class Slowdown(ApiRecord):
     """How much slower an attempt was while exactly one other gang used the same resource."""
 
     attempt_number: int
@@ -2015,7 +2016,7 @@ class Slowdown(Record):
     at: datetime
 
 
-class Source(Record):
+class Source(ApiRecord):
     """Of a version by reference: what was asked for, and what was found."""
 
     uri: str
@@ -2029,7 +2030,7 @@ class Source(Record):
     progress: FetchProgress | None
 
 
-class Speed(Record):
+class Speed(ApiRecord):
     """wait_s is a part of sync_s. staleness[s]: pushes used s versions late, over all servers; the last: or more."""
 
     attempt_number: int
@@ -2054,7 +2055,7 @@ class Speed(Record):
     n_discarded: int
 
 
-class Speeds(Record):
+class Speeds(ApiRecord):
     """What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest."""
 
     samples: list[Speed]
@@ -2062,7 +2063,7 @@ class Speeds(Record):
     refused: list[RefusedMeasurement]
 
 
-class Startup(Record):
+class Startup(ApiRecord):
     """Only the first attempt begins with the request; later ones begin with their launch."""
 
     number: int | None
@@ -2071,7 +2072,7 @@ class Startup(Record):
     is_complete: bool
 
 
-class StartupPhase(Record):
+class StartupPhase(ApiRecord):
     """StartupPhase of an answer."""
 
     name: v.StartupPhaseNameEnum
@@ -2079,7 +2080,7 @@ class StartupPhase(Record):
     duration_s: float
 
 
-class Strategy(Record):
+class Strategy(ApiRecord):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
     name: v.StrategyName
@@ -2090,7 +2091,7 @@ class Strategy(Record):
     parameters: list[StrategyParameter]
 
 
-class StrategyParameter(Record):
+class StrategyParameter(ApiRecord):
     """Bounds are allowed themselves, but for a minimum that a value must be above."""
 
     name: str
@@ -2101,7 +2102,7 @@ class StrategyParameter(Record):
     choices: list[str]
 
 
-class Study(Record):
+class Study(ApiRecord):
     """Study of an answer."""
 
     id: str
@@ -2135,14 +2136,14 @@ class Study(Record):
     finished_at: datetime
 
 
-class Tag(Record):
+class Tag(ApiRecord):
     """Tag of an answer."""
 
     tag: str
     n_jobs: int
 
 
-class Team(Record):
+class Team(ApiRecord):
     """Team of an answer."""
 
     id: str
@@ -2150,14 +2151,14 @@ class Team(Record):
     organisation: OrganisationBrief
 
 
-class TeamBrief(Record):
+class TeamBrief(ApiRecord):
     """TeamBrief of an answer."""
 
     id: str
     name: str
 
 
-class Timeline(Record):
+class Timeline(ApiRecord):
     """Timeline of an answer."""
 
     since: datetime
@@ -2169,7 +2170,7 @@ class Timeline(Record):
     jobs: list[TimelineJob]
 
 
-class TimelineBar(Record):
+class TimelineBar(ApiRecord):
     """Times in seconds since the window's beginning."""
 
     first_gpu: int
@@ -2182,7 +2183,7 @@ class TimelineBar(Record):
     n: int
 
 
-class TimelineJob(Record):
+class TimelineJob(ApiRecord):
     """TimelineJob of an answer."""
 
     id: str
@@ -2190,7 +2191,7 @@ class TimelineJob(Record):
     organisation: str
 
 
-class TimelineMark(Record):
+class TimelineMark(ApiRecord):
     """TimelineMark of an answer."""
 
     kind: v.TimelineMarkKindEnum
@@ -2199,7 +2200,7 @@ class TimelineMark(Record):
     job: int | None
 
 
-class TimelineNode(Record):
+class TimelineNode(ApiRecord):
     """TimelineNode of an answer."""
 
     name: str
@@ -2209,7 +2210,7 @@ class TimelineNode(Record):
     marks: list[TimelineMark]
 
 
-class TimelineWaiting(Record):
+class TimelineWaiting(ApiRecord):
     """Times in seconds since the window's beginning, at most its length; null: not predicted."""
 
     job: int
@@ -2219,7 +2220,7 @@ class TimelineWaiting(Record):
     finish_p90_s: float | None
 
 
-class Times(Record):
+class Times(ApiRecord):
     """Completion times in seconds, from submission to the end."""
 
     n_jobs: int
@@ -2229,7 +2230,7 @@ class Times(Record):
     curve: list[list[float]]
 
 
-class Token(Record):
+class Token(ApiRecord):
     """Token of an answer."""
 
     id: str
@@ -2243,7 +2244,7 @@ class Token(Record):
     last_used_at: datetime | None
 
 
-class TokenCreated(Record):
+class TokenCreated(ApiRecord):
     """TokenCreated of an answer."""
 
     id: str
@@ -2258,7 +2259,7 @@ class TokenCreated(Record):
     token: str
 
 
-class Totals(Record):
+class Totals(ApiRecord):
     """Totals of an answer."""
 
     gpus: int
@@ -2267,7 +2268,7 @@ class Totals(Record):
     queued_jobs: int
 
 
-class TrainedOn(Record):
+class TrainedOn(ApiRecord):
     """The dataset version that weights were trained on."""
 
     id: str
@@ -2275,7 +2276,7 @@ class TrainedOn(Record):
     dataset: DatasetBrief
 
 
-class Trial(Record):
+class Trial(ApiRecord):
     """Trial of an answer."""
 
     id: str
@@ -2291,7 +2292,7 @@ class Trial(Record):
     created_at: datetime
 
 
-class TrialCounts(Record):
+class TrialCounts(ApiRecord):
     """Trials by status."""
 
     running: int
@@ -2301,7 +2302,7 @@ class TrialCounts(Record):
     stopped: int
 
 
-class TrialResult(Record):
+class TrialResult(ApiRecord):
     """What a trial had reached when it came to a rung."""
 
     epochs: float
@@ -2309,7 +2310,7 @@ class TrialResult(Record):
     value: float
 
 
-class UsageReport(Record):
+class UsageReport(ApiRecord):
     """UsageReport of an answer."""
 
     by: v.UsageReportByEnum
@@ -2320,7 +2321,7 @@ class UsageReport(Record):
     total: UsageRow
 
 
-class UsageRow(Record):
+class UsageRow(ApiRecord):
     """UsageRow of an answer."""
 
     key: str
@@ -2333,7 +2334,7 @@ class UsageRow(Record):
     n_jobs: int
 
 
-class User(Record):
+class User(ApiRecord):
     """User of an answer."""
 
     id: str
@@ -2348,14 +2349,14 @@ class User(Record):
     memberships: list[MyMembership]
 
 
-class UserBrief(Record):
+class UserBrief(ApiRecord):
     """UserBrief of an answer."""
 
     id: str
     username: str
 
 
-class UserCreated(Record):
+class UserCreated(ApiRecord):
     """UserCreated of an answer."""
 
     id: str
@@ -2372,14 +2373,14 @@ class UserCreated(Record):
     link_expires_at: datetime
 
 
-class UserDeletion(Record):
+class UserDeletion(ApiRecord):
     """UserDeletion of an answer."""
 
     remains: list[Remainder]
     sole_owner_of: list[str]
 
 
-class Verification(Record):
+class Verification(ApiRecord):
     """Verification of an answer."""
 
     is_intact: bool
@@ -2388,7 +2389,7 @@ class Verification(Record):
     problem: str
 
 
-class VersionFile(Record):
+class VersionFile(ApiRecord):
     """VersionFile of an answer."""
 
     name: str
@@ -2396,7 +2397,7 @@ class VersionFile(Record):
     size_bytes: int
 
 
-class Webhook(Record):
+class Webhook(ApiRecord):
     """Webhook of an answer."""
 
     id: str
@@ -2408,7 +2409,7 @@ class Webhook(Record):
     created_at: datetime
 
 
-class WebhookCreated(Record):
+class WebhookCreated(ApiRecord):
     """WebhookCreated of an answer."""
 
     id: str
@@ -2421,7 +2422,7 @@ class WebhookCreated(Record):
     secret: str
 
 
-class WhatIfAnswer(Record):
+class WhatIfAnswer(ApiRecord):
     """basis: what the prediction of the hypothetical job rests on: measured, tried_out (its speed), guessed, or blank.
 
     n_jobs: that took part, others' too. effects: on the jobs that you may see and that are affected.
@@ -2435,7 +2436,7 @@ class WhatIfAnswer(Record):
     effects: list[Effect]
 
 
-class Why(Record):
+class Why(ApiRecord):
     """place: among all that wait, from 1. costs: of the job's family. history: newest first."""
 
     job: str
@@ -2453,7 +2454,7 @@ class Why(Record):
     note: str
 
 
-class WorstHit(Record):
+class WorstHit(ApiRecord):
     """WorstHit of an answer."""
 
     job: str

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations. Written by `make client`: do not edit."""
+# Written by `make client` from the schema: do not edit.
+"""Operations."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mlhub.client.generated import records as r
-from mlhub.client.records import Rows
+from mlhub.client.records import ApiRows
 from mlhub.client.requests import UNSET, FileSource, Ref, StreamEvent, Unset, joined, new_key, path_of
 from mlhub.client.synchronous.pages import PAGE_SIZE, Pages
 from mlhub.client.synchronous.transport import Transport
@@ -1017,7 +1018,7 @@ class JobTagsOperations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> Rows[r.Tag]:
+    def list(self) -> ApiRows[r.Tag]:
         """The tags of the jobs that the caller may see, the most used first.
 
         GET /job-tags
@@ -1250,7 +1251,7 @@ class JobsOperations:
         """
         self._transport.content("DELETE", path_of("/jobs/{id}", id=id))
 
-    def list_artifacts(self, id: Ref, /) -> Rows[r.Artifact]:
+    def list_artifacts(self, id: Ref, /) -> ApiRows[r.Artifact]:
         """Files that people download from the job, by name: its predictions, or what its script left.
 
         GET /jobs/{id}/artifacts
@@ -1273,7 +1274,7 @@ class JobsOperations:
         """
         return self._transport.record(r.Job, "POST", path_of("/jobs/{id}/cancel", id=id))
 
-    def list_checkpoints(self, id: Ref, /) -> Rows[r.Checkpoint]:
+    def list_checkpoints(self, id: Ref, /) -> ApiRows[r.Checkpoint]:
         """The checkpoints that are there, newest first, at most 200.
 
         GET /jobs/{id}/checkpoints
@@ -1989,7 +1990,7 @@ class ModelsOperations:
         """
         self._transport.content("DELETE", path_of("/models/{id}", id=id))
 
-    def list_aliases(self, id: Ref, /) -> Rows[r.Alias]:
+    def list_aliases(self, id: Ref, /) -> ApiRows[r.Alias]:
         """All aliases of the model, by name.
 
         GET /models/{id}/aliases
@@ -2292,7 +2293,7 @@ class OrganisationsOperations:
             body={"version": version, "seen": seen},
         )
 
-    def list_quota_versions(self, id: Ref, /) -> Rows[r.QuotaVersion]:
+    def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /organisations/{id}/quota/versions
@@ -2505,7 +2506,7 @@ class ProjectsOperations:
             body={"version": version, "seen": seen},
         )
 
-    def list_quota_versions(self, id: Ref, /) -> Rows[r.QuotaVersion]:
+    def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /projects/{id}/quota/versions
@@ -2871,7 +2872,7 @@ class StrategiesOperations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> Rows[r.Strategy]:
+    def list(self) -> ApiRows[r.Strategy]:
         """How workers may agree on one model: what a job's `strategy` may name.
 
         GET /strategies
@@ -3047,7 +3048,7 @@ class StudiesOperations:
         """
         return self._transport.record(r.Study, "POST", path_of("/studies/{id}/stop", id=id))
 
-    def list_trials(self, id: Ref, /) -> Rows[r.Trial]:
+    def list_trials(self, id: Ref, /) -> ApiRows[r.Trial]:
         """All trials of the study, by number.
 
         GET /studies/{id}/trials
@@ -3185,7 +3186,7 @@ class TeamsOperations:
             r.QuotaOwner, "POST", path_of("/teams/{id}/quota/restore", id=id), body={"version": version, "seen": seen}
         )
 
-    def list_quota_versions(self, id: Ref, /) -> Rows[r.QuotaVersion]:
+    def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /teams/{id}/quota/versions

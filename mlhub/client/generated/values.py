@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enumerations. Written by `make client`: do not edit."""
+# Written by `make client` from the schema: do not edit.
+"""Enumerations."""
 
 from __future__ import annotations
 

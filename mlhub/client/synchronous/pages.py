@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar
 
 import httpx
 
-from mlhub.client.records import Record, Rows
+from mlhub.client.records import ApiRecord, ApiRows
 from mlhub.client.synchronous.transport import Transport
 
-T = TypeVar("T", bound=Record)
+T = TypeVar("T", bound=ApiRecord)
 PAGE_SIZE = 100
 
 
@@ -41,20 +41,20 @@ class Pages(Generic[T]):
                 return
             query = {**self._query, "cursor": httpx.URL(page["next"]).params["cursor"]}
 
-    def first(self, n: int = 1) -> Rows[T]:
+    def first(self, n: int = 1) -> ApiRows[T]:
         """At most n rows, of as few pages as that takes. Raises Refused, Unreachable, ValueError."""
         if n < 1:
             raise ValueError("n: give at least 1.")
-        found: Rows[T] = Rows()
+        found: ApiRows[T] = ApiRows()
         for row in self:
             found.append(row)
             if len(found) == n:
                 break
         return found
 
-    def all(self) -> Rows[T]:
+    def all(self) -> ApiRows[T]:
         """Every row. Raises Refused, Unreachable."""
-        found: Rows[T] = Rows()
+        found: ApiRows[T] = ApiRows()
         for row in self:
             found.append(row)
         return found
