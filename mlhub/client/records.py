@@ -62,7 +62,8 @@ class ApiRecord:
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in self.__dict__["_content"].items() if name in SHOWN}
-        return f"{type(self).__name__}({', '.join(f'{name}={text_of(value)!r}' for name, value in shown.items())})"
+        brief = {name: text_of(value) if isinstance(value, dict | list) else value for name, value in shown.items()}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in brief.items())})"
 
     def _repr_html_(self) -> str:
         return html_of_fields(type(self).__name__, self.__dict__["_content"])
