@@ -147,10 +147,13 @@ def test_files_small_and_large_arrive_whole(
 
     async def run() -> str:
         async with AsyncClient(live_server.url, token) as client:
-            with (tmp_path / "blobs.npz").open("rb") as file:
-                made = await client.datasets.create(name="third", project="vision", file=file, ignore=["a", "b"])
+            with table.open("rb") as file:
+                made = await client.datasets.create(
+                    name="third", project="vision", file=file, target="y", ignore=["a", "b"]
+                )
             assert made.latest_version is not None
-            target = await client.dataset_versions.download(made.latest_version, to=tmp_path / "third.npz")
+            assert made.latest_version.options["ignore"] == ["a", "b"]
+            target = await client.dataset_versions.download(made.latest_version, to=tmp_path / "back.csv")
             return str(target)
 
     assert Path(asyncio.run(run())).read_bytes() == table.read_bytes()

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
 
 from mlhub.client import AsyncClient, Client, Refused
-from tests.platform import RunningPlatform
+from tests.platform import ROOT, RunningPlatform
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 ROWS = "\n".join(f"{i % 3}.{i % 7},{i % 2}.5,{'lily' if i % 3 else 'rose'}" for i in range(120))
@@ -45,12 +47,23 @@ def test_a_session_with_calls_that_block(platform: RunningPlatform, token: str, 
     assert lines[-1] == "typed: succeeded"
 
 
+def test_the_session_of_the_readme_holds_word_for_word(
+    platform: RunningPlatform, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (block,) = [b for b in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S) if "Client(" in b]
+    (tmp_path / "iris.csv").write_bytes(TABLE[1])
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"TOKEN": token}
+    exec(block.replace("http://127.0.0.1:8000", platform.url).replace('"research"', '"typed"'), names)
+    assert names["done"].state == "succeeded"
+    assert load_file(tmp_path / "iris.safetensors")
+
+
 def test_a_session_with_async_has_jobs_side_by_side(platform: RunningPlatform, token: str, tmp_path: Path) -> None:
     async def run() -> tuple[list[str], Path, str]:
         async with AsyncClient(platform.url, token) as client:
             dataset = await client.datasets.create(name="more", project="typed", target="species", file=TABLE)
-            assert dataset.latest_version is not None
-            version = await client.dataset_versions.wait(dataset.latest_version, timeout_s=120)
+            version = await client.datasets.wait(dataset, timeout_s=120)
             jobs = [await client.jobs.submit(dataset_version=version.id, model="mlp", epochs=e) for e in (1, 2)]
             events: list[str] = []
 

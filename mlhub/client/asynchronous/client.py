@@ -8,7 +8,14 @@ from types import TracebackType
 from typing import Self
 
 from mlhub.client.asynchronous.transport import PATIENCE_S, AsyncTransport
-from mlhub.client.asynchronous.waiting import AsyncDatasetVersions, AsyncJobs, AsyncModelVersions, AsyncStudies
+from mlhub.client.asynchronous.waiting import (
+    AsyncDatasets,
+    AsyncDatasetVersions,
+    AsyncJobs,
+    AsyncModels,
+    AsyncModelVersions,
+    AsyncStudies,
+)
 from mlhub.client.generated.asynchronous import AsyncOperations
 from mlhub.client.requests import Progress
 
@@ -42,6 +49,8 @@ class AsyncClient(AsyncOperations):
         super().__init__(self.transport)
         self.jobs: AsyncJobs = AsyncJobs(self.transport)
         self.studies: AsyncStudies = AsyncStudies(self.transport)
+        self.datasets: AsyncDatasets = AsyncDatasets(self.transport)
+        self.models: AsyncModels = AsyncModels(self.transport)
         self.dataset_versions: AsyncDatasetVersions = AsyncDatasetVersions(self.transport)
         self.model_versions: AsyncModelVersions = AsyncModelVersions(self.transport)
 

@@ -11,8 +11,10 @@ from typing import Any, Literal
 from mlhub.client.asynchronous.transport import AsyncTransport
 from mlhub.client.generated import records as r
 from mlhub.client.generated.asynchronous import (
+    AsyncDatasetsOperations,
     AsyncDatasetVersionsOperations,
     AsyncJobsOperations,
+    AsyncModelsOperations,
     AsyncModelVersionsOperations,
     AsyncStudiesOperations,
 )
@@ -183,6 +185,28 @@ class AsyncModelVersions(AsyncModelVersionsOperations):
                 polling.report(line)
                 return version
             await polling.pause(line)
+
+
+class AsyncDatasets(AsyncDatasetsOperations):
+    """The operations under /datasets, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.DatasetVersion:
+        """The newest version, once it was fetched and inspected. Raises Refused, TimeoutError."""
+        newest = (await self.get(id)).latest_version
+        if newest is None:
+            raise Refused({"detail": "The dataset has no version.", "remedy": "Upload one: datasets.create_version()."})
+        return await AsyncDatasetVersions(self._transport).wait(newest, timeout_s=timeout_s)
+
+
+class AsyncModels(AsyncModelsOperations):
+    """The operations under /models, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.ModelVersionDetail:
+        """The newest version, once it was inspected. Raises Refused, TimeoutError."""
+        newest = (await self.get(id)).latest_version
+        if newest is None:
+            raise Refused({"detail": "The model has no version.", "remedy": "Upload one: models.create_version()."})
+        return await AsyncModelVersions(self._transport).wait(newest, timeout_s=timeout_s)
 
 
 def _is_of(line: r.LogLine, role: str | None, index: int | None, attempt: int | None) -> bool:

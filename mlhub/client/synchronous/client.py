@@ -11,7 +11,7 @@ from typing import Self
 from mlhub.client.generated.synchronous import Operations
 from mlhub.client.requests import Progress
 from mlhub.client.synchronous.transport import PATIENCE_S, Transport
-from mlhub.client.synchronous.waiting import DatasetVersions, Jobs, ModelVersions, Studies
+from mlhub.client.synchronous.waiting import Datasets, DatasetVersions, Jobs, Models, ModelVersions, Studies
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 
@@ -43,6 +43,8 @@ class Client(Operations):
         super().__init__(self.transport)
         self.jobs: Jobs = Jobs(self.transport)
         self.studies: Studies = Studies(self.transport)
+        self.datasets: Datasets = Datasets(self.transport)
+        self.models: Models = Models(self.transport)
         self.dataset_versions: DatasetVersions = DatasetVersions(self.transport)
         self.model_versions: ModelVersions = ModelVersions(self.transport)
 

@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 from mlhub.client.generated import records as r
 from mlhub.client.generated.synchronous import (
+    DatasetsOperations,
     DatasetVersionsOperations,
     JobsOperations,
+    ModelsOperations,
     ModelVersionsOperations,
     StudiesOperations,
 )
@@ -183,6 +185,28 @@ class ModelVersions(ModelVersionsOperations):
                 polling.report(line)
                 return version
             polling.pause(line)
+
+
+class Datasets(DatasetsOperations):
+    """The operations under /datasets, with waiting."""
+
+    def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.DatasetVersion:
+        """The newest version, once it was fetched and inspected. Raises Refused, TimeoutError."""
+        newest = (self.get(id)).latest_version
+        if newest is None:
+            raise Refused({"detail": "The dataset has no version.", "remedy": "Upload one: datasets.create_version()."})
+        return DatasetVersions(self._transport).wait(newest, timeout_s=timeout_s)
+
+
+class Models(ModelsOperations):
+    """The operations under /models, with waiting."""
+
+    def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.ModelVersionDetail:
+        """The newest version, once it was inspected. Raises Refused, TimeoutError."""
+        newest = (self.get(id)).latest_version
+        if newest is None:
+            raise Refused({"detail": "The model has no version.", "remedy": "Upload one: models.create_version()."})
+        return ModelVersions(self._transport).wait(newest, timeout_s=timeout_s)
 
 
 def _is_of(line: r.LogLine, role: str | None, index: int | None, attempt: int | None) -> bool:
