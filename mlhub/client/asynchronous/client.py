@@ -19,6 +19,7 @@ from mlhub.client.asynchronous.waiting import (
 from mlhub.client.generated.asynchronous import AsyncOperations
 from mlhub.client.requests import Progress
 
+URL, TOKEN = "MLHUB_URL", "MLHUB_TOKEN"  # as the command line's
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
@@ -39,12 +40,12 @@ class AsyncClient(AsyncOperations):
         patience_s: float = PATIENCE_S,
         progress: Progress | None = None,
     ) -> None:
-        address = url or os.environ.get("MLHUB_URL") or DEFAULT_URL
-        secret = token or os.environ.get("MLHUB_TOKEN") or ""
+        address = url or os.environ.get(URL) or DEFAULT_URL
+        secret = token or os.environ.get(TOKEN) or ""
         if not address.startswith(("http://", "https://")):
             raise ValueError(f"url: {address!r} is no address. It begins with https:// or http://.")
         if not secret:
-            raise ValueError("token: give an API token, or set MLHUB_TOKEN. The page *API tokens* makes one.")
+            raise ValueError(f"token: give an API token, or set {TOKEN}. The page *API tokens* makes one.")
         self.transport = AsyncTransport(address, secret, patience_s=patience_s, progress=progress)
         super().__init__(self.transport)
         self.jobs: AsyncJobs = AsyncJobs(self.transport)

@@ -11,8 +11,16 @@ from typing import Self
 from mlhub.client.generated.synchronous import Operations
 from mlhub.client.requests import Progress
 from mlhub.client.synchronous.transport import PATIENCE_S, Transport
-from mlhub.client.synchronous.waiting import Datasets, DatasetVersions, Jobs, Models, ModelVersions, Studies
+from mlhub.client.synchronous.waiting import (
+    Datasets,
+    DatasetVersions,
+    Jobs,
+    Models,
+    ModelVersions,
+    Studies,
+)
 
+URL, TOKEN = "MLHUB_URL", "MLHUB_TOKEN"  # as the command line's
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
@@ -33,12 +41,12 @@ class Client(Operations):
         patience_s: float = PATIENCE_S,
         progress: Progress | None = None,
     ) -> None:
-        address = url or os.environ.get("MLHUB_URL") or DEFAULT_URL
-        secret = token or os.environ.get("MLHUB_TOKEN") or ""
+        address = url or os.environ.get(URL) or DEFAULT_URL
+        secret = token or os.environ.get(TOKEN) or ""
         if not address.startswith(("http://", "https://")):
             raise ValueError(f"url: {address!r} is no address. It begins with https:// or http://.")
         if not secret:
-            raise ValueError("token: give an API token, or set MLHUB_TOKEN. The page *API tokens* makes one.")
+            raise ValueError(f"token: give an API token, or set {TOKEN}. The page *API tokens* makes one.")
         self.transport = Transport(address, secret, patience_s=patience_s, progress=progress)
         super().__init__(self.transport)
         self.jobs: Jobs = Jobs(self.transport)
