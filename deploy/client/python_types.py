@@ -53,7 +53,7 @@ class SchemaTypes:
             values = node.get("additionalProperties")
             inner = self.of(values, of_request=of_request, prefix=prefix) if isinstance(values, dict) else "Any"
             return f"Mapping[str, {inner}]" if of_request else f"dict[str, {inner}]"
-        if node.get("format") == "date-time":
+        if kind == "string" and node.get("format") == "date-time":
             return "datetime | str" if of_request else "datetime"
         if node.get("format") == "binary":
             return "FileSource"

@@ -21,10 +21,10 @@ class Action(ApiRecord):
     tenant: str
     changes: ActionChanges
     starts_now: bool
-    start_at: datetime
-    start_p90_at: datetime
-    finish_at: datetime
-    finish_p90_at: datetime
+    start_at: datetime | None
+    start_p90_at: datetime | None
+    finish_at: datetime | None
+    finish_p90_at: datetime | None
     gain_s: float | None
     n_delayed: int
     n_delayed_others: int
@@ -64,7 +64,7 @@ class AheadJob(ApiRecord):
     name: str
     n_workers: int
     explanation: Explanation
-    predicted_start_at: datetime
+    predicted_start_at: datetime | None
 
 
 class Alias(ApiRecord):
@@ -84,8 +84,8 @@ class Analysis(ApiRecord):
     as_of: datetime
     compute_ms: float
     n_workers: int
-    start_at: datetime
-    finish_at: datetime
+    start_at: datetime | None
+    finish_at: datetime | None
     blockers: list[Blocker]
     ahead: Ahead
     awaited: Awaited | None
@@ -120,10 +120,10 @@ class Attempt(ApiRecord):
     n_workers: int
     n_servers: int
     created_at: datetime
-    started_at: datetime
-    training_at: datetime
-    stop_asked_at: datetime
-    ended_at: datetime
+    started_at: datetime | None
+    training_at: datetime | None
+    stop_asked_at: datetime | None
+    ended_at: datetime | None
     outcome: str
     cause: v.FailureCause | v.BlankEnum
     message: str
@@ -140,13 +140,13 @@ class Awaited(ApiRecord):
 
     id: str | None
     name: str | None
-    finish_at: datetime
+    finish_at: datetime | None
 
 
 class BackendStanding(ApiRecord):
     """away_since: null = the machines can be reached. message: why not, for administrators."""
 
-    away_since: datetime
+    away_since: datetime | None
     message: str
 
 
@@ -180,7 +180,7 @@ class BudgetUse(ApiRecord):
     on_exhausted: v.OnExhausted
     gpu_type: str
     used_gpu_hours: float
-    ends_at: datetime
+    ends_at: datetime | None
     is_exhausted: bool
 
 
@@ -251,7 +251,7 @@ class Cluster(ApiRecord):
     interference: list[Interference]
     links: list[Link]
     sandbox: list[SandboxReport]
-    ledger_failing_since: datetime
+    ledger_failing_since: datetime | None
 
 
 class CodeDifference(ApiRecord):
@@ -384,8 +384,8 @@ class Decision(ApiRecord):
     n_workers: int
     n_servers: int
     nodes: list[str]
-    predicted_start_at: datetime
-    predicted_finish_at: datetime
+    predicted_start_at: datetime | None
+    predicted_finish_at: datetime | None
 
 
 class Deletion(ApiRecord):
@@ -412,7 +412,7 @@ class Delivery(ApiRecord):
     error: str
     created_at: datetime
     due_at: datetime
-    ended_at: datetime
+    ended_at: datetime | None
 
 
 class Difference(ApiRecord):
@@ -494,8 +494,8 @@ class Environment(ApiRecord):
     n_versions: int
     used_by: list[RequiringVersion]
     created_at: datetime
-    started_at: datetime
-    finished_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
 
 
 class EnvironmentBrief(ApiRecord):
@@ -723,16 +723,16 @@ class Job(ApiRecord):
     result_metrics: dict[str, float]
     result_version: str | None
     submitted_at: datetime
-    started_at: datetime
-    finished_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
     waited_s: float | None
     trained_s: float | None
     jct_s: float | None
-    predicted_start_at: datetime
-    predicted_start_p90_at: datetime
-    predicted_finish_at: datetime
-    predicted_finish_p90_at: datetime
-    first_predicted_finish_at: datetime
+    predicted_start_at: datetime | None
+    predicted_start_p90_at: datetime | None
+    predicted_finish_at: datetime | None
+    predicted_finish_p90_at: datetime | None
+    first_predicted_finish_at: datetime | None
     current_attempt: Attempt | None
     tags: list[str]
     gpu_hours: float
@@ -782,16 +782,16 @@ class JobDetail(ApiRecord):
     result_metrics: dict[str, float]
     result_version: str | None
     submitted_at: datetime
-    started_at: datetime
-    finished_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
     waited_s: float | None
     trained_s: float | None
     jct_s: float | None
-    predicted_start_at: datetime
-    predicted_start_p90_at: datetime
-    predicted_finish_at: datetime
-    predicted_finish_p90_at: datetime
-    first_predicted_finish_at: datetime
+    predicted_start_at: datetime | None
+    predicted_start_p90_at: datetime | None
+    predicted_finish_at: datetime | None
+    predicted_finish_p90_at: datetime | None
+    first_predicted_finish_at: datetime | None
     current_attempt: Attempt | None
     tags: list[str]
     gpu_hours: float
@@ -800,7 +800,7 @@ class JobDetail(ApiRecord):
     result_file: ResultFile | None
     attempts: list[Attempt]
     validated_by: str | None
-    validated_at: datetime
+    validated_at: datetime | None
     code_environment: EnvironmentBrief | None
     dropped: list[DroppedReports]
     removed_parts: list[RemovedPart]
@@ -886,7 +886,7 @@ class Link(ApiRecord):
     measured_bps: float
     n_reports: int
     at: datetime
-    slow_since: datetime
+    slow_since: datetime | None
 
 
 class Log(ApiRecord):
@@ -902,7 +902,7 @@ class LogLine(ApiRecord):
     """LogLine of an answer."""
 
     seq: int
-    at: datetime
+    at: datetime | None
     attempt_number: int
     role: str
     index: int
@@ -922,7 +922,7 @@ class MailNotices(ApiRecord):
 class Maintenance(ApiRecord):
     """A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only."""
 
-    drain_by: datetime
+    drain_by: datetime | None
     reason: str
     asked_by: str
     asked_at: datetime
@@ -1191,13 +1191,13 @@ class PlannedRun(ApiRecord):
     mode: str
     n_workers: int
     n_servers: int
-    start_at: datetime
-    finish_at: datetime
-    finish_p90_at: datetime
+    start_at: datetime | None
+    finish_at: datetime | None
+    finish_p90_at: datetime | None
     explanations: list[Explanation]
     gpu_type: str
     nodes: list[str]
-    start_p90_at: datetime
+    start_p90_at: datetime | None
     gpu_hours: float | None
 
 
@@ -1266,9 +1266,9 @@ class Prospect(ApiRecord):
     mode: str
     n_workers: int
     n_servers: int
-    start_at: datetime
-    finish_at: datetime
-    finish_p90_at: datetime
+    start_at: datetime | None
+    finish_at: datetime | None
+    finish_p90_at: datetime | None
     explanations: list[Explanation]
 
 
@@ -1298,7 +1298,7 @@ class QuarantineRecord(ApiRecord):
     job: QuarantinedJob | None
     since: datetime
     last_seen_at: datetime
-    ended_at: datetime
+    ended_at: datetime | None
 
 
 class QuarantinedJob(ApiRecord):
@@ -1368,16 +1368,16 @@ class QueuedJob(ApiRecord):
     result_metrics: dict[str, float]
     result_version: str | None
     submitted_at: datetime
-    started_at: datetime
-    finished_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
     waited_s: float | None
     trained_s: float | None
     jct_s: float | None
-    predicted_start_at: datetime
-    predicted_start_p90_at: datetime
-    predicted_finish_at: datetime
-    predicted_finish_p90_at: datetime
-    first_predicted_finish_at: datetime
+    predicted_start_at: datetime | None
+    predicted_start_p90_at: datetime | None
+    predicted_finish_at: datetime | None
+    predicted_finish_p90_at: datetime | None
+    first_predicted_finish_at: datetime | None
     current_attempt: Attempt | None
     tags: list[str]
     gpu_hours: float
@@ -1541,15 +1541,15 @@ class Replay(ApiRecord):
     name: str
     created_by: str | None
     created_at: datetime
-    since: datetime
-    until: datetime
+    since: datetime | None
+    until: datetime | None
     trace_name: str
     policies: list[ReplayPolicy]
     state: v.ReplayState
     progress: ReplayProgress | None
     error: str
-    started_at: datetime
-    ended_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
 
 
 class ReplayDetail(ApiRecord):
@@ -1559,15 +1559,15 @@ class ReplayDetail(ApiRecord):
     name: str
     created_by: str | None
     created_at: datetime
-    since: datetime
-    until: datetime
+    since: datetime | None
+    until: datetime | None
     trace_name: str
     policies: list[ReplayPolicy]
     state: v.ReplayState
     progress: ReplayProgress | None
     error: str
-    started_at: datetime
-    ended_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
     result: ReplayResult | None
 
 
@@ -1669,7 +1669,7 @@ class ResumableUpload(ApiRecord):
     is_partial: bool | None
     created_at: datetime
     written_at: datetime
-    expires_at: datetime
+    expires_at: datetime | None
 
 
 class Round(ApiRecord):
@@ -1707,8 +1707,8 @@ class RoundDetail(ApiRecord):
 class RoundsStanding(ApiRecord):
     """Whether scheduling rounds are made. Running jobs go on without them; nothing is started or stopped."""
 
-    attempted_at: datetime
-    stopped_since: datetime
+    attempted_at: datetime | None
+    stopped_since: datetime | None
     cause: v.StopCause | None
     message: str
 
@@ -1723,7 +1723,7 @@ class Run(ApiRecord):
     created_by: UserBrief
     parent_job: str | None
     started_at: datetime
-    ended_at: datetime
+    ended_at: datetime | None
 
 
 class RunCurve(ApiRecord):
@@ -1752,7 +1752,7 @@ class RunDetail(ApiRecord):
     created_by: UserBrief
     parent_job: str | None
     started_at: datetime
-    ended_at: datetime
+    ended_at: datetime | None
     params: dict[str, str]
     tags: dict[str, str]
     metrics: list[RunMetric]
@@ -1835,15 +1835,15 @@ class SchedulerStatus(ApiRecord):
 
     policy: str
     chosen_policy: str
-    fallback_since: datetime
+    fallback_since: datetime | None
     n_failures: int
     failure: SchedulerFailure | None
-    round_at: datetime
+    round_at: datetime | None
     round_ms: float
     decide_ms: float
     n_waiting: int
     rounds: RoundsStanding
-    backend_away_since: datetime
+    backend_away_since: datetime | None
     backend_message: str
 
 
@@ -1886,7 +1886,7 @@ class ServiceAccount(ApiRecord):
     role: v.Role
     is_active: bool
     created_at: datetime
-    last_used_at: datetime
+    last_used_at: datetime | None
 
 
 class Session(ApiRecord):
@@ -2133,7 +2133,7 @@ class Study(ApiRecord):
     epochs: float
     gpu_hours: float
     created_at: datetime
-    finished_at: datetime
+    finished_at: datetime | None
 
 
 class Tag(ApiRecord):
@@ -2344,7 +2344,7 @@ class User(ApiRecord):
     is_staff: bool
     has_password: bool
     created_at: datetime
-    last_sign_in_at: datetime
+    last_sign_in_at: datetime | None
     service_of: OrganisationBrief | None
     memberships: list[MyMembership]
 
@@ -2366,7 +2366,7 @@ class UserCreated(ApiRecord):
     is_staff: bool
     has_password: bool
     created_at: datetime
-    last_sign_in_at: datetime
+    last_sign_in_at: datetime | None
     service_of: OrganisationBrief | None
     memberships: list[MyMembership]
     link: str
@@ -2405,7 +2405,7 @@ class Webhook(ApiRecord):
     topics: list[v.WebhookTopic]
     is_active: bool
     disabled_reason: str
-    failing_since: datetime
+    failing_since: datetime | None
     created_at: datetime
 
 
@@ -2417,7 +2417,7 @@ class WebhookCreated(ApiRecord):
     topics: list[v.WebhookTopic]
     is_active: bool
     disabled_reason: str
-    failing_since: datetime
+    failing_since: datetime | None
     created_at: datetime
     secret: str
 
@@ -2444,10 +2444,10 @@ class Why(ApiRecord):
     headline: str
     explanations: list[Explanation]
     place: int | None
-    predicted_start_at: datetime
-    predicted_start_p90_at: datetime
-    predicted_finish_at: datetime
-    predicted_finish_p90_at: datetime
+    predicted_start_at: datetime | None
+    predicted_start_p90_at: datetime | None
+    predicted_finish_at: datetime | None
+    predicted_finish_p90_at: datetime | None
     costs: Costs
     history: list[Decision]
     analysis: Analysis | None
