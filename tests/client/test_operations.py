@@ -52,7 +52,7 @@ REVEALED = [
 MISTAKES = {
     "client.jobs.submit(epochz=3)": 'Unexpected keyword argument "epochz"',
     'client.jobs.submit(epochs="many")': 'Argument "epochs"',
-    'client.jobs.list(state=["runing"])': '"list[str]"',
+    'client.jobs.list(state=["runing"])': "List item 0 has incompatible type",
     'client.jobs.get("j1").nam': 'has no attribute "nam"',
     "client.jobs.get()": "Too few arguments",
     "client.job.list()": 'has no attribute "job"',
