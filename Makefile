@@ -62,7 +62,7 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint scan format types imports layers picture touched schema schema-check unit frontend-test e2e chaos fuzz soak docs
+.PHONY: test lint scan format types imports layers picture touched schema schema-check client unit frontend-test e2e chaos fuzz soak docs
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
 # is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
 PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
@@ -102,11 +102,15 @@ touched: setup  ## How many files the last commits of each kind touched
 layers: setup  ## Levels, import cycles and large folders of the scheduler and the training runtime
 	@python -m tests.architecture.layers $(ARGS)
 
-schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema and the dashboard's types from the code
+schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema, the dashboard's types and the Python client from the code
 	@python manage.py spectacular --validate --fail-on-warn --file frontend/openapi.yaml
 	@cd frontend && npm run --silent schema
+	@python deploy/client/generate.py
 
-schema-check: setup frontend/node_modules/.installed  ## The committed schema and types are those of the code
+client: setup  ## Write the typed part of mlhub.client from the schema, and its blocking twin
+	@python deploy/client/generate.py
+
+schema-check: setup frontend/node_modules/.installed  ## The committed schema, types and client are those of the code
 	@time deploy/local/schema-check.sh
 
 # Each process has servers of its own; the tests of a file stay together. Half of a test is waiting for processes that it

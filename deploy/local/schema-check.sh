@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails when the committed OpenAPI schema or the dashboard's types are not those of the code.
+# Fails when the committed OpenAPI schema, the dashboard's types or the Python client are not those of the code.
 set -euo pipefail
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
@@ -9,3 +9,4 @@ diff -q "$fresh/openapi.yaml" frontend/openapi.yaml && diff -q "$fresh/schema.d.
   echo "The API changed. Run: make schema"
   exit 1
 }
+python deploy/client/generate.py --check

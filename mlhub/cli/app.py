@@ -94,10 +94,7 @@ def main(argv: list[str] | None = None) -> int:
         remedy = "Run `mlhub login`." if is_unknown else error.remedy
         return _failed(message, remedy, CommandStatus.NOT_SIGNED_IN if is_unknown else CommandStatus.REFUSED)
     except httpx.TransportError as error:
-        url = getattr(getattr(error, "_request", None), "url", "")
-        return _failed(
-            f"No answer from {url}: {error}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE
-        )
+        return _failed(f"No answer: {error}.", "Is the platform up? `mlhub --url ...`", CommandStatus.UNREACHABLE)
     return int(CommandStatus.OK)
 
 

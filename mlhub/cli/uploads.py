@@ -18,7 +18,7 @@ from mlhub.cli.output import size
 from mlhub.cli.packing import Packed
 from mlhub.cli.session import Session
 from mlhub.client.api import Refused
-from mlhub.client.resumable import FROM_BYTES, ResumableFile
+from mlhub.client.synchronous.resumable import FROM_BYTES, ResumableFile
 
 POLL_S = 0.3
 COLUMNS = (
@@ -72,7 +72,7 @@ def _sent_in_pieces(session: Session, file: Packed, raw: BinaryIO, progress: Pro
         on_begun=lambda upload_id: _remember(key, upload_id),
         on_bytes=lambda n_bytes: progress.update(task, completed=n_bytes),
     )
-    return sending.send(session.api, _remembered().get(key, ""))
+    return sending.send(session.api.transport, _remembered().get(key, ""))
 
 
 def accepted(session: Session, collection: str, pk: str) -> dict[str, Any]:

@@ -1,95 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The REST API as a client sees it: one token, problems as exceptions, waiting for what takes its time."""
+"""The REST API by its paths, with answers as JSON: what the command line and the Estimator build on."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
-from uuid import uuid4
 
 import httpx
 
+from mlhub.client.problems import Refused, Unfinished, content_of
+from mlhub.client.requests import Progress, new_key
+from mlhub.client.synchronous.transport import PATIENCE_S, STORED_WITHIN_S, Transport
+
+__all__ = ["PATIENCE_S", "Api", "Progress", "Refused", "Unfinished", "content_of"]
+
 POLL_S, MOST_POLL_S = 0.2, 2.0
 PAGE = 200
-STREAM_TIMEOUT_S = 30.0  # six of the heartbeats that the platform sends while nothing happens
-PATIENCE_S = 120.0  # for a platform that is away, and for the inspection of an upload
-HASHED_WITHIN_S = 900.0  # the platform reads the whole of a large file once, and moves it into its bucket
-Progress = Callable[[str], object]
-
-
-class Refused(Exception):  # noqa: N818 (it reads as what happened)
-    """The platform refused the request. field: the part of it that is wrong; remedy: what helps; "" where not given."""
-
-    def __init__(self, problem: dict[str, Any]) -> None:
-        first = next(iter(problem.get("errors") or [{}]))
-        self.field = str(problem.get("field") or first.get("field") or "")
-        self.remedy = str(problem.get("remedy") or first.get("remedy") or "")
-        self.problem = problem
-        super().__init__(f"{problem.get('detail') or problem.get('message')} {self.remedy}".strip())
-
-
-class Unfinished(Exception):  # noqa: N818 (it reads as what happened)
-    """A job that was cancelled or paused while it was waited for."""
 
 
 class Api:
-    """Everything below /api/v1. Reads are repeated while the platform is away, for patience_s.
-
-    A request that comes too soon (429) is sent again after the time that the platform names, up to patience_s in all:
-    the platform did nothing for it.
-    """
+    """Everything below /api/v1. Requests are repeated as Transport says, for patience_s in all."""
 
     def __init__(self, url: str, token: str, *, patience_s: float = PATIENCE_S) -> None:
-        self.url, self.patience_s = url.rstrip("/"), patience_s
-        headers = {"Authorization": f"Bearer {token}"}
-        self._http = httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=60, follow_redirects=True)
+        self.transport = Transport(url, token, patience_s=patience_s)
+        self.url, self.patience_s = self.transport.url, patience_s
 
     def get(self, path: str, **query: Any) -> Any:
         """Raises Refused, httpx.TransportError."""
-        until = time.monotonic() + self.patience_s
-        while True:
-            try:
-                answer = self._in_time("GET", path, params=query)
-                if answer.status_code not in (502, 503, 504):
-                    return content_of(answer)
-            except httpx.TransportError:
-                if time.monotonic() > until:
-                    raise
-            if time.monotonic() > until:
-                return content_of(answer)
-            time.sleep(MOST_POLL_S)
+        return self.transport.content("GET", path, query=query)
 
     def submit(self, **body: Any) -> dict[str, Any]:
         """A job, once, also when the answer is lost on the way. Raises Refused, httpx.TransportError."""
-        key, until = str(uuid4()), time.monotonic() + self.patience_s
-        while True:
-            try:
-                answer = self._in_time("POST", "/jobs", json=body, headers={"Idempotency-Key": key})
-                found: dict[str, Any] = content_of(answer)
-                return found
-            except httpx.TransportError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(MOST_POLL_S)
+        found: dict[str, Any] = self.transport.content("POST", "/jobs", body=body, key=new_key())
+        return found
 
     def post(self, path: str, **body: Any) -> Any:
         """Raises Refused, httpx.TransportError. Not repeated: the platform may have done it."""
-        return content_of(self._in_time("POST", path, json=body or None))
+        return self.transport.content("POST", path, body=body or None)
 
     def patch(self, path: str, **body: Any) -> Any:
         """Raises Refused, httpx.TransportError."""
-        return content_of(self._in_time("PATCH", path, json=body))
+        return self.transport.content("PATCH", path, body=body)
 
     def put(self, path: str, **body: Any) -> Any:
         """Raises Refused, httpx.TransportError."""
-        return content_of(self._in_time("PUT", path, json=body))
+        return self.transport.content("PUT", path, body=body)
 
     def delete(self, path: str) -> None:
         """Raises Refused, httpx.TransportError."""
-        content_of(self._in_time("DELETE", path))
+        self.transport.content("DELETE", path)
 
     def all(self, path: str, *, at_most: int | None = None, **query: Any) -> Iterator[dict[str, Any]]:
         """The rows of a list, over its pages. Raises Refused, httpx.TransportError."""
@@ -106,54 +67,21 @@ class Api:
                 return
             page = self.get(path, **{**query, **dict(httpx.URL(page["next"]).params)})
 
-    @contextmanager
-    def streamed(self, path: str, **headers: str) -> Iterator[httpx.Response]:
-        """The answer of a stream of events, still to be read. Raises Refused, httpx.TransportError."""
-        sent = {"Accept": "text/event-stream", **headers}
-        with self._http.stream("GET", path, headers=sent, timeout=STREAM_TIMEOUT_S) as answer:
-            if not answer.is_success:
-                answer.read()
-                content_of(answer)
-            yield answer
-
     def upload(self, path: str, filename: str, content: bytes | BinaryIO, **fields: Any) -> dict[str, Any]:
         """Raises Refused, httpx.TransportError."""
-        sent = {"files": {"file": (filename, content)}, "data": fields}
-        found: dict[str, Any] = content_of(self._in_time("POST", path, **sent))
+        answer = self.transport.exchange("POST", path, files={"file": (filename, content)}, data=fields)
+        found: dict[str, Any] = content_of(answer)
         return found
 
     def use_upload(self, path: str, upload_id: str, **fields: Any) -> dict[str, Any]:
         """As upload(), of a file that arrived before. Raises Refused, httpx.TransportError."""
-        sent = {"files": {"upload": (None, upload_id)}, "data": fields, "timeout": HASHED_WITHIN_S}
-        found: dict[str, Any] = content_of(self._in_time("POST", path, **sent))
+        sent: dict[str, Any] = {"files": {"upload": (None, upload_id)}, "data": fields, "timeout": STORED_WITHIN_S}
+        found: dict[str, Any] = content_of(self.transport.exchange("POST", path, **sent))
         return found
-
-    def exchange(self, method: str, path: str, *, headers: dict[str, str], content: bytes = b"") -> httpx.Response:
-        """One request of raw bytes, and its answer whatever the status. Raises httpx.TransportError."""
-        return self._in_time(method, path, headers=headers, content=content)
 
     def download(self, path: str, to: Path, **query: Any) -> None:
         """Raises Refused, httpx.TransportError."""
-        until = time.monotonic() + self.patience_s
-        while True:
-            with self._http.stream("GET", path, params=query) as answer:
-                if not answer.is_success:
-                    answer.read()
-                    if _waits_for_turn(answer, until=until):
-                        continue
-                    content_of(answer)
-                with to.open("wb") as file:
-                    for piece in answer.iter_bytes():
-                        file.write(piece)
-                return
-
-    def _in_time(self, method: str, path: str, **sent: Any) -> httpx.Response:
-        """The answer, 429 only when the platform asks for more patience than there is."""
-        until = time.monotonic() + self.patience_s
-        while True:
-            answer = self._http.request(method, path, **sent)
-            if not _waits_for_turn(answer, until=until):
-                return answer
+        self.transport.download(path, to=to, query=query)
 
     def wait_for_dataset(self, dataset_id: str) -> dict[str, Any]:
         """Its newest version, once it was inspected. Raises Refused when it was not accepted, TimeoutError."""
@@ -187,26 +115,3 @@ class Api:
             reported = status
             time.sleep(pause_s)
             pause_s = min(MOST_POLL_S, 1.2 * pause_s)
-
-
-def _waits_for_turn(answer: httpx.Response, *, until: float) -> bool:
-    """Waits for as long as a 429 asks. False for any other answer, and for a wait that would end after `until`."""
-    if answer.status_code != 429:
-        return False
-    asked = answer.headers.get("Retry-After", "")
-    wait_s = float(asked) if asked.isdecimal() else MOST_POLL_S
-    if time.monotonic() + wait_s > until:
-        return False
-    time.sleep(wait_s)
-    return True
-
-
-def content_of(answer: httpx.Response) -> Any:
-    """The JSON of an answer, None when it has no body. Raises Refused for an error."""
-    if answer.is_success:
-        return answer.json() if answer.content else None
-    try:
-        problem = answer.json()
-    except ValueError:
-        problem = {"detail": f"{answer.request.method} {answer.request.url.path}: HTTP {answer.status_code}"}
-    raise Refused(problem)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mlhub.client.api import Api, Progress
 from mlhub.client.frames import Upload, array_upload, coded, is_array, table_upload
-from mlhub.client.resumable import FROM_BYTES, ResumableFile
+from mlhub.client.synchronous.resumable import FROM_BYTES, ResumableFile
 
 CONFIG, WEIGHTS = "model.json", "weights.safetensors"
 VERSION = 1
@@ -137,7 +137,7 @@ def _sent(api: Api, upload: Upload, *, project: str) -> dict[str, Any]:
         return api.upload("/datasets", upload.filename, upload.content, **fields)
     content = BytesIO(upload.content)
     file = ResumableFile(content, size_bytes=len(upload.content), filename=upload.filename, project=project)
-    return api.use_upload("/datasets", file.send(api), **fields)
+    return api.use_upload("/datasets", file.send(api.transport), **fields)
 
 
 def _asked(stored: dict[str, Any]) -> Asked:

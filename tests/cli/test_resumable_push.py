@@ -13,8 +13,8 @@ import pytest
 from mlhub.cli import session, uploads
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.client import resumable
-from mlhub.client.api import Api
+from mlhub.client.synchronous import resumable
+from mlhub.client.synchronous.transport import Transport
 from mlhub.datasets.models import DatasetVersion
 from mlhub.storage.models import ResumableUpload
 from mlhub.tenants.actions import create_token
@@ -45,15 +45,15 @@ def _shown(pk: str) -> dict[str, Any]:
 
 def _refuse_the_first(n: int, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next n requests by this method are answered 503."""
-    left, exchange = [n], Api.exchange
+    left, exchange = [n], Transport.exchange
 
-    def refuse(api: Api, verb: str, *args: Any, **kwargs: Any) -> httpx.Response:
+    def refuse(api: Transport, verb: str, *args: Any, **kwargs: Any) -> httpx.Response:
         if verb == method and left[0]:
             left[0] -= 1
             return httpx.Response(503)
         return exchange(api, verb, *args, **kwargs)
 
-    monkeypatch.setattr(Api, "exchange", refuse)
+    monkeypatch.setattr(Transport, "exchange", refuse)
 
 
 def test_a_push_survives_cuts_and_a_later_run_goes_on_where_it_was_given_up(

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import httpx
 
-from mlhub.client.api import MOST_POLL_S, Api, Refused, content_of
+from mlhub.client.problems import Refused, content_of
+from mlhub.client.requests import MOST_PAUSE_S
+
+if TYPE_CHECKING:
+    from mlhub.client.asynchronous.transport import AsyncTransport
 
 FROM_BYTES = 8 * 2**20  # smaller files are sent in one request
 PIECE_BYTES = 8 * 2**20
@@ -22,7 +27,7 @@ LATER = (409, 423, 502, 503, 504)  # the offset has moved, another request still
 
 
 @dataclass
-class ResumableFile:
+class AsyncResumableFile:
     """file: seekable. on_begun is called with the id of the upload, on_bytes with how many bytes have arrived."""
 
     file: BinaryIO
@@ -32,50 +37,50 @@ class ResumableFile:
     on_begun: Callable[[str], object] = lambda _: None
     on_bytes: Callable[[int], object] = lambda _: None
 
-    def send(self, api: Api, upload_id: str = "") -> str:
+    async def send(self, api: AsyncTransport, upload_id: str = "") -> str:
         """The id of the whole upload. upload_id: of one that was begun before, which goes on if it still can.
 
         After a cut it goes on where the platform says, as long as a byte arrives within the patience of `api`. Raises
-        Refused, httpx.TransportError.
+        Refused, Unreachable.
         """
-        offset = self._offset_of_known(api, upload_id) if upload_id else None
+        offset = await self._offset_of_known(api, upload_id) if upload_id else None
         if offset is None:
-            upload_id, offset = self._begin(api), 0
+            upload_id, offset = await self._begin(api), 0
             self.on_begun(upload_id)
         until = time.monotonic() + api.patience_s
         while offset < self.size_bytes:
             self.on_bytes(offset)
-            sent = self._send_piece(api, upload_id, offset, until=until)
+            sent = await self._send_piece(api, upload_id, offset, until=until)
             if sent > offset:
                 until = time.monotonic() + api.patience_s
             offset = sent
         self.on_bytes(offset)
         return upload_id
 
-    def _begin(self, api: Api) -> str:
+    async def _begin(self, api: AsyncTransport) -> str:
         metadata = ",".join(
             f"{key} {base64.b64encode(value.encode()).decode()}"
             for key, value in (("filename", self.filename), ("project", self.project))
         )
         headers = {**VERSION, "Upload-Length": str(self.size_bytes), "Upload-Metadata": metadata}
-        answer = api.exchange("POST", UPLOADS, headers=headers)
+        answer = await api.exchange("POST", UPLOADS, headers=headers)
         content_of(answer)
-        return answer.headers["Location"].rpartition("/")[2]
+        return str(answer.headers["Location"]).rpartition("/")[2]
 
-    def _offset_of_known(self, api: Api, upload_id: str) -> int | None:
+    async def _offset_of_known(self, api: AsyncTransport, upload_id: str) -> int | None:
         """None when it is gone, or of another length. While the platform is away it is not known to be gone."""
-        answer = _head(api, upload_id, until=time.monotonic() + api.patience_s)
+        answer = await _head(api, upload_id, until=time.monotonic() + api.patience_s)
         if answer.status_code in GONE or int(answer.headers["Upload-Length"]) != self.size_bytes:
             return None
         return int(answer.headers["Upload-Offset"])
 
-    def _send_piece(self, api: Api, upload_id: str, offset: int, *, until: float) -> int:
+    async def _send_piece(self, api: AsyncTransport, upload_id: str, offset: int, *, until: float) -> int:
         """The offset afterwards."""
         self.file.seek(offset)
         piece = self.file.read(PIECE_BYTES)
         headers = {**VERSION, "Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
         try:
-            answer = api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=piece, headers=headers)
+            answer = await api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=piece, headers=headers)
             if answer.is_success:
                 return int(answer.headers["Upload-Offset"])
             if answer.status_code not in LATER or time.monotonic() > until:
@@ -83,18 +88,18 @@ class ResumableFile:
         except httpx.TransportError:
             if time.monotonic() > until:
                 raise
-        time.sleep(_pause_s(api))
-        answer = _head(api, upload_id, until=until)
+        await asyncio.sleep(_pause_s(api))
+        answer = await _head(api, upload_id, until=until)
         if answer.status_code in GONE:
             raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
         return int(answer.headers["Upload-Offset"])
 
 
-def _head(api: Api, upload_id: str, *, until: float) -> httpx.Response:
-    """What the platform knows of the upload: an answer of success, or of GONE. Raises Refused, httpx.TransportError."""
+async def _head(api: AsyncTransport, upload_id: str, *, until: float) -> httpx.Response:
+    """What the platform knows of the upload: an answer of success, or of GONE. Raises Refused, Unreachable."""
     while True:
         try:
-            answer = api.exchange("HEAD", f"{UPLOADS}/{upload_id}", headers=VERSION)
+            answer = await api.exchange("HEAD", f"{UPLOADS}/{upload_id}", headers=VERSION)
             if answer.is_success or answer.status_code in GONE:
                 return answer
             if answer.status_code not in LATER or time.monotonic() > until:
@@ -102,8 +107,8 @@ def _head(api: Api, upload_id: str, *, until: float) -> httpx.Response:
         except httpx.TransportError:
             if time.monotonic() > until:
                 raise
-        time.sleep(_pause_s(api))
+        await asyncio.sleep(_pause_s(api))
 
 
-def _pause_s(api: Api) -> float:
-    return min(MOST_POLL_S, api.patience_s / 10)
+def _pause_s(api: AsyncTransport) -> float:
+    return min(MOST_PAUSE_S, api.patience_s / 10)

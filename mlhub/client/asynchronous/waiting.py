@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resources with what takes its time: jobs that are followed and waited for, uploads until they are inspected."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any, Literal
+
+from mlhub.client.asynchronous.transport import AsyncTransport
+from mlhub.client.generated import records as r
+from mlhub.client.generated.asynchronous import (
+    AsyncDatasetsOperations,
+    AsyncDatasetVersionsOperations,
+    AsyncJobsOperations,
+    AsyncModelsOperations,
+    AsyncModelVersionsOperations,
+    AsyncStudiesOperations,
+)
+from mlhub.client.problems import Refused, Unfinished
+from mlhub.client.requests import Ref, StreamEvent
+
+POLL_S, MOST_POLL_S = 0.2, 2.0
+LOG_PAGE = 5_000
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+class AsyncPolling:
+    """Pauses that grow up to two seconds, until timeout_s have passed; None: without end."""
+
+    def __init__(self, transport: AsyncTransport, timeout_s: float | None) -> None:
+        self._progress = transport.progress
+        self._until = None if timeout_s is None else time.monotonic() + timeout_s
+        self._pause_s, self._reported = POLL_S, ""
+
+    async def pause(self, line: str) -> None:
+        """Reports a line when it is new, and waits. Raises TimeoutError."""
+        self.report(line)
+        if self._until is not None and time.monotonic() + self._pause_s > self._until:
+            raise TimeoutError(f"{line} is how it was when the time was up. It goes on; wait again.")
+        await asyncio.sleep(self._pause_s)
+        self._pause_s = min(MOST_POLL_S, 1.2 * self._pause_s)
+
+    def report(self, line: str) -> None:
+        if line != self._reported and self._progress is not None:
+            self._progress(line)
+        self._reported = line
+
+
+class AsyncJobs(AsyncJobsOperations):
+    """The operations under /jobs, with waiting and following."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.JobDetail:
+        """The job, once it has succeeded.
+
+        Raises Refused with the platform's words when it failed, Unfinished when it was cancelled or paused,
+        TimeoutError after timeout_s; the job goes on then.
+        """
+        polling = AsyncPolling(self._transport, timeout_s)
+        while True:
+            job = await self.get(id)
+            done = f", {job.progress:.0%}" if job.state == "running" and job.progress is not None else ""
+            line = f"{job.name}: {job.state}{done}"
+            if job.state == "succeeded":
+                polling.report(line)
+                return job
+            if job.state == "failed":
+                polling.report(line)
+                raise Refused(
+                    job.failure.as_dict() if job.failure else {"detail": f"The job {job.id} failed: {job.reason}"}
+                )
+            if job.state in ("cancelled", "paused"):
+                raise Unfinished(f"The job {job.id} was {job.state}.")
+            await polling.pause(line)
+
+    async def follow(self, id: Ref, /, *, cursor: str = "") -> AsyncIterator[StreamEvent]:
+        """What happens to a job until it has ended: frames "job", "event", "metrics" and "log".
+
+        cursor: of a frame, a job or a page of its log; without one, it begins now. A cut connection is made again where
+        it stopped, so that nothing is lost; lines and points may then come twice, with the same seq. Raises Refused,
+        Unreachable.
+        """
+        job = await self.get(id)
+        if job.state in ENDED and not cursor:
+            return
+        async for frame in self.stream(id, cursor=cursor or job.cursor):
+            yield frame
+            if frame.event == "job" and frame.data["state"] in ENDED:
+                return
+
+    async def logs(
+        self,
+        id: Ref,
+        /,
+        *,
+        follow: bool = False,
+        role: Literal["worker", "server"] | None = None,
+        index: int | None = None,
+        attempt: int | None = None,
+        search: str | None = None,
+        is_regex: bool | None = None,
+    ) -> AsyncIterator[r.LogLine]:
+        """The lines of a job's log, oldest first, each once; with follow also those to come, until the job has ended.
+
+        role, index, attempt: only of these pods. search: only lines with this text, or this regular expression. Raises
+        Refused, Unreachable, ValueError.
+        """
+        if follow and search is not None:
+            raise ValueError("search: lines to come are not searched. Leave out follow or search.")
+        last = 0
+        while True:
+            page = await self.log_page(
+                id,
+                after=last,
+                limit=LOG_PAGE,
+                role=role,
+                index=index,
+                attempt=attempt,
+                search=search,
+                is_regex=is_regex,
+            )
+            for line in page.lines:
+                last = line.seq
+                yield line
+            if not page.is_end and page.lines:
+                continue
+            if not follow or (await self.get(id)).state in ENDED:
+                break
+            async for frame in self.follow(id, cursor=page.cursor):
+                if frame.event != "log":
+                    continue
+                for content in frame.data["lines"]:
+                    line = r.LogLine(content)
+                    if line.seq > last and _is_of(line, role, index, attempt):
+                        yield line
+                    last = max(last, line.seq)
+            follow = False  # what came with the end is on the last page
+
+
+class AsyncStudies(AsyncStudiesOperations):
+    """The operations under /studies, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.Study:
+        """The study, once it is completed. Raises Refused, Unfinished when it was stopped or paused, TimeoutError."""
+        polling = AsyncPolling(self._transport, timeout_s)
+        while True:
+            study = await self.get(id)
+            line = f"{study.name}: {study.state}"
+            if study.state == "completed":
+                polling.report(line)
+                return study
+            if study.state == "failed":
+                raise Refused({"detail": f"The study {study.id} failed.", "remedy": "Its trials say why."})
+            if study.state in ("stopped", "paused"):
+                raise Unfinished(f"The study {study.id} was {study.state}.")
+            await polling.pause(line)
+
+
+class AsyncDatasetVersions(AsyncDatasetVersionsOperations):
+    """The operations under /dataset-versions, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.DatasetVersion:
+        """The version, once it was fetched and inspected. Raises Refused when it was not accepted, TimeoutError."""
+        polling = AsyncPolling(self._transport, timeout_s)
+        while True:
+            version = await self.get(id)
+            line = f"{version.dataset.name}, version {version.number}: {version.state}"
+            if _is_accepted(version.state, version.error):
+                polling.report(line)
+                return version
+            await polling.pause(line)
+
+
+class AsyncModelVersions(AsyncModelVersionsOperations):
+    """The operations under /model-versions, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.ModelVersionDetail:
+        """The version, once it was inspected. Raises Refused when it was not accepted, TimeoutError."""
+        polling = AsyncPolling(self._transport, timeout_s)
+        while True:
+            version = await self.get(id)
+            line = f"{version.model.name}, version {version.number}: {version.state}"
+            if _is_accepted(version.state, version.error):
+                polling.report(line)
+                return version
+            await polling.pause(line)
+
+
+class AsyncDatasets(AsyncDatasetsOperations):
+    """The operations under /datasets, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.DatasetVersion:
+        """The newest version, once it was fetched and inspected. Raises Refused, TimeoutError."""
+        newest = (await self.get(id)).latest_version
+        if newest is None:
+            raise Refused({"detail": "The dataset has no version.", "remedy": "Upload one: datasets.create_version()."})
+        return await AsyncDatasetVersions(self._transport).wait(newest, timeout_s=timeout_s)
+
+
+class AsyncModels(AsyncModelsOperations):
+    """The operations under /models, with waiting."""
+
+    async def wait(self, id: Ref, /, *, timeout_s: float | None = None) -> r.ModelVersionDetail:
+        """The newest version, once it was inspected. Raises Refused, TimeoutError."""
+        newest = (await self.get(id)).latest_version
+        if newest is None:
+            raise Refused({"detail": "The model has no version.", "remedy": "Upload one: models.create_version()."})
+        return await AsyncModelVersions(self._transport).wait(newest, timeout_s=timeout_s)
+
+
+def _is_of(line: r.LogLine, role: str | None, index: int | None, attempt: int | None) -> bool:
+    pod = (line.role, line.index, line.attempt_number)
+    return all(wanted in (None, found) for wanted, found in zip((role, index, attempt), pod, strict=True))
+
+
+def _is_accepted(state: str, error: Any) -> bool:
+    """False while it is fetched or inspected. Raises Refused."""
+    if state in ("refused", "needs_columns"):
+        raise Refused(error.as_dict() if error is not None else {"detail": f"The version is {state}."})
+    return state == "ready"

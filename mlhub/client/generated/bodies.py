@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make client` from the schema: do not edit.
+"""Parts of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+from mlhub.client.generated import values as v
+
+
+class BudgetRequest(TypedDict):
+    """What may be used in a period, with all below it."""
+
+    gpu_hours: float
+    period: NotRequired[v.BudgetPeriod]
+    on_exhausted: NotRequired[v.OnExhausted]
+    gpu_type: NotRequired[str]
+
+
+class JobSubmitRequest(TypedDict):
+    """Dataset and model; all else is MLHub's choice unless it is given.
+
+    To predict or evaluate: model_of or a model_version with weights; it takes no setting of a training.
+    """
+
+    name: NotRequired[str]
+    epochs: NotRequired[int]
+    batch_size: NotRequired[int | Mapping[str, Any]]
+    hyperparameters: NotRequired[Mapping[str, Any]]
+    mode: NotRequired[v.ModeEnum]
+    strategy: NotRequired[Mapping[str, Any]]
+    min_workers: NotRequired[int]
+    max_workers: NotRequired[int]
+    priority: NotRequired[int]
+    resources: NotRequired[ResourcesRequest]
+    limits: NotRequired[LimitsRequest]
+    environment: NotRequired[Mapping[str, str]]
+    secrets: NotRequired[Sequence[str]]
+    seed: NotRequired[int]
+    target_metric: NotRequired[str]
+    target_value: NotRequired[float | None]
+    kind: NotRequired[v.JobKind]
+    dataset: NotRequired[str]
+    dataset_version: NotRequired[str]
+    datasets: NotRequired[Mapping[str, str]]
+    model: NotRequired[str]
+    model_version: NotRequired[str]
+    project: NotRequired[str]
+    model_of: NotRequired[str]
+    features: NotRequired[Sequence[str]]
+    output: NotRequired[v.OutputEnum]
+    examples: NotRequired[v.ExamplesEnum]
+
+
+class JobWishRequest(TypedDict):
+    """A job, and what would be different of it. n_workers: exactly so many, instead of min_ and max_workers."""
+
+    job: str
+    priority: NotRequired[int]
+    n_workers: NotRequired[int]
+    min_workers: NotRequired[int]
+    max_workers: NotRequired[int]
+
+
+class LimitsRequest(TypedDict):
+    """When the platform ends the job."""
+
+    stall_s: NotRequired[float]
+    idle_s: NotRequired[float]
+
+
+class NewNodesRequest(TypedDict):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    nodes: NotRequired[int]
+    gpus: int
+    gpu_type: NotRequired[str]
+
+
+class PolicyWishRequest(TypedDict):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    name: str
+    parameters: NotRequired[Mapping[str, Any]]
+
+
+class QuotaWishRequest(TypedDict):
+    """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
+
+    max_gpus: NotRequired[int | None]
+    max_running_jobs: NotRequired[int | None]
+    guarantee: NotRequired[int | None]
+    borrow_limit: NotRequired[int | None]
+    lend_limit: NotRequired[int | None]
+    reclaim: NotRequired[v.ReclaimEnum]
+    weight: NotRequired[float]
+    shares_fairly: NotRequired[bool]
+    half_life_s: NotRequired[float]
+    budgets: NotRequired[Sequence[BudgetRequest]]
+    organisation: NotRequired[str]
+    team: NotRequired[str]
+    project: NotRequired[str]
+
+
+class ReplayPolicyRequest(TypedDict):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    name: str
+    parameters: NotRequired[Mapping[str, Any]]
+
+
+class ResourcesRequest(TypedDict):
+    """What each pod of the job gets. What is left out, MLHub takes from its own measurements."""
+
+    cpus: NotRequired[float]
+    memory_gib: NotRequired[float]
+    n_servers: NotRequired[int]
+    server_memory_gib: NotRequired[float]
+    n_workers: NotRequired[int]
+    gpu_types: NotRequired[Sequence[str]]
+
+
+class SourceRequestRequest(TypedDict):
+    """Where the file of a new version is fetched from."""
+
+    uri: str
+    sha256: NotRequired[str]
+    etag: NotRequired[str]
+    endpoint: NotRequired[str]
+    region: NotRequired[str]
+    secrets: NotRequired[SourceSecretsRequest]
+
+
+class SourceSecretsRequest(TypedDict):
+    """Names of secrets of the project, by what they are for."""
+
+    token: NotRequired[str]
+    access_key_id: NotRequired[str]
+    secret_access_key: NotRequired[str]
+    session_token: NotRequired[str]
+
+
+class TraceRequest(TypedDict):
+    """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+
+    Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+    """
+
+    name: NotRequired[str]
+    text: str

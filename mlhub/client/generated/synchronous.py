@@ -1,0 +1,3617 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make client` from the schema: do not edit.
+"""Operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mlhub.client.generated import records as r
+from mlhub.client.records import ApiRows
+from mlhub.client.requests import UNSET, FileSource, Ref, StreamEvent, Unset, joined, new_key, path_of
+from mlhub.client.synchronous.pages import PAGE_SIZE, Pages
+from mlhub.client.synchronous.transport import Transport
+
+if TYPE_CHECKING:
+    from mlhub.client.generated import bodies as b
+    from mlhub.client.generated import values as v
+
+
+class AuthOperations:
+    """The operations under /auth."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def csrf(self) -> None:
+        """Sets the cookie `csrftoken`; send its value as X-CSRFToken with every write of a session.
+
+        GET /auth/csrf
+        """
+        self._transport.content("GET", path_of("/auth/csrf"))
+
+    def list_identities(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Identity]:
+        """The identities with which one signs in to this account.
+
+        GET /auth/identities
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Identity, path_of("/auth/identities"), size=page_size)
+
+    def create_identity(self, *, password: str, code: str | Unset = UNSET) -> r.ProviderAddress:
+        """Begins to link an identity: the person signs in at the provider. With password, and code where there is
+        one, as the identity opens the account from then on.
+
+        POST /auth/identities
+
+        password: The present password.
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        """
+        return self._transport.record(
+            r.ProviderAddress, "POST", path_of("/auth/identities"), body={"password": password, "code": code}
+        )
+
+    def delete_identity(self, id: Ref, /) -> None:
+        """Unlinks it and ends one's other sessions; 409 when it is the only way to sign in.
+
+        DELETE /auth/identities/{id}
+        """
+        self._transport.content("DELETE", path_of("/auth/identities/{id}", id=id))
+
+    def invitation(self, *, secret: str) -> r.MyInvitation:
+        """What the link of an invitation offers: organisation, role, by whom, until when. 403 for a void link.
+
+        POST /auth/invitation
+
+        secret: What follows the # of the link.
+        """
+        return self._transport.record(r.MyInvitation, "POST", path_of("/auth/invitation"), body={"secret": secret})
+
+    def invitation_accept(self, *, secret: str, username: str | Unset = UNSET, password: str | Unset = UNSET) -> r.Me:
+        """Joins the organisation: with the account that is signed in, or with a new one, which is signed in then.
+
+        POST /auth/invitation/accept
+
+        secret: What follows the # of the link.
+        username: The name of the account to make; not when signed in.
+        password: Its password; not when signed in.
+        """
+        return self._transport.record(
+            r.Me,
+            "POST",
+            path_of("/auth/invitation/accept"),
+            body={"secret": secret, "username": username, "password": password},
+        )
+
+    def login(self, *, username: str, password: str, code: str | Unset = UNSET) -> r.Me:
+        """Starts a session. 401 for a wrong name or password, 403 where a code is missing, 429 after too many.
+
+        POST /auth/login
+
+        username: The user name.
+        password: The password.
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        """
+        return self._transport.record(
+            r.Me, "POST", path_of("/auth/login"), body={"username": username, "password": password, "code": code}
+        )
+
+    def logout(self) -> None:
+        """Ends the session; without one, nothing happens.
+
+        POST /auth/logout
+        """
+        self._transport.content("POST", path_of("/auth/logout"))
+
+    def me(self) -> r.Me:
+        """Who is asking, and where with which role.
+
+        GET /auth/me
+        """
+        return self._transport.record(r.Me, "GET", path_of("/auth/me"))
+
+    def methods(self) -> r.SignInMethods:
+        """How one may sign in here, and why it failed just now.
+
+        GET /auth/methods
+        """
+        return self._transport.record(r.SignInMethods, "GET", path_of("/auth/methods"))
+
+    def notices(self) -> r.MailNotices:
+        """What one is notified of, of the jobs that one submitted.
+
+        GET /auth/notices
+        """
+        return self._transport.record(r.MailNotices, "GET", path_of("/auth/notices"))
+
+    def set_notices(self, *, topics: Sequence[v.MailTopic]) -> r.MailNotices:
+        """Chooses what to be notified of, all of it; from now on.
+
+        PUT /auth/notices
+
+        topics: What to be notified of; empty: nothing.
+        """
+        return self._transport.record(r.MailNotices, "PUT", path_of("/auth/notices"), body={"topics": topics})
+
+    def password(self, *, current_password: str, new_password: str) -> None:
+        """Changes one's password and ends one's other sessions. By session: a token cannot.
+
+        POST /auth/password
+
+        current_password: The present password.
+        new_password: The new password.
+        """
+        self._transport.content(
+            "POST", path_of("/auth/password"), body={"current_password": current_password, "new_password": new_password}
+        )
+
+    def password_link(self, *, secret: str, password: str, code: str | Unset = UNSET) -> r.Me:
+        """Sets a password by a link that an administrator made, and starts a session. 403 for a link that is void.
+
+        POST /auth/password-link
+
+        secret: What follows the # of the link.
+        password: The new password.
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        """
+        return self._transport.record(
+            r.Me, "POST", path_of("/auth/password-link"), body={"secret": secret, "password": password, "code": code}
+        )
+
+    def second_factor(self) -> r.SecondFactor:
+        """Whether one has a second factor.
+
+        GET /auth/second-factor
+        """
+        return self._transport.record(r.SecondFactor, "GET", path_of("/auth/second-factor"))
+
+    def create_second_factor(self, *, password: str) -> r.Enrolment:
+        """A new secret for an authenticator app. It counts once confirmed by a code; 409 where there is one already.
+
+        POST /auth/second-factor
+
+        password: The present password.
+        """
+        return self._transport.record(r.Enrolment, "POST", path_of("/auth/second-factor"), body={"password": password})
+
+    def second_factor_confirm(self, *, code: str) -> r.RecoveryCodes:
+        """Turns the second factor on and ends one's other sessions. The recovery codes are in this answer only.
+
+        POST /auth/second-factor/confirm
+
+        code: The code that the authenticator app shows now.
+        """
+        return self._transport.record(
+            r.RecoveryCodes, "POST", path_of("/auth/second-factor/confirm"), body={"code": code}
+        )
+
+    def second_factor_remove(self, *, password: str, code: str) -> None:
+        """Turns the second factor off, with password and code: a session alone cannot.
+
+        POST /auth/second-factor/remove
+
+        password: The present password.
+        code: A code of the second factor, or a recovery code.
+        """
+        self._transport.content(
+            "POST", path_of("/auth/second-factor/remove"), body={"password": password, "code": code}
+        )
+
+    def list_sessions(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Session]:
+        """The browsers in which one is signed in.
+
+        GET /auth/sessions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Session, path_of("/auth/sessions"), size=page_size)
+
+    def delete_session(self, id: Ref, /) -> None:
+        """Signs that browser out at once.
+
+        DELETE /auth/sessions/{id}
+        """
+        self._transport.content("DELETE", path_of("/auth/sessions/{id}", id=id))
+
+    def setup(self) -> r.SetupStatus:
+        """Whether the first administrator is still to be created.
+
+        GET /auth/setup
+        """
+        return self._transport.record(r.SetupStatus, "GET", path_of("/auth/setup"))
+
+    def set_up(self, *, code: str, username: str, password: str, organisation: str | Unset = UNSET) -> r.Me:
+        """Creates the first administrator and starts a session. 409 once there is one.
+
+        POST /auth/setup
+
+        code: The one-time code that `make up` prints.
+        username: The user name of the administrator.
+        password: The administrator's password.
+        organisation: An organisation to create and own.
+        """
+        return self._transport.record(
+            r.Me,
+            "POST",
+            path_of("/auth/setup"),
+            body={"code": code, "username": username, "password": password, "organisation": organisation},
+        )
+
+    def single_sign_on(self, *, next: str | Unset = UNSET) -> r.ProviderAddress:
+        """Begins a sign-in, which is to end in this browser within ten minutes. 503 when the provider is away.
+
+        POST /auth/single-sign-on
+
+        next: The address of the dashboard to go to afterwards.
+        """
+        return self._transport.record(r.ProviderAddress, "POST", path_of("/auth/single-sign-on"), body={"next": next})
+
+    def single_sign_on_code(self, *, code: str) -> r.Me:
+        """Ends a sign-in for which the provider vouched, and that waits for the code of a second factor.
+
+        POST /auth/single-sign-on/code
+
+        code: A code of the second factor, or a recovery code.
+        """
+        return self._transport.record(r.Me, "POST", path_of("/auth/single-sign-on/code"), body={"code": code})
+
+
+class ClusterOperations:
+    """The operations under /cluster."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self) -> r.Cluster:
+        """Racks, nodes, slots, and who is on them; jobs of other organisations have no names.
+
+        GET /cluster
+        """
+        return self._transport.record(r.Cluster, "GET", path_of("/cluster"))
+
+    def cordon(self, name: Ref, /, *, reason: str | Unset = UNSET, deadline_s: int | Unset = UNSET) -> r.Cluster:
+        """cordon: nothing new starts there. drain: jobs that will not be done by the deadline move, the rest follow
+        then. uncordon: it is open again. Answers with the cluster.
+
+        POST /cluster/nodes/{name}/cordon
+
+        reason: Why, for people who look at the cluster.
+        deadline_s: Of a drain; 600 by default.
+        """
+        return self._transport.record(
+            r.Cluster,
+            "POST",
+            path_of("/cluster/nodes/{name}/cordon", name=name),
+            body={"reason": reason, "deadline_s": deadline_s},
+        )
+
+    def drain(self, name: Ref, /, *, reason: str | Unset = UNSET, deadline_s: int | Unset = UNSET) -> r.Cluster:
+        """cordon: nothing new starts there. drain: jobs that will not be done by the deadline move, the rest follow
+        then. uncordon: it is open again. Answers with the cluster.
+
+        POST /cluster/nodes/{name}/drain
+
+        reason: Why, for people who look at the cluster.
+        deadline_s: Of a drain; 600 by default.
+        """
+        return self._transport.record(
+            r.Cluster,
+            "POST",
+            path_of("/cluster/nodes/{name}/drain", name=name),
+            body={"reason": reason, "deadline_s": deadline_s},
+        )
+
+    def uncordon(self, name: Ref, /, *, reason: str | Unset = UNSET, deadline_s: int | Unset = UNSET) -> r.Cluster:
+        """cordon: nothing new starts there. drain: jobs that will not be done by the deadline move, the rest follow
+        then. uncordon: it is open again. Answers with the cluster.
+
+        POST /cluster/nodes/{name}/uncordon
+
+        reason: Why, for people who look at the cluster.
+        deadline_s: Of a drain; 600 by default.
+        """
+        return self._transport.record(
+            r.Cluster,
+            "POST",
+            path_of("/cluster/nodes/{name}/uncordon", name=name),
+            body={"reason": reason, "deadline_s": deadline_s},
+        )
+
+    def timeline(
+        self,
+        *,
+        after: str | None = None,
+        until: datetime | str | None = None,
+        window: Literal["1h", "6h", "1d", "7d"] | None = None,
+    ) -> r.Timeline:
+        """Which job held which GPUs when, and predicted ends; jobs of other organisations have no names.
+
+        GET /cluster/timeline
+
+        after: Only nodes after this name: `next_after` of the page before.
+        until: The window's end; without it, a quarter of the window lies ahead of now.
+        window: The length of the window.
+        """
+        return self._transport.record(
+            r.Timeline, "GET", path_of("/cluster/timeline"), query={"after": after, "until": until, "window": window}
+        )
+
+
+class DatasetVersionsOperations:
+    """The operations under /dataset-versions."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, id: Ref, /) -> r.DatasetVersion:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /dataset-versions/{id}
+        """
+        return self._transport.record(r.DatasetVersion, "GET", path_of("/dataset-versions/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """With its files; 409 while jobs use it, or when the dataset has no other version.
+
+        DELETE /dataset-versions/{id}
+        """
+        self._transport.content("DELETE", path_of("/dataset-versions/{id}", id=id))
+
+    def choose_columns(
+        self,
+        id: Ref,
+        /,
+        *,
+        target: str | Unset = UNSET,
+        ignore: Sequence[str] | Unset = UNSET,
+        types: Mapping[str, Literal["number", "category", "date"]] | Unset = UNSET,
+        missing: Mapping[str, Literal["indicator", "fill", "drop"]] | Unset = UNSET,
+    ) -> r.DatasetVersion:
+        """Reads the same file by another choice of columns, without another upload. A version that waits for its
+        columns takes the choice and is inspected again; of a ready one a new version over the same files is made.
+        409 while it is inspected, 422 for a column that is not there.
+
+        POST /dataset-versions/{id}/columns
+
+        target: The column to predict; by default target, label, class or y.
+        ignore: Columns that are not learned from, besides those that are left out by default.
+        types: As what a column is used, by its name: number, category or date. A column with a type is used even
+        where it would be left out by default.
+        missing: What becomes of missing values of a column, by its name. indicator: filled with the mean or most
+        frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out.
+        """
+        return self._transport.record(
+            r.DatasetVersion,
+            "POST",
+            path_of("/dataset-versions/{id}/columns", id=id),
+            body={"target": target, "ignore": ignore, "types": types, "missing": missing},
+        )
+
+    def download(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
+        since the file is not kept then.
+
+        GET /dataset-versions/{id}/download
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/dataset-versions/{id}/download", id=id), to=to)
+
+    def refresh(self, id: Ref, /) -> r.DatasetVersion:
+        """Looks at the version's address again: a new version of what is there now, whose source says whether it is
+        another file. 409 for an uploaded version, and while the dataset is being fetched.
+
+        POST /dataset-versions/{id}/refresh
+        """
+        return self._transport.record(r.DatasetVersion, "POST", path_of("/dataset-versions/{id}/refresh", id=id))
+
+    def list_trained(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.ModelVersion]:
+        """The model versions that were trained on this dataset version, newest first.
+
+        GET /dataset-versions/{id}/trained
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.ModelVersion, path_of("/dataset-versions/{id}/trained", id=id), size=page_size)
+
+
+class DatasetsOperations:
+    """The operations under /datasets."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        name: str | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Dataset]:
+        """A view whose multipart files are StagedFiles.
+
+        GET /datasets
+
+        name: Only the one of exactly this name.
+        organisation: Only those of this organisation.
+        project: Only those of this project.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Dataset,
+            path_of("/datasets"),
+            query={"name": name, "organisation": organisation, "project": project},
+            size=page_size,
+        )
+
+    def create(
+        self,
+        *,
+        name: str,
+        project: str,
+        description: str | Unset = UNSET,
+        file: FileSource | Unset = UNSET,
+        upload: str | Unset = UNSET,
+        format: v.FormatEnum | Unset = UNSET,
+        target: str | Unset = UNSET,
+        ignore: Sequence[str] | Unset = UNSET,
+        targets: v.TargetsEnum | Unset = UNSET,
+        image_size: int | Unset = UNSET,
+        tokenizer: v.TokenizerEnum | Unset = UNSET,
+        vocabulary_size: int | Unset = UNSET,
+        context_length: int | Unset = UNSET,
+        documents: v.DocumentsEnum | Unset = UNSET,
+    ) -> r.Dataset:
+        """Uploads a dataset; its first version is then inspected. 422 when over quota or unreadable as a request.
+
+        POST /datasets
+
+        name: The dataset's name, unique within its project.
+        project: The name or id of the project.
+        description: What it is, for people.
+        file: The file, or a zip of several.
+        upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
+        format: Guessed from the file when absent.
+        target: The column to predict, of tables.
+        ignore: Columns that are not learned from, of tables; the field may be given several times.
+        targets: none: there are none in the file; it is only to be predicted on. Not of text.
+        image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
+        128, scaled once.
+        tokenizer: Of text: what becomes one token; by default learned byte pairs.
+        vocabulary_size: Of text in words or byte pairs; by default by its length.
+        context_length: Of text: tokens of an example; by default 64.
+        documents: Of text: what a document is. They are packed end to end, with a token between them.
+        """
+        return self._transport.upload(
+            r.Dataset,
+            path_of("/datasets"),
+            body={
+                "name": name,
+                "project": project,
+                "description": description,
+                "file": file,
+                "upload": upload,
+                "format": format,
+                "target": target,
+                "ignore": ignore,
+                "targets": targets,
+                "image_size": image_size,
+                "tokenizer": tokenizer,
+                "vocabulary_size": vocabulary_size,
+                "context_length": context_length,
+                "documents": documents,
+            },
+        )
+
+    def get(self, id: Ref, /) -> r.Dataset:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /datasets/{id}
+        """
+        return self._transport.record(r.Dataset, "GET", path_of("/datasets/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """With all its versions; 409 while jobs use one.
+
+        DELETE /datasets/{id}
+        """
+        self._transport.content("DELETE", path_of("/datasets/{id}", id=id))
+
+    def create_version_by_reference(
+        self,
+        id: Ref,
+        /,
+        *,
+        source: b.SourceRequestRequest,
+        format: v.FormatEnum | Unset = UNSET,
+        target: str | Unset = UNSET,
+        ignore: Sequence[str] | Unset = UNSET,
+        targets: v.TargetsEnum | Unset = UNSET,
+        image_size: int | Unset = UNSET,
+        tokenizer: v.TokenizerEnum | Unset = UNSET,
+        vocabulary_size: int | Unset = UNSET,
+        context_length: int | Unset = UNSET,
+        documents: v.DocumentsEnum | Unset = UNSET,
+    ) -> r.DatasetVersion:
+        """Creates another version by reference: it is fetched from its source, then inspected.
+
+        POST /datasets/{id}/references
+
+        format: Guessed from the name in the address when absent.
+        target: The column to predict, of tables.
+        ignore: Columns that are not learned from, of tables; the field may be given several times.
+        targets: none: there are none in the file; it is only to be predicted on. Not of text.
+        image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
+        128, scaled once.
+        tokenizer: Of text: what becomes one token; by default learned byte pairs.
+        vocabulary_size: Of text in words or byte pairs; by default by its length.
+        context_length: Of text: tokens of an example; by default 64.
+        documents: Of text: what a document is. They are packed end to end, with a token between them.
+        source: Where the file is.
+        """
+        return self._transport.record(
+            r.DatasetVersion,
+            "POST",
+            path_of("/datasets/{id}/references", id=id),
+            body={
+                "format": format,
+                "target": target,
+                "ignore": ignore,
+                "targets": targets,
+                "image_size": image_size,
+                "tokenizer": tokenizer,
+                "vocabulary_size": vocabulary_size,
+                "context_length": context_length,
+                "documents": documents,
+                "source": source,
+            },
+        )
+
+    def list_versions(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.DatasetVersion]:
+        """A view whose multipart files are StagedFiles.
+
+        GET /datasets/{id}/versions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.DatasetVersion, path_of("/datasets/{id}/versions", id=id), size=page_size)
+
+    def create_version(
+        self,
+        id: Ref,
+        /,
+        *,
+        file: FileSource | Unset = UNSET,
+        upload: str | Unset = UNSET,
+        format: v.FormatEnum | Unset = UNSET,
+        target: str | Unset = UNSET,
+        ignore: Sequence[str] | Unset = UNSET,
+        targets: v.TargetsEnum | Unset = UNSET,
+        image_size: int | Unset = UNSET,
+        tokenizer: v.TokenizerEnum | Unset = UNSET,
+        vocabulary_size: int | Unset = UNSET,
+        context_length: int | Unset = UNSET,
+        documents: v.DocumentsEnum | Unset = UNSET,
+    ) -> r.DatasetVersion:
+        """Uploads another version, which is then inspected.
+
+        POST /datasets/{id}/versions
+
+        file: The file, or a zip of several.
+        upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
+        format: Guessed from the file when absent.
+        target: The column to predict, of tables.
+        ignore: Columns that are not learned from, of tables; the field may be given several times.
+        targets: none: there are none in the file; it is only to be predicted on. Not of text.
+        image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
+        128, scaled once.
+        tokenizer: Of text: what becomes one token; by default learned byte pairs.
+        vocabulary_size: Of text in words or byte pairs; by default by its length.
+        context_length: Of text: tokens of an example; by default 64.
+        documents: Of text: what a document is. They are packed end to end, with a token between them.
+        """
+        return self._transport.upload(
+            r.DatasetVersion,
+            path_of("/datasets/{id}/versions", id=id),
+            body={
+                "file": file,
+                "upload": upload,
+                "format": format,
+                "target": target,
+                "ignore": ignore,
+                "targets": targets,
+                "image_size": image_size,
+                "tokenizer": tokenizer,
+                "vocabulary_size": vocabulary_size,
+                "context_length": context_length,
+                "documents": documents,
+            },
+        )
+
+    def create_by_reference(
+        self,
+        *,
+        name: str,
+        project: str,
+        source: b.SourceRequestRequest,
+        description: str | Unset = UNSET,
+        format: v.FormatEnum | Unset = UNSET,
+        target: str | Unset = UNSET,
+        ignore: Sequence[str] | Unset = UNSET,
+        targets: v.TargetsEnum | Unset = UNSET,
+        image_size: int | Unset = UNSET,
+        tokenizer: v.TokenizerEnum | Unset = UNSET,
+        vocabulary_size: int | Unset = UNSET,
+        context_length: int | Unset = UNSET,
+        documents: v.DocumentsEnum | Unset = UNSET,
+    ) -> r.Dataset:
+        """Creates a dataset by reference: its first version is fetched from its source, then inspected.
+
+        POST /datasets/references
+
+        name: The dataset's name, unique within its project.
+        project: The name or id of the project.
+        description: What it is, for people.
+        format: Guessed from the name in the address when absent.
+        target: The column to predict, of tables.
+        ignore: Columns that are not learned from, of tables; the field may be given several times.
+        targets: none: there are none in the file; it is only to be predicted on. Not of text.
+        image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
+        128, scaled once.
+        tokenizer: Of text: what becomes one token; by default learned byte pairs.
+        vocabulary_size: Of text in words or byte pairs; by default by its length.
+        context_length: Of text: tokens of an example; by default 64.
+        documents: Of text: what a document is. They are packed end to end, with a token between them.
+        source: Where the file is.
+        """
+        return self._transport.record(
+            r.Dataset,
+            "POST",
+            path_of("/datasets/references"),
+            body={
+                "name": name,
+                "project": project,
+                "description": description,
+                "format": format,
+                "target": target,
+                "ignore": ignore,
+                "targets": targets,
+                "image_size": image_size,
+                "tokenizer": tokenizer,
+                "vocabulary_size": vocabulary_size,
+                "context_length": context_length,
+                "documents": documents,
+                "source": source,
+            },
+        )
+
+
+class DeliveriesOperations:
+    """The operations under /deliveries."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def send(self, id: Ref, /) -> r.Delivery:
+        """Sends a delivery that ended once more, under the same id.
+
+        POST /deliveries/{id}/send
+        """
+        return self._transport.record(r.Delivery, "POST", path_of("/deliveries/{id}/send", id=id))
+
+
+class EnvironmentsOperations:
+    """The operations under /environments."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        organisation: str | None = None,
+        state: Literal["building", "failed", "ready"] | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Environment]:
+        """Environments of the caller's organisations, newest first.
+
+        GET /environments
+
+        organisation: Only those of this organisation.
+        state: Only those in this state.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Environment,
+            path_of("/environments"),
+            query={"organisation": organisation, "state": state},
+            size=page_size,
+        )
+
+    def get(self, id: Ref, /) -> r.Environment:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /environments/{id}
+        """
+        return self._transport.record(r.Environment, "GET", path_of("/environments/{id}", id=id))
+
+    def log(self, id: Ref, /) -> r.EnvironmentLog:
+        """The log of the environment's newest build.
+
+        GET /environments/{id}/log
+        """
+        return self._transport.record(r.EnvironmentLog, "GET", path_of("/environments/{id}/log", id=id))
+
+
+class EventsOperations:
+    """The operations under /events."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        actor: str | None = None,
+        kind: str | None = None,
+        kind_prefix: str | None = None,
+        organisation: str | None = None,
+        since: datetime | str | None = None,
+        subject: str | None = None,
+        until: datetime | str | None = None,
+        username: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Event]:
+        """Newest first: who did what, in the organisations that one belongs to.
+
+        GET /events
+
+        actor: Only what the user of this name did; also one that was deleted since.
+        kind: Only events of this kind, such as job.submitted.
+        kind_prefix: Only events whose kind begins so, such as session. or token.
+        organisation: Only those of this organisation.
+        since: Only events of this time and later.
+        subject: Only what happened to the object of this id.
+        until: Only events before this time.
+        username: Only what happened to this user name, such as refused attempts to sign in.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Event,
+            path_of("/events"),
+            query={
+                "actor": actor,
+                "kind": kind,
+                "kind_prefix": kind_prefix,
+                "organisation": organisation,
+                "since": since,
+                "subject": subject,
+                "until": until,
+                "username": username,
+            },
+            size=page_size,
+        )
+
+    def download_export(
+        self,
+        *,
+        to: str | PathLike[str],
+        actor: str | None = None,
+        form: Literal["csv", "jsonl"] | None = None,
+        kind: str | None = None,
+        kind_prefix: str | None = None,
+        organisation: str | None = None,
+        since: datetime | str | None = None,
+        subject: str | None = None,
+        until: datetime | str | None = None,
+        username: str | None = None,
+    ) -> Path:
+        """The events that the filters leave, oldest first, as a file: who, what, before, after, from where, and hash.
+
+        422 when there are more than 50,000: narrow them by `since` and `until`.
+
+        GET /events/export
+
+        actor: Only what the user of this name did; also one that was deleted since.
+        form: csv, or jsonl: JSON lines.
+        kind: Only events of this kind, such as job.submitted.
+        kind_prefix: Only events whose kind begins so, such as session. or token.
+        organisation: Only those of this organisation.
+        since: Only events of this time and later.
+        subject: Only what happened to the object of this id.
+        until: Only events before this time.
+        username: Only what happened to this user name, such as refused attempts to sign in.
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/events/export"),
+            query={
+                "actor": actor,
+                "form": form,
+                "kind": kind,
+                "kind_prefix": kind_prefix,
+                "organisation": organisation,
+                "since": since,
+                "subject": subject,
+                "until": until,
+                "username": username,
+            },
+            to=to,
+        )
+
+    def verify(self, *, expect: str | None = None) -> r.Verification:
+        """Whether any event was changed, deleted or inserted since it was written; it reads all of them.
+
+        Keep the head elsewhere: given back as `expect`, it finds a chain that was rewritten as a whole.
+
+        GET /events/verify
+
+        expect: A head of earlier, which must still be in the chain.
+        """
+        return self._transport.record(r.Verification, "GET", path_of("/events/verify"), query={"expect": expect})
+
+
+class IngestOperations:
+    """The operations under /ingest."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def set_attempts_artifact(self, id: Ref, name: Ref, content: bytes, /) -> None:
+        """A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200.
+
+        PUT /ingest/attempts/{id}/artifacts/{name}
+        """
+        self._transport.content(
+            "PUT", path_of("/ingest/attempts/{id}/artifacts/{name}", id=id, name=name), content=content
+        )
+
+    def download_attempts_blobs(self, id: Ref, sha256: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """An input of this very attempt, for pods that do not share a disk with the platform.
+
+        307: it is in an object store that pods reach; the address is good for an hour.
+
+        GET /ingest/attempts/{id}/blobs/{sha256}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/ingest/attempts/{id}/blobs/{sha256}", id=id, sha256=sha256), to=to)
+
+    def attempts_reports(
+        self,
+        id: Ref,
+        /,
+        *,
+        version: v.VersionEnum,
+        role: v.PodRole,
+        index: int,
+        stream: v.StreamEnum,
+        first: int,
+        lines: Sequence[Any],
+    ) -> r.Next:
+        """Numbered lines of one stream; each is stored once. 409: lines are missing, send from `next`.
+
+        POST /ingest/attempts/{id}/reports
+
+        version: The version of the protocol.
+        role: The role of the pod that sends.
+        index: The pod's index within its role.
+        stream: The stream: reports or log.
+        first: The number of the first line.
+        lines: The lines: JSON objects of reports, text of the log.
+        """
+        return self._transport.record(
+            r.Next,
+            "POST",
+            path_of("/ingest/attempts/{id}/reports", id=id),
+            body={"version": version, "role": role, "index": index, "stream": stream, "first": first, "lines": lines},
+        )
+
+    def sandbox_runs(self, id: Ref, /) -> r.SandboxTask:
+        """What the run does.
+
+        GET /ingest/sandbox-runs/{id}
+        """
+        return self._transport.record(r.SandboxTask, "GET", path_of("/ingest/sandbox-runs/{id}", id=id))
+
+    def download_sandbox_runs_blobs(self, id: Ref, sha256: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """A file that this very run reads. It passes through the web even where a bucket keeps it: the pod of a run
+        reaches nothing else.
+
+        GET /ingest/sandbox-runs/{id}/blobs/{sha256}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/ingest/sandbox-runs/{id}/blobs/{sha256}", id=id, sha256=sha256), to=to
+        )
+
+    def sandbox_runs_outcome(
+        self,
+        id: Ref,
+        /,
+        *,
+        version: int,
+        exit_code: int,
+        output: str,
+        printed: str,
+        end: v.EndEnum,
+        proof: str,
+        is_cut: bool,
+    ) -> None:
+        """How the run ended. The first report counts, and ends the run.
+
+        POST /ingest/sandbox-runs/{id}/outcome
+
+        version: The version of this message.
+        exit_code: The exit status; negative for a signal.
+        output: The program's answer.
+        printed: The end of what it printed otherwise.
+        end: Which limit ended it, if one did.
+        proof: How that was found out, in words.
+        is_cut: Whether more was printed than is sent.
+        """
+        self._transport.content(
+            "POST",
+            path_of("/ingest/sandbox-runs/{id}/outcome", id=id),
+            body={
+                "version": version,
+                "exit_code": exit_code,
+                "output": output,
+                "printed": printed,
+                "end": end,
+                "proof": proof,
+                "is_cut": is_cut,
+            },
+        )
+
+
+class InvitationsOperations:
+    """The operations under /invitations."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.MyInvitation]:
+        """Invitations that wait for the caller's answer.
+
+        GET /invitations
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.MyInvitation, path_of("/invitations"), size=page_size)
+
+    def delete(self, id: Ref, /) -> None:
+        """Withdraws the invitation; for admins of the organisation that sent it.
+
+        DELETE /invitations/{id}
+        """
+        self._transport.content("DELETE", path_of("/invitations/{id}", id=id))
+
+    def accept(self, id: Ref, /) -> r.MyMembership:
+        """Makes the caller a member.
+
+        POST /invitations/{id}/accept
+        """
+        return self._transport.record(r.MyMembership, "POST", path_of("/invitations/{id}/accept", id=id))
+
+    def decline(self, id: Ref, /) -> None:
+        """Refuses the invitation, for good.
+
+        POST /invitations/{id}/decline
+        """
+        self._transport.content("POST", path_of("/invitations/{id}/decline", id=id))
+
+
+class JobTagsOperations:
+    """The operations under /job-tags."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> ApiRows[r.Tag]:
+        """The tags of the jobs that the caller may see, the most used first.
+
+        GET /job-tags
+        """
+        return self._transport.rows(r.Tag, "GET", path_of("/job-tags"))
+
+
+class JobsOperations:
+    """The operations under /jobs."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        dataset_version: Any | None = None,
+        fields: str | None = None,
+        id: Sequence[str] | None = None,
+        kind: Literal["evaluate", "notebook", "predict", "train"] | None = None,
+        name: str | None = None,
+        organisation: str | None = None,
+        owner: str | None = None,
+        project: str | None = None,
+        search: str | None = None,
+        sort: Literal[
+            "created", "-created", "name", "-name", "state", "-state", "finish", "-finish", "gpu_hours", "-gpu_hours"
+        ]
+        | None = None,
+        state: Sequence[
+            Literal["cancelled", "failed", "paused", "queued", "running", "starting", "stopping", "succeeded"]
+        ]
+        | None = None,
+        tag: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Job]:
+        """The jobs that the caller may see, the newest first, or sorted and filtered as the query says.
+
+        GET /jobs
+
+        dataset_version: Only those that read this dataset version, also as a further dataset.
+        fields: Only these members of each row, separated by commas, such as id,name,state; all when absent.
+        id: Only those of these ids, separated by commas; at most 200.
+        kind: * `train` - Train * `predict` - Predict * `evaluate` - Evaluate * `notebook` - Notebook
+        name: Only the one of exactly this name.
+        organisation: Only those of this organisation.
+        owner: Only those that the person of this user name submitted.
+        project: Only those of this project.
+        search: Only those of which each word is in the name, owner, model or dataset, or begins the id.
+        sort: What the rows are sorted by, with a minus the greatest first; -created when absent.
+        state: * `queued` - queued * `starting` - starting * `running` - running * `stopping` - stopping * `paused`
+        - paused * `succeeded` - succeeded * `failed` - failed * `cancelled` - cancelled
+        tag: Only those with all of these tags, with commas.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Job,
+            path_of("/jobs"),
+            query={
+                "dataset_version": dataset_version,
+                "fields": fields,
+                "id": joined(id),
+                "kind": kind,
+                "name": name,
+                "organisation": organisation,
+                "owner": owner,
+                "project": project,
+                "search": search,
+                "sort": sort,
+                "state": state,
+                "tag": tag,
+            },
+            size=page_size,
+        )
+
+    def submit(
+        self,
+        *,
+        name: str | Unset = UNSET,
+        epochs: int | Unset = UNSET,
+        batch_size: int | Mapping[str, Any] | Unset = UNSET,
+        hyperparameters: Mapping[str, Any] | Unset = UNSET,
+        mode: v.ModeEnum | Unset = UNSET,
+        strategy: Mapping[str, Any] | Unset = UNSET,
+        min_workers: int | Unset = UNSET,
+        max_workers: int | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        resources: b.ResourcesRequest | Unset = UNSET,
+        limits: b.LimitsRequest | Unset = UNSET,
+        environment: Mapping[str, str] | Unset = UNSET,
+        secrets: Sequence[str] | Unset = UNSET,
+        seed: int | Unset = UNSET,
+        target_metric: str | Unset = UNSET,
+        target_value: float | Unset | None = UNSET,
+        kind: v.JobKind | Unset = UNSET,
+        dataset: str | Unset = UNSET,
+        dataset_version: str | Unset = UNSET,
+        datasets: Mapping[str, str] | Unset = UNSET,
+        model: str | Unset = UNSET,
+        model_version: str | Unset = UNSET,
+        project: str | Unset = UNSET,
+        model_of: str | Unset = UNSET,
+        features: Sequence[str] | Unset = UNSET,
+        output: v.OutputEnum | Unset = UNSET,
+        examples: v.ExamplesEnum | Unset = UNSET,
+        idempotency_key: str = "",
+    ) -> r.Job:
+        """Submits a job. 422 names what can never run, 409 what is not ready yet.
+
+        POST /jobs
+
+        name: The job's name; by default those of model and dataset, of a clone that of the original.
+        epochs: How often training passes over the dataset; by default by its size.
+        batch_size: The global batch size, in examples; or the range in which the scheduler chooses it.
+        hyperparameters: Hyperparameters of the training loop and of the model, by name.
+        mode: How workers exchange gradients; auto: the scheduler's choice.
+        strategy: Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.
+        min_workers: The least number of workers.
+        max_workers: The most workers.
+        priority: The priority, -100 to 100; higher goes first.
+        resources: What each pod gets; by default what was measured.
+        limits: When the platform ends the job.
+        environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
+        secrets: Names of the project's secrets that the job's pods get as environment variables.
+        seed: The seed of all random numbers.
+        target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
+        target_value: The value of target_metric to reach.
+        kind: By default train.
+        dataset: Its name or id; its latest ready version is used. A script may do without.
+        dataset_version: The id of a dataset version, instead of dataset.
+        datasets: Of a script: further datasets by the names under which it finds them as folders (letters, digits,
+        _): each the name or id of a dataset, whose latest ready version is used, or the id of a version.
+        model: Its name or id; its latest uploaded version is used.
+        model_version: The id of a model version, instead of model.
+        project: Its name or id; by default the dataset's; required without one.
+        model_of: A training job that succeeded, to predict or evaluate with what it trained.
+        features: Of predict: layers whose outputs are wanted instead of predictions.
+        output: Of predict: by default parquet.
+        examples: Of predict and evaluate: by default all.
+        idempotency_key: a new one by default, with which the request is repeated after a cut.
+        """
+        return self._transport.record(
+            r.Job,
+            "POST",
+            path_of("/jobs"),
+            body={
+                "name": name,
+                "epochs": epochs,
+                "batch_size": batch_size,
+                "hyperparameters": hyperparameters,
+                "mode": mode,
+                "strategy": strategy,
+                "min_workers": min_workers,
+                "max_workers": max_workers,
+                "priority": priority,
+                "resources": resources,
+                "limits": limits,
+                "environment": environment,
+                "secrets": secrets,
+                "seed": seed,
+                "target_metric": target_metric,
+                "target_value": target_value,
+                "kind": kind,
+                "dataset": dataset,
+                "dataset_version": dataset_version,
+                "datasets": datasets,
+                "model": model,
+                "model_version": model_version,
+                "project": project,
+                "model_of": model_of,
+                "features": features,
+                "output": output,
+                "examples": examples,
+            },
+            key=idempotency_key or new_key(),
+        )
+
+    def get(self, id: Ref, /) -> r.JobDetail:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /jobs/{id}
+        """
+        return self._transport.record(r.JobDetail, "GET", path_of("/jobs/{id}", id=id))
+
+    def update(
+        self,
+        id: Ref,
+        /,
+        *,
+        priority: int | Unset = UNSET,
+        min_workers: int | Unset = UNSET,
+        max_workers: int | Unset = UNSET,
+        n_workers: int | Unset = UNSET,
+        gpu_types: Sequence[str] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        notes: str | Unset = UNSET,
+    ) -> r.Job:
+        """Changes its priority or what it asks of the cluster, which the next scheduling round sees; tags and notes.
+
+        PATCH /jobs/{id}
+
+        priority: The priority, -100 to 100; higher goes first.
+        min_workers: The least number of workers.
+        max_workers: The most workers.
+        n_workers: What policies of fixed sizes give, from min_workers to max_workers.
+        gpu_types: The types of GPU that the job may run on; an empty list: any.
+        tags: The job's tags, in place of those it has.
+        notes: What is to be remembered about the job, as text.
+        """
+        return self._transport.record(
+            r.Job,
+            "PATCH",
+            path_of("/jobs/{id}", id=id),
+            body={
+                "priority": priority,
+                "min_workers": min_workers,
+                "max_workers": max_workers,
+                "n_workers": n_workers,
+                "gpu_types": gpu_types,
+                "tags": tags,
+                "notes": notes,
+            },
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """With its curves, log, predictions and checkpoints; the model that it trained stays. 409 while it is live.
+
+        DELETE /jobs/{id}
+        """
+        self._transport.content("DELETE", path_of("/jobs/{id}", id=id))
+
+    def list_artifacts(self, id: Ref, /) -> ApiRows[r.Artifact]:
+        """Files that people download from the job, by name: its predictions, or what its script left.
+
+        GET /jobs/{id}/artifacts
+        """
+        return self._transport.rows(r.Artifact, "GET", path_of("/jobs/{id}/artifacts", id=id))
+
+    def download_artifact(self, id: Ref, name: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """One of the job's files; one byte range, and an entity tag to ask again.
+
+        GET /jobs/{id}/artifacts/{name}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/jobs/{id}/artifacts/{name}", id=id, name=name), to=to)
+
+    def cancel(self, id: Ref, /) -> r.Job:
+        """Ends the job for good; asked again it changes nothing.
+
+        POST /jobs/{id}/cancel
+        """
+        return self._transport.record(r.Job, "POST", path_of("/jobs/{id}/cancel", id=id))
+
+    def list_checkpoints(self, id: Ref, /) -> ApiRows[r.Checkpoint]:
+        """The checkpoints that are there, newest first, at most 200.
+
+        GET /jobs/{id}/checkpoints
+        """
+        return self._transport.rows(r.Checkpoint, "GET", path_of("/jobs/{id}/checkpoints", id=id))
+
+    def update_checkpoint(self, id: Ref, checkpoint: Ref, /, *, is_pinned: bool | Unset = UNSET) -> r.Checkpoint:
+        """Pins a checkpoint, so that neither the training nor the retention removes it, or unpins it.
+
+        PATCH /jobs/{id}/checkpoints/{checkpoint}
+
+        is_pinned: Whether the checkpoint shall stay until a person deletes it.
+        """
+        return self._transport.record(
+            r.Checkpoint,
+            "PATCH",
+            path_of("/jobs/{id}/checkpoints/{checkpoint}", id=id, checkpoint=checkpoint),
+            body={"is_pinned": is_pinned},
+        )
+
+    def download_weights(self, id: Ref, checkpoint: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """The checkpoint's weights as safetensors; one byte range, and an entity tag to ask again.
+
+        GET /jobs/{id}/checkpoints/{checkpoint}/weights
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/jobs/{id}/checkpoints/{checkpoint}/weights", id=id, checkpoint=checkpoint), to=to
+        )
+
+    def delete_checkpoints(self, id: Ref, /, *, checkpoints: Sequence[int]) -> None:
+        """Deletes these checkpoints, all or none. 409 for a pinned one, and for one that a live job needs.
+
+        POST /jobs/{id}/checkpoints/delete
+
+        checkpoints: The ids of the checkpoints to delete.
+        """
+        self._transport.content(
+            "POST", path_of("/jobs/{id}/checkpoints/delete", id=id), body={"checkpoints": checkpoints}
+        )
+
+    def clone(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str | Unset = UNSET,
+        epochs: int | Unset = UNSET,
+        batch_size: int | Mapping[str, Any] | Unset = UNSET,
+        hyperparameters: Mapping[str, Any] | Unset = UNSET,
+        mode: v.ModeEnum | Unset = UNSET,
+        strategy: Mapping[str, Any] | Unset = UNSET,
+        min_workers: int | Unset = UNSET,
+        max_workers: int | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        resources: b.ResourcesRequest | Unset = UNSET,
+        limits: b.LimitsRequest | Unset = UNSET,
+        environment: Mapping[str, str] | Unset = UNSET,
+        secrets: Sequence[str] | Unset = UNSET,
+        seed: int | Unset = UNSET,
+        target_metric: str | Unset = UNSET,
+        target_value: float | Unset | None = UNSET,
+    ) -> r.Job:
+        """A new job with the same request, but for the fields in the body.
+
+        POST /jobs/{id}/clone
+
+        name: The job's name; by default those of model and dataset, of a clone that of the original.
+        epochs: How often training passes over the dataset; by default by its size.
+        batch_size: The global batch size, in examples; or the range in which the scheduler chooses it.
+        hyperparameters: Hyperparameters of the training loop and of the model, by name.
+        mode: How workers exchange gradients; auto: the scheduler's choice.
+        strategy: Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.
+        min_workers: The least number of workers.
+        max_workers: The most workers.
+        priority: The priority, -100 to 100; higher goes first.
+        resources: What each pod gets; by default what was measured.
+        limits: When the platform ends the job.
+        environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
+        secrets: Names of the project's secrets that the job's pods get as environment variables.
+        seed: The seed of all random numbers.
+        target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
+        target_value: The value of target_metric to reach.
+        """
+        return self._transport.record(
+            r.Job,
+            "POST",
+            path_of("/jobs/{id}/clone", id=id),
+            body={
+                "name": name,
+                "epochs": epochs,
+                "batch_size": batch_size,
+                "hyperparameters": hyperparameters,
+                "mode": mode,
+                "strategy": strategy,
+                "min_workers": min_workers,
+                "max_workers": max_workers,
+                "priority": priority,
+                "resources": resources,
+                "limits": limits,
+                "environment": environment,
+                "secrets": secrets,
+                "seed": seed,
+                "target_metric": target_metric,
+                "target_value": target_value,
+            },
+        )
+
+    def deletion(self, id: Ref, /) -> r.Deletion:
+        """What would go and what would stay if the job were deleted now, or why that is refused.
+
+        GET /jobs/{id}/deletion
+        """
+        return self._transport.record(r.Deletion, "GET", path_of("/jobs/{id}/deletion", id=id))
+
+    def difference(self, id: Ref, /, *, to: str) -> r.JobDifference:
+        """From this job to another: settings that differ, and diffs of the code's text files, of bounded size.
+
+        GET /jobs/{id}/difference
+
+        to: The id of the job that this one is compared with.
+        """
+        return self._transport.record(r.JobDifference, "GET", path_of("/jobs/{id}/difference", id=id), query={"to": to})
+
+    def list_events(self, id: Ref, /, *, after: int | None = None, page_size: int = PAGE_SIZE) -> Pages[r.Event]:
+        """A job's story, oldest first.
+
+        GET /jobs/{id}/events
+
+        after: Only events with a greater id.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport, r.Event, path_of("/jobs/{id}/events", id=id), query={"after": after}, size=page_size
+        )
+
+    def fork(
+        self,
+        id: Ref,
+        /,
+        *,
+        checkpoint: int,
+        name: str | Unset = UNSET,
+        epochs: int | Unset = UNSET,
+        batch_size: int | Mapping[str, Any] | Unset = UNSET,
+        hyperparameters: Mapping[str, Any] | Unset = UNSET,
+        mode: v.ModeEnum | Unset = UNSET,
+        strategy: Mapping[str, Any] | Unset = UNSET,
+        min_workers: int | Unset = UNSET,
+        max_workers: int | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        resources: b.ResourcesRequest | Unset = UNSET,
+        limits: b.LimitsRequest | Unset = UNSET,
+        environment: Mapping[str, str] | Unset = UNSET,
+        secrets: Sequence[str] | Unset = UNSET,
+        seed: int | Unset = UNSET,
+        target_metric: str | Unset = UNSET,
+        target_value: float | Unset | None = UNSET,
+    ) -> r.Job:
+        """A new job with the same request that starts from a checkpoint's weights, but for the fields in the body.
+
+        POST /jobs/{id}/fork
+
+        name: The job's name; by default those of model and dataset, of a clone that of the original.
+        epochs: How often training passes over the dataset; by default by its size.
+        batch_size: The global batch size, in examples; or the range in which the scheduler chooses it.
+        hyperparameters: Hyperparameters of the training loop and of the model, by name.
+        mode: How workers exchange gradients; auto: the scheduler's choice.
+        strategy: Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.
+        min_workers: The least number of workers.
+        max_workers: The most workers.
+        priority: The priority, -100 to 100; higher goes first.
+        resources: What each pod gets; by default what was measured.
+        limits: When the platform ends the job.
+        environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
+        secrets: Names of the project's secrets that the job's pods get as environment variables.
+        seed: The seed of all random numbers.
+        target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
+        target_value: The value of target_metric to reach.
+        checkpoint: The id of the checkpoint to start from.
+        """
+        return self._transport.record(
+            r.Job,
+            "POST",
+            path_of("/jobs/{id}/fork", id=id),
+            body={
+                "name": name,
+                "epochs": epochs,
+                "batch_size": batch_size,
+                "hyperparameters": hyperparameters,
+                "mode": mode,
+                "strategy": strategy,
+                "min_workers": min_workers,
+                "max_workers": max_workers,
+                "priority": priority,
+                "resources": resources,
+                "limits": limits,
+                "environment": environment,
+                "secrets": secrets,
+                "seed": seed,
+                "target_metric": target_metric,
+                "target_value": target_value,
+                "checkpoint": checkpoint,
+            },
+        )
+
+    def log_page(
+        self,
+        id: Ref,
+        /,
+        *,
+        after: int | None = None,
+        at: datetime | str | None = None,
+        attempt: int | None = None,
+        before: int | None = None,
+        index: int | None = None,
+        is_regex: bool | None = None,
+        limit: int | None = None,
+        role: Literal["worker", "server"] | None = None,
+        search: str | None = None,
+    ) -> r.Log:
+        """Log lines after or before a seq or from a time on, oldest first; without any of them, from the beginning.
+
+        GET /jobs/{id}/logs
+
+        after: Only lines with a greater seq: the first ones.
+        at: Only lines from this time on: the first ones.
+        attempt: Only lines of the attempt of this number.
+        before: Only lines with a lesser seq: the last ones. Any number above all, such as 9007199254740991, gives
+        the newest lines.
+        index: Only lines of pods of this index.
+        is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
+        limit: The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB.
+        role: Only lines of pods of this role.
+        search: Only lines that contain this text, in any case.
+        """
+        return self._transport.record(
+            r.Log,
+            "GET",
+            path_of("/jobs/{id}/logs", id=id),
+            query={
+                "after": after,
+                "at": at,
+                "attempt": attempt,
+                "before": before,
+                "index": index,
+                "is_regex": is_regex,
+                "limit": limit,
+                "role": role,
+                "search": search,
+            },
+        )
+
+    def download_logs(
+        self,
+        id: Ref,
+        /,
+        *,
+        to: str | PathLike[str],
+        attempt: int | None = None,
+        index: int | None = None,
+        is_regex: bool | None = None,
+        role: Literal["worker", "server"] | None = None,
+        search: str | None = None,
+    ) -> Path:
+        """The log as a text file, or what the filter leaves of it: one line each, after the name of its pod.
+
+        GET /jobs/{id}/logs/download
+
+        attempt: Only lines of the attempt of this number.
+        index: Only lines of pods of this index.
+        is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
+        role: Only lines of pods of this role.
+        search: Only lines that contain this text, in any case.
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/jobs/{id}/logs/download", id=id),
+            query={"attempt": attempt, "index": index, "is_regex": is_regex, "role": role, "search": search},
+            to=to,
+        )
+
+    def metrics(
+        self,
+        id: Ref,
+        /,
+        *,
+        after: str | None = None,
+        exact: bool | None = None,
+        first_step: int | None = None,
+        key: str | None = None,
+        last_step: int | None = None,
+        max_points: int | None = None,
+        since: int | None = None,
+    ) -> r.Metrics:
+        """The curves that count: where a later attempt trained a step again, its point stands.
+
+        Long curves are thinned to the lowest and highest point of each stretch of steps; ask for a range of steps
+        to
+        see more of it. The entity tag changes with the points that are stored.
+
+        GET /jobs/{id}/metrics
+
+        after: Only metrics behind this name.
+        exact: With `key`: no point is left out; an answer has the first `max_points`, `next_step` the rest.
+        first_step: Only points from this step on.
+        key: Only this metric, such as train/loss.
+        last_step: Only points up to this step.
+        max_points: The most points of a curve; longer ones are thinned. An answer has at most 1600 points in all;
+        `next` names where the other curves begin.
+        since: Only points that were stored after this seq, the second number of a cursor.
+        """
+        return self._transport.record(
+            r.Metrics,
+            "GET",
+            path_of("/jobs/{id}/metrics", id=id),
+            query={
+                "after": after,
+                "exact": exact,
+                "first_step": first_step,
+                "key": key,
+                "last_step": last_step,
+                "max_points": max_points,
+                "since": since,
+            },
+        )
+
+    def metrics_names(
+        self, id: Ref, /, *, after: str | None = None, limit: int | None = None, search: str | None = None
+    ) -> r.MetricNames:
+        """The names of the job's metrics with their newest values, without their curves.
+
+        GET /jobs/{id}/metrics/names
+
+        after: Only metrics behind this name.
+        limit: The most names of an answer.
+        search: Only metrics whose name contains this, in any case.
+        """
+        return self._transport.record(
+            r.MetricNames,
+            "GET",
+            path_of("/jobs/{id}/metrics/names", id=id),
+            query={"after": after, "limit": limit, "search": search},
+        )
+
+    def notebook(self, id: Ref, /) -> r.Notebook:
+        """How the notebook stands. 409 for a job that is none.
+
+        GET /jobs/{id}/notebook
+        """
+        return self._transport.record(r.Notebook, "GET", path_of("/jobs/{id}/notebook", id=id))
+
+    def create_notebook(self, id: Ref, /) -> r.NotebookAddress:
+        """An address for the caller's browser, for one use. 409 while the notebook does not answer.
+
+        POST /jobs/{id}/notebook
+        """
+        return self._transport.record(r.NotebookAddress, "POST", path_of("/jobs/{id}/notebook", id=id))
+
+    def pause(self, id: Ref, /) -> r.Job:
+        """Saves and leaves the GPUs until it is resumed.
+
+        POST /jobs/{id}/pause
+        """
+        return self._transport.record(r.Job, "POST", path_of("/jobs/{id}/pause", id=id))
+
+    def download_result(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """The file of a job that predicted; one byte range, and an entity tag to ask again.
+
+        GET /jobs/{id}/result
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/jobs/{id}/result", id=id), to=to)
+
+    def resume(self, id: Ref, /) -> r.Job:
+        """Back to the queue, to go on from the last checkpoint.
+
+        POST /jobs/{id}/resume
+        """
+        return self._transport.record(r.Job, "POST", path_of("/jobs/{id}/resume", id=id))
+
+    def speed(self, id: Ref, /) -> r.Speeds:
+        """What the job measured of itself, and the scheduler learns from.
+
+        GET /jobs/{id}/speed
+        """
+        return self._transport.record(r.Speeds, "GET", path_of("/jobs/{id}/speed", id=id))
+
+    def startup(self, id: Ref, /, *, attempt: int | None = None) -> r.Startup:
+        """From the request to the first step: each phase with its start and duration.
+
+        GET /jobs/{id}/startup
+
+        attempt: The number of the attempt; the newest otherwise.
+        """
+        return self._transport.record(
+            r.Startup, "GET", path_of("/jobs/{id}/startup", id=id), query={"attempt": attempt}
+        )
+
+    def stream(self, id: Ref, /, *, cursor: str = "") -> Iterator[StreamEvent]:
+        """A job's state, events, points and log lines as they come; the id of a frame is a cursor of the job.
+
+        Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
+
+        - `job`: the job as lists show it, whenever something of it changed
+        - `event`: what happened to the job
+        - `metrics`: new points of its curves
+        - `log`: new lines of its log
+        - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is
+        to be opened anew
+
+        After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as
+        `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail},
+        when the caller's session, token, role or membership was taken away, or when there is nothing left to
+        follow.
+
+        GET /jobs/{id}/stream
+
+        cursor: the id of the last frame that was seen; without it, the stream begins now.
+        """
+        return self._transport.stream(path_of("/jobs/{id}/stream", id=id), cursor=cursor)
+
+    def why(self, id: Ref, /, *, analysis: bool | None = None) -> r.Why:
+        """Why the job waits, runs or has failed, in words and numbers; what would change that, as confirmed by the
+        live
+        policy; and what was decided on it before.
+
+        GET /jobs/{id}/why
+
+        analysis: Whether the policy is asked what the job lacks and what would help; by default true.
+        """
+        return self._transport.record(r.Why, "GET", path_of("/jobs/{id}/why", id=id), query={"analysis": analysis})
+
+    def bulk(self, *, action: v.ActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
+        """Does one thing to each of the jobs; what one job refuses does not keep the others from it.
+
+        POST /jobs/bulk
+
+        action: What is done to each of the jobs.
+        jobs: The ids of the jobs.
+        tag: Of the actions tag and untag: the tag.
+        """
+        return self._transport.record(
+            r.Bulk, "POST", path_of("/jobs/bulk"), body={"action": action, "jobs": jobs, "tag": tag}
+        )
+
+    def compare_curves(
+        self, *, jobs: Sequence[str], metric: str, axis: v.AxisEnum | Unset = UNSET, max_points: int | Unset = UNSET
+    ) -> r.ComparedCurves:
+        """The curves of one metric of many jobs: of each its ends, and the lowest and highest point of each stretch.
+
+        POST /jobs/compare/curves
+
+        jobs: The ids of the jobs; those that the caller may not see are left out.
+        metric: The metric, such as train/loss.
+        axis: What the curves are drawn over; wall: seconds since the job's first step.
+        max_points: Of a curve; times the jobs at most 8000.
+        """
+        return self._transport.record(
+            r.ComparedCurves,
+            "POST",
+            path_of("/jobs/compare/curves"),
+            body={"jobs": jobs, "metric": metric, "axis": axis, "max_points": max_points},
+        )
+
+    def compare_metrics(self, *, jobs: Sequence[str]) -> r.CommonMetrics:
+        """The names of the metrics that the jobs have, with how many of them have each.
+
+        POST /jobs/compare/metrics
+
+        jobs: The ids of the jobs; those that the caller may not see are left out.
+        """
+        return self._transport.record(r.CommonMetrics, "POST", path_of("/jobs/compare/metrics"), body={"jobs": jobs})
+
+    def preview(
+        self,
+        *,
+        name: str | Unset = UNSET,
+        epochs: int | Unset = UNSET,
+        batch_size: int | Mapping[str, Any] | Unset = UNSET,
+        hyperparameters: Mapping[str, Any] | Unset = UNSET,
+        mode: v.ModeEnum | Unset = UNSET,
+        strategy: Mapping[str, Any] | Unset = UNSET,
+        min_workers: int | Unset = UNSET,
+        max_workers: int | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        resources: b.ResourcesRequest | Unset = UNSET,
+        limits: b.LimitsRequest | Unset = UNSET,
+        environment: Mapping[str, str] | Unset = UNSET,
+        secrets: Sequence[str] | Unset = UNSET,
+        seed: int | Unset = UNSET,
+        target_metric: str | Unset = UNSET,
+        target_value: float | Unset | None = UNSET,
+        kind: v.JobKind | Unset = UNSET,
+        dataset: str | Unset = UNSET,
+        dataset_version: str | Unset = UNSET,
+        datasets: Mapping[str, str] | Unset = UNSET,
+        model: str | Unset = UNSET,
+        model_version: str | Unset = UNSET,
+        project: str | Unset = UNSET,
+        model_of: str | Unset = UNSET,
+        features: Sequence[str] | Unset = UNSET,
+        output: v.OutputEnum | Unset = UNSET,
+        examples: v.ExamplesEnum | Unset = UNSET,
+    ) -> r.JobPreview:
+        """What the live policy would make of a job: size, place, start, finish, cost, and two alternatives. Nothing is
+        stored; 422 as for the submission itself.
+
+        POST /jobs/preview
+
+        name: The job's name; by default those of model and dataset, of a clone that of the original.
+        epochs: How often training passes over the dataset; by default by its size.
+        batch_size: The global batch size, in examples; or the range in which the scheduler chooses it.
+        hyperparameters: Hyperparameters of the training loop and of the model, by name.
+        mode: How workers exchange gradients; auto: the scheduler's choice.
+        strategy: Such as {"name": "ssp", "staleness": 3}; /api/v1/strategies lists them.
+        min_workers: The least number of workers.
+        max_workers: The most workers.
+        priority: The priority, -100 to 100; higher goes first.
+        resources: What each pod gets; by default what was measured.
+        limits: When the platform ends the job.
+        environment: Environment variables of the job's pods, such as {"TOKENIZERS_PARALLELISM": "false"}.
+        secrets: Names of the project's secrets that the job's pods get as environment variables.
+        seed: The seed of all random numbers.
+        target_metric: The metric to reach, such as eval/accuracy; goes with target_value.
+        target_value: The value of target_metric to reach.
+        kind: By default train.
+        dataset: Its name or id; its latest ready version is used. A script may do without.
+        dataset_version: The id of a dataset version, instead of dataset.
+        datasets: Of a script: further datasets by the names under which it finds them as folders (letters, digits,
+        _): each the name or id of a dataset, whose latest ready version is used, or the id of a version.
+        model: Its name or id; its latest uploaded version is used.
+        model_version: The id of a model version, instead of model.
+        project: Its name or id; by default the dataset's; required without one.
+        model_of: A training job that succeeded, to predict or evaluate with what it trained.
+        features: Of predict: layers whose outputs are wanted instead of predictions.
+        output: Of predict: by default parquet.
+        examples: Of predict and evaluate: by default all.
+        """
+        return self._transport.record(
+            r.JobPreview,
+            "POST",
+            path_of("/jobs/preview"),
+            body={
+                "name": name,
+                "epochs": epochs,
+                "batch_size": batch_size,
+                "hyperparameters": hyperparameters,
+                "mode": mode,
+                "strategy": strategy,
+                "min_workers": min_workers,
+                "max_workers": max_workers,
+                "priority": priority,
+                "resources": resources,
+                "limits": limits,
+                "environment": environment,
+                "secrets": secrets,
+                "seed": seed,
+                "target_metric": target_metric,
+                "target_value": target_value,
+                "kind": kind,
+                "dataset": dataset,
+                "dataset_version": dataset_version,
+                "datasets": datasets,
+                "model": model,
+                "model_version": model_version,
+                "project": project,
+                "model_of": model_of,
+                "features": features,
+                "output": output,
+                "examples": examples,
+            },
+        )
+
+
+class MembershipsOperations:
+    """The operations under /memberships."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def update(self, id: Ref, /, *, role: v.Role | Unset = UNSET) -> r.Membership:
+        """Another role; the last owner stays one.
+
+        PATCH /memberships/{id}
+
+        role: The member's new role.
+        """
+        return self._transport.record(r.Membership, "PATCH", path_of("/memberships/{id}", id=id), body={"role": role})
+
+    def delete(self, id: Ref, /) -> None:
+        """Removes the member, or leaves; the last owner cannot.
+
+        DELETE /memberships/{id}
+        """
+        self._transport.content("DELETE", path_of("/memberships/{id}", id=id))
+
+
+class ModelVersionsOperations:
+    """The operations under /model-versions."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, id: Ref, /) -> r.ModelVersionDetail:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /model-versions/{id}
+        """
+        return self._transport.record(r.ModelVersionDetail, "GET", path_of("/model-versions/{id}", id=id))
+
+    def update(
+        self, id: Ref, /, *, tags: Sequence[str] | Unset = UNSET, notes: str | Unset = UNSET
+    ) -> r.ModelVersionDetail:
+        """Writes its tags and notes, at any time; 403 for built-in models.
+
+        PATCH /model-versions/{id}
+
+        tags: The version's tags, in place of those it has.
+        notes: What is to be known about the version, in Markdown.
+        """
+        return self._transport.record(
+            r.ModelVersionDetail, "PATCH", path_of("/model-versions/{id}", id=id), body={"tags": tags, "notes": notes}
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """With its files; 409 while jobs or trained models use it, or when the model has no other version.
+
+        DELETE /model-versions/{id}
+        """
+        self._transport.content("DELETE", path_of("/model-versions/{id}", id=id))
+
+    def download(self, id: Ref, /, *, what: Literal["weights", "package", "metadata"], to: str | PathLike[str]) -> Path:
+        """Weights (safetensors), package (zip) or metadata (JSON); one byte range, and an entity tag to ask again.
+
+        GET /model-versions/{id}/download
+
+        what: Which file.
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/model-versions/{id}/download", id=id), query={"what": what}, to=to)
+
+
+class ModelsOperations:
+    """The operations under /models."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        builtin: bool | None = None,
+        name: str | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Model]:
+        """A view whose multipart files are StagedFiles.
+
+        GET /models
+
+        builtin: true: only built-in models; false: only others.
+        name: Only the one of exactly this name.
+        organisation: Only those of this organisation.
+        project: Only those of this project.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Model,
+            path_of("/models"),
+            query={"builtin": builtin, "name": name, "organisation": organisation, "project": project},
+            size=page_size,
+        )
+
+    def create(
+        self,
+        *,
+        name: str,
+        project: str,
+        file: FileSource | Unset = UNSET,
+        upload: str | Unset = UNSET,
+        kind: v.KindEnum | Unset = UNSET,
+        entry: str | Unset = UNSET,
+        description: str | Unset = UNSET,
+    ) -> r.Model:
+        """Uploads a model's code; its first version is then validated.
+
+        POST /models
+
+        file: A zip of a package, a single Python file, or a model made elsewhere.
+        upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
+        kind: package or script.
+        entry: The module of a package (default: model, or the single file), or the path of a script.
+        name: The model's name, unique within its project.
+        project: The name or id of the project.
+        description: What it is, for people.
+        """
+        return self._transport.upload(
+            r.Model,
+            path_of("/models"),
+            body={
+                "file": file,
+                "upload": upload,
+                "kind": kind,
+                "entry": entry,
+                "name": name,
+                "project": project,
+                "description": description,
+            },
+        )
+
+    def get(self, id: Ref, /) -> r.Model:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /models/{id}
+        """
+        return self._transport.record(r.Model, "GET", path_of("/models/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """With all its versions; 409 while jobs use one, 403 for built-in models.
+
+        DELETE /models/{id}
+        """
+        self._transport.content("DELETE", path_of("/models/{id}", id=id))
+
+    def list_aliases(self, id: Ref, /) -> ApiRows[r.Alias]:
+        """All aliases of the model, by name.
+
+        GET /models/{id}/aliases
+        """
+        return self._transport.rows(r.Alias, "GET", path_of("/models/{id}/aliases", id=id))
+
+    def set_alias(self, id: Ref, name: Ref, /, *, version: int) -> r.Alias:
+        """Sets the alias, or moves it from another version.
+
+        PUT /models/{id}/aliases/{name}
+
+        version: The number of the version.
+        """
+        return self._transport.record(
+            r.Alias, "PUT", path_of("/models/{id}/aliases/{name}", id=id, name=name), body={"version": version}
+        )
+
+    def delete_alias(self, id: Ref, name: Ref, /) -> None:
+        """The version stays.
+
+        DELETE /models/{id}/aliases/{name}
+        """
+        self._transport.content("DELETE", path_of("/models/{id}/aliases/{name}", id=id, name=name))
+
+    def list_versions(
+        self, id: Ref, /, *, source: Literal["training", "upload"] | None = None, page_size: int = PAGE_SIZE
+    ) -> Pages[r.ModelVersion]:
+        """A view whose multipart files are StagedFiles.
+
+        GET /models/{id}/versions
+
+        source: * `upload` - upload * `training` - training
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.ModelVersion,
+            path_of("/models/{id}/versions", id=id),
+            query={"source": source},
+            size=page_size,
+        )
+
+    def create_version(
+        self,
+        id: Ref,
+        /,
+        *,
+        file: FileSource | Unset = UNSET,
+        upload: str | Unset = UNSET,
+        kind: v.KindEnum | Unset = UNSET,
+        entry: str | Unset = UNSET,
+    ) -> r.ModelVersion:
+        """Uploads another version of the code, which is then validated.
+
+        POST /models/{id}/versions
+
+        file: A zip of a package, a single Python file, or a model made elsewhere.
+        upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
+        kind: package or script.
+        entry: The module of a package (default: model, or the single file), or the path of a script.
+        """
+        return self._transport.upload(
+            r.ModelVersion,
+            path_of("/models/{id}/versions", id=id),
+            body={"file": file, "upload": upload, "kind": kind, "entry": entry},
+        )
+
+    def download_export(self, id: Ref, version: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """A zip with a folder that predicts elsewhere with torch alone: weights, code, preprocessing, `predict.py`.
+
+        409 and 422 with the code `not_exportable` say why a version has none.
+
+        GET /models/{id}/versions/{version}/export
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/models/{id}/versions/{version}/export", id=id, version=version), to=to
+        )
+
+    def lineage(self, id: Ref, version: Ref, /) -> r.Lineage:
+        """What the version was made from and by which job, the newest 50 jobs that used it, and what they made.
+
+        GET /models/{id}/versions/{version}/lineage
+        """
+        return self._transport.record(
+            r.Lineage, "GET", path_of("/models/{id}/versions/{version}/lineage", id=id, version=version)
+        )
+
+    def predict(self, id: Ref, version: Ref, /, *, rows: Sequence[Any]) -> r.Predictions:
+        """Predicts some rows at once, to try a model out; whole datasets are predicted by jobs.
+
+        422 names the column that is wrong; 409 and 422 say why a version cannot be tried out.
+
+        POST /models/{id}/versions/{version}/predict
+
+        rows: As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}.
+        """
+        return self._transport.record(
+            r.Predictions,
+            "POST",
+            path_of("/models/{id}/versions/{version}/predict", id=id, version=version),
+            body={"rows": rows},
+        )
+
+
+class OrganisationsOperations:
+    """The operations under /organisations."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Organisation]:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /organisations
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Organisation, path_of("/organisations"), size=page_size)
+
+    def create(self, *, name: str) -> r.Organisation:
+        """A new organisation with an empty quota; for administrators of the platform.
+
+        POST /organisations
+
+        name: The name; at most 100 characters.
+        """
+        return self._transport.record(r.Organisation, "POST", path_of("/organisations"), body={"name": name})
+
+    def get(self, id: Ref, /) -> r.OrganisationDetail:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /organisations/{id}
+        """
+        return self._transport.record(r.OrganisationDetail, "GET", path_of("/organisations/{id}", id=id))
+
+    def update(
+        self, id: Ref, /, *, name: str | Unset = UNSET, is_archived: bool | Unset = UNSET
+    ) -> r.OrganisationDetail:
+        """Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs.
+
+        PATCH /organisations/{id}
+
+        name: Another name; left out: the same.
+        is_archived: Whether it takes no more projects, uploads and jobs; left out: as it is.
+        """
+        return self._transport.record(
+            r.OrganisationDetail,
+            "PATCH",
+            path_of("/organisations/{id}", id=id),
+            body={"name": name, "is_archived": is_archived},
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """For owners; 409 with the numbers of what it holds, unless it is empty. Memberships go with it.
+
+        DELETE /organisations/{id}
+        """
+        self._transport.content("DELETE", path_of("/organisations/{id}", id=id))
+
+    def list_invitations(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Invitation]:
+        """Invitations of an organisation that wait for an answer; for its admins.
+
+        GET /organisations/{id}/invitations
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Invitation, path_of("/organisations/{id}/invitations", id=id), size=page_size)
+
+    def create_invitation(
+        self, id: Ref, /, *, role: v.Role, username: str | Unset = UNSET, email: str | Unset = UNSET
+    ) -> r.InvitationCreated:
+        """Invites by a link, or the person who signs in with this name; the answer does not show whether there is one.
+
+        For admins; owners only may invite an owner. It waits for 14 days. One to a name replaces an earlier one.
+
+        POST /organisations/{id}/invitations
+
+        username: The user name to invite, which need not exist; left out: a link is made.
+        email: Where the link is sent to, if a mail server is configured.
+        role: The role that is offered.
+        """
+        return self._transport.record(
+            r.InvitationCreated,
+            "POST",
+            path_of("/organisations/{id}/invitations", id=id),
+            body={"username": username, "email": email, "role": role},
+        )
+
+    def list_members(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Membership]:
+        """The people of an organisation, with their roles; its service accounts have a list of their own.
+
+        GET /organisations/{id}/members
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Membership, path_of("/organisations/{id}/members", id=id), size=page_size)
+
+    def create_member(self, id: Ref, /, *, username: str, role: v.Role) -> r.Membership:
+        """Adds a user without asking; for administrators of the platform. Others invite: see invitations.
+
+        POST /organisations/{id}/members
+
+        username: The user name of the new member.
+        role: The new member's role.
+        """
+        return self._transport.record(
+            r.Membership,
+            "POST",
+            path_of("/organisations/{id}/members", id=id),
+            body={"username": username, "role": role},
+        )
+
+    def quota(self, id: Ref, /) -> r.Quota:
+        """The organisation's limits, and what it uses of them.
+
+        GET /organisations/{id}/quota
+        """
+        return self._transport.record(r.Quota, "GET", path_of("/organisations/{id}/quota", id=id))
+
+    def update_quota(
+        self,
+        id: Ref,
+        /,
+        *,
+        max_gpus: int | Unset | None = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        guarantee: int | Unset | None = UNSET,
+        borrow_limit: int | Unset | None = UNSET,
+        lend_limit: int | Unset | None = UNSET,
+        reclaim: v.ReclaimEnum | Unset = UNSET,
+        weight: float | Unset = UNSET,
+        shares_fairly: bool | Unset = UNSET,
+        half_life_s: float | Unset = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_priority: int | Unset | None = UNSET,
+        version: int | Unset = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+    ) -> r.Quota:
+        """Platform administrators only; counts from the next scheduling round on.
+
+        PATCH /organisations/{id}/quota
+
+        max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        max_running_jobs: The most jobs that may run at a time; null: no limit.
+        guarantee: GPUs that are guaranteed; null: none.
+        borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
+        lend_limit: The most guaranteed GPUs that others may borrow while they are unused; null: no limit.
+        reclaim: From whom lent GPUs may be taken back by preemption.
+        weight: The share of unguaranteed GPUs, relative to siblings.
+        shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
+        half_life_s: 0: past use is no matter.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
+        nothing does.
+        version: The version that the caller saw; 409 when it is stale.
+        max_storage_bytes: The most bytes that may be stored; null: no limit.
+        """
+        return self._transport.record(
+            r.Quota,
+            "PATCH",
+            path_of("/organisations/{id}/quota", id=id),
+            body={
+                "max_gpus": max_gpus,
+                "max_running_jobs": max_running_jobs,
+                "guarantee": guarantee,
+                "borrow_limit": borrow_limit,
+                "lend_limit": lend_limit,
+                "reclaim": reclaim,
+                "weight": weight,
+                "shares_fairly": shares_fairly,
+                "half_life_s": half_life_s,
+                "budgets": budgets,
+                "max_priority": max_priority,
+                "version": version,
+                "max_storage_bytes": max_storage_bytes,
+            },
+        )
+
+    def quota_tree(self, id: Ref, /) -> r.QuotaTree:
+        """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now.
+
+        GET /organisations/{id}/quota-tree
+        """
+        return self._transport.record(r.QuotaTree, "GET", path_of("/organisations/{id}/quota-tree", id=id))
+
+    def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
+        """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
+
+        POST /organisations/{id}/quota/restore
+
+        version: The version whose rules are restored, as a new version.
+        seen: The present version, as the caller saw it; 409 when it is stale.
+        """
+        return self._transport.record(
+            r.QuotaOwner,
+            "POST",
+            path_of("/organisations/{id}/quota/restore", id=id),
+            body={"version": version, "seen": seen},
+        )
+
+    def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
+        """Who changed the quota, when, and what; the newest 100 changes, newest first.
+
+        GET /organisations/{id}/quota/versions
+        """
+        return self._transport.rows(r.QuotaVersion, "GET", path_of("/organisations/{id}/quota/versions", id=id))
+
+    def list_service_accounts(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.ServiceAccount]:
+        """The service accounts of an organisation.
+
+        GET /organisations/{id}/service-accounts
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport, r.ServiceAccount, path_of("/organisations/{id}/service-accounts", id=id), size=page_size
+        )
+
+    def create_service_account(self, id: Ref, /, *, name: str, role: v.Role | Unset = UNSET) -> r.ServiceAccount:
+        """A new one, for admins. It has no password: programs use tokens that are made for it.
+
+        POST /organisations/{id}/service-accounts
+
+        name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
+        role: member or viewer.
+        """
+        return self._transport.record(
+            r.ServiceAccount,
+            "POST",
+            path_of("/organisations/{id}/service-accounts", id=id),
+            body={"name": name, "role": role},
+        )
+
+    def list_webhooks(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Webhook]:
+        """The organisation's webhooks.
+
+        GET /organisations/{id}/webhooks
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Webhook, path_of("/organisations/{id}/webhooks", id=id), size=page_size)
+
+    def create_webhook(self, id: Ref, /, *, url: str, topics: Sequence[v.WebhookTopic]) -> r.WebhookCreated:
+        """Makes one; its secret is shown this once. It is notified of what happens from now on.
+
+        POST /organisations/{id}/webhooks
+
+        url: A public address that begins with https://, or one that MLHUB_WEBHOOK_ALLOW allows.
+        topics: What it is notified of.
+        """
+        return self._transport.record(
+            r.WebhookCreated,
+            "POST",
+            path_of("/organisations/{id}/webhooks", id=id),
+            body={"url": url, "topics": topics},
+        )
+
+
+class ProjectsOperations:
+    """The operations under /projects."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        name: str | None = None,
+        organisation: str | None = None,
+        team: str | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Project]:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /projects
+
+        name: Only the one of exactly this name.
+        organisation: Only those of this organisation.
+        team: Only those of this team.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Project,
+            path_of("/projects"),
+            query={"name": name, "organisation": organisation, "team": team},
+            size=page_size,
+        )
+
+    def create(self, *, name: str, organisation: str, team: str | Unset | None = UNSET) -> r.Project:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        POST /projects
+
+        name: The name; at most 100 characters.
+        organisation: The id of the organisation.
+        team: The id of a team of the organisation; null: none.
+        """
+        return self._transport.record(
+            r.Project, "POST", path_of("/projects"), body={"name": name, "organisation": organisation, "team": team}
+        )
+
+    def get(self, id: Ref, /) -> r.Project:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /projects/{id}
+        """
+        return self._transport.record(r.Project, "GET", path_of("/projects/{id}", id=id))
+
+    def update(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str | Unset = UNSET,
+        team: str | Unset | None = UNSET,
+        is_archived: bool | Unset = UNSET,
+    ) -> r.Project:
+        """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs.
+
+        PATCH /projects/{id}
+
+        name: Another name; left out: the same.
+        team: The id of its new team; null: of none; left out: the same.
+        is_archived: Whether it takes no more uploads and jobs; left out: as it is.
+        """
+        return self._transport.record(
+            r.Project,
+            "PATCH",
+            path_of("/projects/{id}", id=id),
+            body={"name": name, "team": team, "is_archived": is_archived},
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """For admins; 409 with the numbers of what it holds, unless it is empty.
+
+        DELETE /projects/{id}
+        """
+        self._transport.content("DELETE", path_of("/projects/{id}", id=id))
+
+    def update_quota(
+        self,
+        id: Ref,
+        /,
+        *,
+        max_gpus: int | Unset | None = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        guarantee: int | Unset | None = UNSET,
+        borrow_limit: int | Unset | None = UNSET,
+        lend_limit: int | Unset | None = UNSET,
+        reclaim: v.ReclaimEnum | Unset = UNSET,
+        weight: float | Unset = UNSET,
+        shares_fairly: bool | Unset = UNSET,
+        half_life_s: float | Unset = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_priority: int | Unset | None = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.QuotaOwner:
+        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+
+        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
+
+        PATCH /projects/{id}/quota
+
+        max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        max_running_jobs: The most jobs that may run at a time; null: no limit.
+        guarantee: GPUs that are guaranteed; null: none.
+        borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
+        lend_limit: The most guaranteed GPUs that others may borrow while they are unused; null: no limit.
+        reclaim: From whom lent GPUs may be taken back by preemption.
+        weight: The share of unguaranteed GPUs, relative to siblings.
+        shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
+        half_life_s: 0: past use is no matter.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
+        nothing does.
+        version: The version that the caller saw; 409 when it is stale.
+        """
+        return self._transport.record(
+            r.QuotaOwner,
+            "PATCH",
+            path_of("/projects/{id}/quota", id=id),
+            body={
+                "max_gpus": max_gpus,
+                "max_running_jobs": max_running_jobs,
+                "guarantee": guarantee,
+                "borrow_limit": borrow_limit,
+                "lend_limit": lend_limit,
+                "reclaim": reclaim,
+                "weight": weight,
+                "shares_fairly": shares_fairly,
+                "half_life_s": half_life_s,
+                "budgets": budgets,
+                "max_priority": max_priority,
+                "version": version,
+            },
+        )
+
+    def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
+        """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
+
+        POST /projects/{id}/quota/restore
+
+        version: The version whose rules are restored, as a new version.
+        seen: The present version, as the caller saw it; 409 when it is stale.
+        """
+        return self._transport.record(
+            r.QuotaOwner,
+            "POST",
+            path_of("/projects/{id}/quota/restore", id=id),
+            body={"version": version, "seen": seen},
+        )
+
+    def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
+        """Who changed the quota, when, and what; the newest 100 changes, newest first.
+
+        GET /projects/{id}/quota/versions
+        """
+        return self._transport.rows(r.QuotaVersion, "GET", path_of("/projects/{id}/quota/versions", id=id))
+
+    def list_secrets(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Secret]:
+        """The project's secrets by name, without their values.
+
+        GET /projects/{id}/secrets
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Secret, path_of("/projects/{id}/secrets", id=id), size=page_size)
+
+    def set_secret(self, id: Ref, name: Ref, /, *, value: str) -> r.Secret:
+        """Sets the secret or replaces its value, which is encrypted and never shown again; for members.
+
+        PUT /projects/{id}/secrets/{name}
+
+        value: The value; it is encrypted and never shown again.
+        """
+        return self._transport.record(
+            r.Secret, "PUT", path_of("/projects/{id}/secrets/{name}", id=id, name=name), body={"value": value}
+        )
+
+    def delete_secret(self, id: Ref, name: Ref, /) -> None:
+        """Deletes the secret; pods that run already keep it. For members.
+
+        DELETE /projects/{id}/secrets/{name}
+        """
+        self._transport.content("DELETE", path_of("/projects/{id}/secrets/{name}", id=id, name=name))
+
+
+class QueueOperations:
+    """The operations under /queue."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, *, after: int | None = None, limit: int | None = None, organisation: str | None = None) -> r.Queue:
+        """Jobs that wait, in the order in which the scheduler serves them, each with the newest round's reasons.
+
+        GET /queue
+
+        after: Only jobs behind that place.
+        limit: At most 200.
+        organisation: Only jobs of this organisation.
+        """
+        return self._transport.record(
+            r.Queue, "GET", path_of("/queue"), query={"after": after, "limit": limit, "organisation": organisation}
+        )
+
+
+class RoundsOperations:
+    """The operations under /rounds."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, job: str | None = None, page_size: int = PAGE_SIZE) -> Pages[r.Round]:
+        """What the scheduler decided, newest first. Rounds name all tenants' jobs, so others than platform
+        administrators
+        must name a job of theirs, and see only what was done to it.
+
+        GET /rounds
+
+        job: Only rounds that acted on this job.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Round, path_of("/rounds"), query={"job": job}, size=page_size)
+
+    def get(self, id: Ref, /) -> r.RoundDetail:
+        """A round with its snapshot and its plan; for platform administrators.
+
+        GET /rounds/{id}
+        """
+        return self._transport.record(r.RoundDetail, "GET", path_of("/rounds/{id}", id=id))
+
+
+class RunsOperations:
+    """The operations under /runs."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        organisation: str | None = None,
+        parent_job: str | None = None,
+        project: str | None = None,
+        status: Literal["FAILED", "FINISHED", "KILLED", "RUNNING", "SCHEDULED"] | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Run]:
+        """Runs that programs elsewhere logged, and those that jobs started besides their own; newest first.
+
+        GET /runs
+
+        organisation: Only those of this organisation.
+        parent_job: Only those that this job's pods started.
+        project: Only those of this project.
+        status: Only those of this status.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Run,
+            path_of("/runs"),
+            query={"organisation": organisation, "parent_job": parent_job, "project": project, "status": status},
+            size=page_size,
+        )
+
+    def get(self, id: Ref, /) -> r.RunDetail:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /runs/{id}
+        """
+        return self._transport.record(r.RunDetail, "GET", path_of("/runs/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """For good, with curves and artifacts. For who made it, and admins.
+
+        DELETE /runs/{id}
+        """
+        self._transport.content("DELETE", path_of("/runs/{id}", id=id))
+
+    def download_artifact(self, id: Ref, path: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """One of the run's artifacts; one byte range, and an entity tag to ask again.
+
+        GET /runs/{id}/artifacts/{path}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/runs/{id}/artifacts/{path}", id=id, path=path), to=to)
+
+    def metrics(self, id: Ref, /, *, key: str, max_points: int | None = None) -> r.RunCurve:
+        """One metric's curve.
+
+        GET /runs/{id}/metrics
+
+        key: The metric's name.
+        max_points: The most points of the answer; of a longer curve the lowest and highest of each stretch are
+        left.
+        """
+        return self._transport.record(
+            r.RunCurve, "GET", path_of("/runs/{id}/metrics", id=id), query={"key": key, "max_points": max_points}
+        )
+
+
+class SchedulerOperations:
+    """The operations under /scheduler."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def insight(self) -> r.Insight:
+        """How forecasts came true, what restarts cost, and what the shadow would do. Platform administrators only.
+
+        GET /scheduler/insight
+        """
+        return self._transport.record(r.Insight, "GET", path_of("/scheduler/insight"))
+
+    def list_replays(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Replay]:
+        """Replays of the policy lab, newest first. They are kept for MLHUB_KEEP_REPLAYS_DAYS.
+
+        GET /scheduler/replays
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Replay, path_of("/scheduler/replays"), size=page_size)
+
+    def create_replay(
+        self,
+        *,
+        policies: Sequence[b.ReplayPolicyRequest],
+        name: str | Unset = UNSET,
+        since: datetime | str | Unset = UNSET,
+        until: datetime | str | Unset = UNSET,
+        trace: b.TraceRequest | Unset = UNSET,
+    ) -> r.Replay:
+        """Simulates a period of the platform's history, by default the last day, or a trace under other policies.
+
+        The policy that ran is always simulated, too. 422 names the field, of a trace also the row.
+
+        POST /scheduler/replays
+
+        name: What the list of replays calls it.
+        since: The beginning of the period; a day before its end if it is not given.
+        until: The end of the period; now if it is not given.
+        trace: A trace in place of a period; it runs on the nodes of now.
+        policies: Policies to compare with the one that ran (of a trace: the one that decides now).
+        """
+        return self._transport.record(
+            r.Replay,
+            "POST",
+            path_of("/scheduler/replays"),
+            body={"name": name, "since": since, "until": until, "trace": trace, "policies": policies},
+        )
+
+    def replay(self, id: Ref, /) -> r.ReplayDetail:
+        """A replay with its figures; for platform administrators.
+
+        GET /scheduler/replays/{id}
+        """
+        return self._transport.record(r.ReplayDetail, "GET", path_of("/scheduler/replays/{id}", id=id))
+
+    def cancel_replay(self, id: Ref, /) -> r.Replay:
+        """Cancels a replay that waits or runs; it ends within seconds. 409 when it has ended.
+
+        POST /scheduler/replays/{id}/cancel
+        """
+        return self._transport.record(r.Replay, "POST", path_of("/scheduler/replays/{id}/cancel", id=id))
+
+    def download_replayed_jobs(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """Every job with its completion time in seconds, as it really was and under each policy, as a CSV file.
+
+        GET /scheduler/replays/{id}/jobs.csv
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(path_of("/scheduler/replays/{id}/jobs.csv", id=id), to=to)
+
+    def settings(self) -> r.SchedulerSettings:
+        """The policy that decides, its parameters, and what there is to choose from.
+
+        GET /scheduler/settings
+        """
+        return self._transport.record(r.SchedulerSettings, "GET", path_of("/scheduler/settings"))
+
+    def update_settings(
+        self,
+        *,
+        policy: str | Unset = UNSET,
+        parameters: Mapping[str, Any] | Unset = UNSET,
+        budget_s: float | Unset = UNSET,
+        shadow_policy: str | Unset = UNSET,
+        shadow_parameters: Mapping[str, Any] | Unset = UNSET,
+        shares_fairly: bool | Unset = UNSET,
+        half_life_s: float | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.SchedulerSettings:
+        """Platform administrators only; counts from the next round on. 422 names an unknown policy or parameter.
+
+        PATCH /scheduler/settings
+
+        policy: The policy that decides.
+        parameters: The policy's parameters, by name.
+        budget_s: How long a policy may take for a round, in seconds.
+        shadow_policy: A second policy that decides without effect; empty: none.
+        shadow_parameters: The shadow policy's parameters, by name.
+        shares_fairly: What no organisation is guaranteed goes to them by weight.
+        half_life_s: Of their use; 0: past use is no matter.
+        version: The version that the caller saw; 409 when it is stale.
+        """
+        return self._transport.record(
+            r.SchedulerSettings,
+            "PATCH",
+            path_of("/scheduler/settings"),
+            body={
+                "policy": policy,
+                "parameters": parameters,
+                "budget_s": budget_s,
+                "shadow_policy": shadow_policy,
+                "shadow_parameters": shadow_parameters,
+                "shares_fairly": shares_fairly,
+                "half_life_s": half_life_s,
+                "version": version,
+            },
+        )
+
+    def status(self) -> r.SchedulerStatus:
+        """How the scheduler does: what decides, when the last round was, whether something failed.
+
+        GET /scheduler/status
+        """
+        return self._transport.record(r.SchedulerStatus, "GET", path_of("/scheduler/status"))
+
+
+class ServiceAccountsOperations:
+    """The operations under /service-accounts."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def update(self, id: Ref, /, *, role: v.Role | Unset = UNSET, is_active: bool | Unset = UNSET) -> r.ServiceAccount:
+        """Another role, deactivated or active again; for admins. Deactivating refuses its tokens at once.
+
+        PATCH /service-accounts/{id}
+
+        role: member or viewer; left out: as it is.
+        is_active: Whether its tokens are accepted; left out: as it is.
+        """
+        return self._transport.record(
+            r.ServiceAccount,
+            "PATCH",
+            path_of("/service-accounts/{id}", id=id),
+            body={"role": role, "is_active": is_active},
+        )
+
+    def delete(self, id: Ref, /, *, reassign_to: str | None = None) -> None:
+        """For good. 409 with the numbers of what it made, unless `reassign_to` names a member who becomes the maker.
+
+        DELETE /service-accounts/{id}
+
+        reassign_to: The id of the user who becomes the maker of what remains.
+        """
+        self._transport.content("DELETE", path_of("/service-accounts/{id}", id=id), query={"reassign_to": reassign_to})
+
+    def deletion(self, id: Ref, /) -> r.UserDeletion:
+        """What a deletion would leave to a member of the organisation; for admins.
+
+        GET /service-accounts/{id}/deletion
+        """
+        return self._transport.record(r.UserDeletion, "GET", path_of("/service-accounts/{id}/deletion", id=id))
+
+    def list_tokens(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Token]:
+        """The tokens that the account has, the newest first; for admins.
+
+        GET /service-accounts/{id}/tokens
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Token, path_of("/service-accounts/{id}/tokens", id=id), size=page_size)
+
+    def create_token(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str,
+        scopes: Sequence[v.ScopesEnum],
+        project: str | Unset | None = UNSET,
+        expires_in_days: int | Unset = UNSET,
+    ) -> r.TokenCreated:
+        """A new token for the account, whose secret is in this answer only. For admins, in a session.
+
+        POST /service-accounts/{id}/tokens
+
+        name: The name; at most 100 characters.
+        scopes: What it may do: read; submit (upload, run jobs); write (also manage projects).
+        project: The id of the only project to reach; null: all of the organisation.
+        expires_in_days: For how many days it works.
+        """
+        return self._transport.record(
+            r.TokenCreated,
+            "POST",
+            path_of("/service-accounts/{id}/tokens", id=id),
+            body={"name": name, "scopes": scopes, "project": project, "expires_in_days": expires_in_days},
+        )
+
+    def delete_token(self, id: Ref, token_id: Ref, /) -> None:
+        """Revokes the token at once; for admins.
+
+        DELETE /service-accounts/{id}/tokens/{token_id}
+        """
+        self._transport.content("DELETE", path_of("/service-accounts/{id}/tokens/{token_id}", id=id, token_id=token_id))
+
+
+class StrategiesOperations:
+    """The operations under /strategies."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> ApiRows[r.Strategy]:
+        """How workers may agree on one model: what a job's `strategy` may name.
+
+        GET /strategies
+        """
+        return self._transport.rows(r.Strategy, "GET", path_of("/strategies"))
+
+
+class StreamOperations:
+    """The operations under /stream."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def follow(self, *, cursor: str = "") -> Iterator[StreamEvent]:
+        """Everything that happens in the caller's organisations.
+
+        Frames are server-sent events; each `data` is a line of JSON, with the schema in x-events:
+
+        - `event`: an event; the id of the frame is the event's
+        - `changed`: something changed of which no event is kept; read again what is shown of these kinds
+        - `heartbeat`: every 5 s while nothing else comes, {}; a stream that is silent for 10 s has stalled, and is
+        to be opened anew
+
+        After a reconnect, send the id of the last frame as the header Last-Event-ID (browsers do) or as
+        `last_event_id`: nothing that happened between is lost. The last frame is the event `end`, {code, detail},
+        when the caller's session, token, role or membership was taken away, or when there is nothing left to
+        follow.
+
+        GET /stream
+
+        cursor: the id of the last frame that was seen; without it, the stream begins now.
+        """
+        return self._transport.stream(path_of("/stream"), cursor=cursor)
+
+
+class StudiesOperations:
+    """The operations under /studies."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self,
+        *,
+        dataset_version: str | None = None,
+        name: str | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        state: Sequence[Literal["completed", "failed", "paused", "running", "stopped"]] | None = None,
+        page_size: int = PAGE_SIZE,
+    ) -> Pages[r.Study]:
+        """The studies that the caller may see, the newest first.
+
+        GET /studies
+
+        dataset_version: Only those whose trials read this dataset version.
+        name: Only those of exactly this name.
+        organisation: Only those of this organisation.
+        project: Only those of this project.
+        state: Only those in one of these states.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Study,
+            path_of("/studies"),
+            query={
+                "dataset_version": dataset_version,
+                "name": name,
+                "organisation": organisation,
+                "project": project,
+                "state": state,
+            },
+            size=page_size,
+        )
+
+    def create(
+        self,
+        *,
+        name: str,
+        job: b.JobSubmitRequest,
+        space: Mapping[str, Any] | str,
+        metric: str,
+        direction: v.Direction,
+        algorithm: v.Algorithm | Unset = UNSET,
+        eta: int | Unset = UNSET,
+        min_epochs: int | Unset = UNSET,
+        seed: int | Unset = UNSET,
+        max_parallel: int | Unset = UNSET,
+        max_trials: int | Unset = UNSET,
+        max_epochs: int | Unset | None = UNSET,
+        max_gpu_hours: float | Unset | None = UNSET,
+    ) -> r.Study:
+        """Creates a study, which submits its first jobs in a moment. 422 names what no trial could run with.
+
+        POST /studies
+
+        name: The study's name; its jobs are named after it and the trial's number.
+        job: The job of a trial, as POST /jobs takes it, without name and datasets. `epochs` is what a trial trains
+        at most; the trial's hyperparameters are added to its own. priority is by default -50.
+        space: The values that each hyperparameter may have, by its name; or the same as YAML.
+        metric: The metric that jobs report and the search improves, such as eval/accuracy.
+        direction: Whether larger or smaller values of the metric are better.
+        algorithm: How trials are chosen.
+        eta: Of asha: 1 of so many trials is trained on at each rung.
+        min_epochs: Of asha: epochs of the first rung; by default those of the job divided by eta squared.
+        seed: The seed of the search; not that of its jobs.
+        max_parallel: Trials that are trained or wait for GPUs at the same time.
+        max_trials: How many trials are made at most.
+        max_epochs: Epochs that all trials together may train; by default no limit.
+        max_gpu_hours: GPU-hours after which the study ends; by default no limit.
+        """
+        return self._transport.record(
+            r.Study,
+            "POST",
+            path_of("/studies"),
+            body={
+                "name": name,
+                "job": job,
+                "space": space,
+                "metric": metric,
+                "direction": direction,
+                "algorithm": algorithm,
+                "eta": eta,
+                "min_epochs": min_epochs,
+                "seed": seed,
+                "max_parallel": max_parallel,
+                "max_trials": max_trials,
+                "max_epochs": max_epochs,
+                "max_gpu_hours": max_gpu_hours,
+            },
+        )
+
+    def get(self, id: Ref, /) -> r.Study:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /studies/{id}
+        """
+        return self._transport.record(r.Study, "GET", path_of("/studies/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """One that has ended, with its trials; their jobs and models stay. 409 while it is live.
+
+        DELETE /studies/{id}
+        """
+        self._transport.content("DELETE", path_of("/studies/{id}", id=id))
+
+    def importance(self, id: Ref, /) -> r.Importance:
+        """How much each hyperparameter matters, by the trials' results at the first rung.
+
+        GET /studies/{id}/importance
+        """
+        return self._transport.record(r.Importance, "GET", path_of("/studies/{id}/importance", id=id))
+
+    def pause(self, id: Ref, /) -> r.Study:
+        """No new trials; jobs of trials save and leave their GPUs until it is resumed.
+
+        POST /studies/{id}/pause
+        """
+        return self._transport.record(r.Study, "POST", path_of("/studies/{id}/pause", id=id))
+
+    def resume(self, id: Ref, /) -> r.Study:
+        """Goes on where it was paused.
+
+        POST /studies/{id}/resume
+        """
+        return self._transport.record(r.Study, "POST", path_of("/studies/{id}/resume", id=id))
+
+    def stop(self, id: Ref, /) -> r.Study:
+        """Ends the study for good and cancels jobs of its trials; asked again it changes nothing.
+
+        POST /studies/{id}/stop
+        """
+        return self._transport.record(r.Study, "POST", path_of("/studies/{id}/stop", id=id))
+
+    def list_trials(self, id: Ref, /) -> ApiRows[r.Trial]:
+        """All trials of the study, by number.
+
+        GET /studies/{id}/trials
+        """
+        return self._transport.rows(r.Trial, "GET", path_of("/studies/{id}/trials", id=id))
+
+
+class TeamsOperations:
+    """The operations under /teams."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self, *, name: str | None = None, organisation: str | None = None, page_size: int = PAGE_SIZE
+    ) -> Pages[r.Team]:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /teams
+
+        name: Only the one of exactly this name.
+        organisation: Only those of this organisation.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.Team,
+            path_of("/teams"),
+            query={"name": name, "organisation": organisation},
+            size=page_size,
+        )
+
+    def create(self, *, name: str, organisation: str) -> r.Team:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        POST /teams
+
+        name: The name; at most 100 characters.
+        organisation: The id of the organisation.
+        """
+        return self._transport.record(
+            r.Team, "POST", path_of("/teams"), body={"name": name, "organisation": organisation}
+        )
+
+    def get(self, id: Ref, /) -> r.Team:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /teams/{id}
+        """
+        return self._transport.record(r.Team, "GET", path_of("/teams/{id}", id=id))
+
+    def update(self, id: Ref, /, *, name: str | Unset = UNSET) -> r.Team:
+        """Another name; for admins.
+
+        PATCH /teams/{id}
+
+        name: The name; at most 100 characters.
+        """
+        return self._transport.record(r.Team, "PATCH", path_of("/teams/{id}", id=id), body={"name": name})
+
+    def delete(self, id: Ref, /) -> None:
+        """For admins; 409 while it has projects.
+
+        DELETE /teams/{id}
+        """
+        self._transport.content("DELETE", path_of("/teams/{id}", id=id))
+
+    def update_quota(
+        self,
+        id: Ref,
+        /,
+        *,
+        max_gpus: int | Unset | None = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        guarantee: int | Unset | None = UNSET,
+        borrow_limit: int | Unset | None = UNSET,
+        lend_limit: int | Unset | None = UNSET,
+        reclaim: v.ReclaimEnum | Unset = UNSET,
+        weight: float | Unset = UNSET,
+        shares_fairly: bool | Unset = UNSET,
+        half_life_s: float | Unset = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_priority: int | Unset | None = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.QuotaOwner:
+        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+
+        Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
+
+        PATCH /teams/{id}/quota
+
+        max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        max_running_jobs: The most jobs that may run at a time; null: no limit.
+        guarantee: GPUs that are guaranteed; null: none.
+        borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
+        lend_limit: The most guaranteed GPUs that others may borrow while they are unused; null: no limit.
+        reclaim: From whom lent GPUs may be taken back by preemption.
+        weight: The share of unguaranteed GPUs, relative to siblings.
+        shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
+        half_life_s: 0: past use is no matter.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
+        nothing does.
+        version: The version that the caller saw; 409 when it is stale.
+        """
+        return self._transport.record(
+            r.QuotaOwner,
+            "PATCH",
+            path_of("/teams/{id}/quota", id=id),
+            body={
+                "max_gpus": max_gpus,
+                "max_running_jobs": max_running_jobs,
+                "guarantee": guarantee,
+                "borrow_limit": borrow_limit,
+                "lend_limit": lend_limit,
+                "reclaim": reclaim,
+                "weight": weight,
+                "shares_fairly": shares_fairly,
+                "half_life_s": half_life_s,
+                "budgets": budgets,
+                "max_priority": max_priority,
+                "version": version,
+            },
+        )
+
+    def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
+        """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
+
+        POST /teams/{id}/quota/restore
+
+        version: The version whose rules are restored, as a new version.
+        seen: The present version, as the caller saw it; 409 when it is stale.
+        """
+        return self._transport.record(
+            r.QuotaOwner, "POST", path_of("/teams/{id}/quota/restore", id=id), body={"version": version, "seen": seen}
+        )
+
+    def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
+        """Who changed the quota, when, and what; the newest 100 changes, newest first.
+
+        GET /teams/{id}/quota/versions
+        """
+        return self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
+
+
+class TokensOperations:
+    """The operations under /tokens."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Token]:
+        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+
+        GET /tokens
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Token, path_of("/tokens"), size=page_size)
+
+    def create(
+        self,
+        *,
+        name: str,
+        scopes: Sequence[v.ScopesEnum],
+        organisation: str | Unset | None = UNSET,
+        project: str | Unset | None = UNSET,
+        expires_in_days: int | Unset | None = UNSET,
+    ) -> r.TokenCreated:
+        """A new token, whose secret is in this answer only. By session: a token cannot make tokens that outlive it.
+
+        POST /tokens
+
+        name: The name; at most 100 characters.
+        scopes: What it may do: read; submit (upload, run jobs); write (also manage projects and people); admin.
+        organisation: The id of the only organisation to reach; null: all.
+        project: The id of the only project to reach; null: all.
+        expires_in_days: null: until revoked.
+        """
+        return self._transport.record(
+            r.TokenCreated,
+            "POST",
+            path_of("/tokens"),
+            body={
+                "name": name,
+                "scopes": scopes,
+                "organisation": organisation,
+                "project": project,
+                "expires_in_days": expires_in_days,
+            },
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """Revokes the token at once.
+
+        DELETE /tokens/{id}
+        """
+        self._transport.content("DELETE", path_of("/tokens/{id}", id=id))
+
+
+class UploadsOperations:
+    """The operations under /uploads."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.ResumableUpload]:
+        """Lists your uploads that are under way or not used yet.
+
+        GET /uploads
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.ResumableUpload, path_of("/uploads"), size=page_size)
+
+    def get(self, id: Ref, /) -> r.ResumableUpload:
+        """Checks the version, and puts the protocol's headers into every answer.
+
+        GET /uploads/{id}
+        """
+        return self._transport.record(r.ResumableUpload, "GET", path_of("/uploads/{id}", id=id))
+
+    def delete(self, id: Ref, /) -> None:
+        """Removes the upload and what has arrived of it; its reserved storage is free again.
+
+        DELETE /uploads/{id}
+        """
+        self._transport.content("DELETE", path_of("/uploads/{id}", id=id))
+
+
+class UsageOperations:
+    """The operations under /usage."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(
+        self,
+        *,
+        by: Literal["organisation", "team", "project", "user", "gpu_type", "job", "outcome", "day"] | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> r.UsageReport:
+        """GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them.
+
+        GET /usage
+
+        by: What GPU-hours are grouped by; days are those of UTC.
+        organisation: Only the use of this organisation.
+        project: Only the use of this project.
+        since: The beginning of the time reported; 30 days before its end, if left out.
+        until: The end of the time reported; now, if left out.
+        """
+        return self._transport.record(
+            r.UsageReport,
+            "GET",
+            path_of("/usage"),
+            query={"by": by, "organisation": organisation, "project": project, "since": since, "until": until},
+        )
+
+    def download_export(
+        self,
+        *,
+        to: str | PathLike[str],
+        by: Literal["organisation", "team", "project", "user", "gpu_type", "job", "outcome", "day"] | None = None,
+        organisation: str | None = None,
+        project: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+    ) -> Path:
+        """The same as a CSV file.
+
+        GET /usage/export
+
+        by: What GPU-hours are grouped by; days are those of UTC.
+        organisation: Only the use of this organisation.
+        project: Only the use of this project.
+        since: The beginning of the time reported; 30 days before its end, if left out.
+        until: The end of the time reported; now, if left out.
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/usage/export"),
+            query={"by": by, "organisation": organisation, "project": project, "since": since, "until": until},
+            to=to,
+        )
+
+
+class UsersOperations:
+    """The operations under /users."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(
+        self, *, is_active: bool | None = None, username: str | None = None, page_size: int = PAGE_SIZE
+    ) -> Pages[r.User]:
+        """All accounts of the platform.
+
+        GET /users
+
+        is_active: Only those that are active, or that are not.
+        username: Only those whose name contains this.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(
+            self._transport,
+            r.User,
+            path_of("/users"),
+            query={"is_active": is_active, "username": username},
+            size=page_size,
+        )
+
+    def create(
+        self,
+        *,
+        username: str,
+        email: str | Unset = UNSET,
+        is_staff: bool | Unset = UNSET,
+        organisation: str | Unset | None = UNSET,
+        role: v.Role | Unset = UNSET,
+    ) -> r.UserCreated:
+        """A new account. Its user sets the password at the link, which is in this answer only.
+
+        POST /users
+
+        username: The name to sign in with.
+        email: The e-mail address, if any.
+        is_staff: Whether it becomes an administrator of the platform.
+        organisation: The id of an organisation to belong to; null: none.
+        role: The role in that organisation.
+        """
+        return self._transport.record(
+            r.UserCreated,
+            "POST",
+            path_of("/users"),
+            body={
+                "username": username,
+                "email": email,
+                "is_staff": is_staff,
+                "organisation": organisation,
+                "role": role,
+            },
+        )
+
+    def get(self, id: Ref, /) -> r.User:
+        """What views that only platform administrators reach have in common.
+
+        GET /users/{id}
+        """
+        return self._transport.record(r.User, "GET", path_of("/users/{id}", id=id))
+
+    def update(
+        self, id: Ref, /, *, email: str | Unset = UNSET, is_active: bool | Unset = UNSET, is_staff: bool | Unset = UNSET
+    ) -> r.User:
+        """Deactivates or reactivates, makes an administrator or unmakes one; 409 for the last administrator.
+
+        PATCH /users/{id}
+
+        email: Another address; left out: the same.
+        is_active: Whether it may sign in and use its tokens; left out: as it is.
+        is_staff: Whether it is an administrator of the platform; left out: as it is.
+        """
+        return self._transport.record(
+            r.User,
+            "PATCH",
+            path_of("/users/{id}", id=id),
+            body={"email": email, "is_active": is_active, "is_staff": is_staff},
+        )
+
+    def delete(self, id: Ref, /, *, reassign_to: str | None = None) -> None:
+        """For good. 409 with the numbers of what it made, unless `reassign_to` names who becomes their maker.
+
+        DELETE /users/{id}
+
+        reassign_to: The id of the user who becomes the maker of what remains.
+        """
+        self._transport.content("DELETE", path_of("/users/{id}", id=id), query={"reassign_to": reassign_to})
+
+    def deletion(self, id: Ref, /) -> r.UserDeletion:
+        """What a deletion would leave to another user, and what keeps the account from being deleted.
+
+        GET /users/{id}/deletion
+        """
+        return self._transport.record(r.UserDeletion, "GET", path_of("/users/{id}/deletion", id=id))
+
+    def password_link(self, id: Ref, /) -> r.PasswordLink:
+        """A link at which the user sets a new password. It works once, until the user signs in, for three days.
+
+        POST /users/{id}/password-link
+        """
+        return self._transport.record(r.PasswordLink, "POST", path_of("/users/{id}/password-link", id=id))
+
+    def delete_second_factor(self, id: Ref, /) -> None:
+        """Removes a user's second factor, for who lost phone and recovery codes. It is audited.
+
+        DELETE /users/{id}/second-factor
+        """
+        self._transport.content("DELETE", path_of("/users/{id}/second-factor", id=id))
+
+    def end_sessions(self, id: Ref, /) -> r.EndedSessions:
+        """Signs the user out of all browsers; tokens stay.
+
+        DELETE /users/{id}/sessions
+        """
+        return self._transport.record(r.EndedSessions, "DELETE", path_of("/users/{id}/sessions", id=id))
+
+
+class WebhooksOperations:
+    """The operations under /webhooks."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def get(self, id: Ref, /) -> r.Webhook:
+        """One webhook, of an organisation of which the caller is an admin.
+
+        GET /webhooks/{id}
+        """
+        return self._transport.record(r.Webhook, "GET", path_of("/webhooks/{id}", id=id))
+
+    def update(
+        self,
+        id: Ref,
+        /,
+        *,
+        url: str | Unset = UNSET,
+        topics: Sequence[v.WebhookTopic] | Unset = UNSET,
+        is_active: bool | Unset = UNSET,
+    ) -> r.Webhook:
+        """Changes what is given.
+
+        PATCH /webhooks/{id}
+
+        url: A new address.
+        topics: What it is notified of, all of it.
+        is_active: false turns it off; true turns it on, for what happens from then on.
+        """
+        return self._transport.record(
+            r.Webhook,
+            "PATCH",
+            path_of("/webhooks/{id}", id=id),
+            body={"url": url, "topics": topics, "is_active": is_active},
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """Deletes it, and what it was not yet notified of.
+
+        DELETE /webhooks/{id}
+        """
+        self._transport.content("DELETE", path_of("/webhooks/{id}", id=id))
+
+    def list_deliveries(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Delivery]:
+        """The webhook's deliveries, newest first. Those that ended are kept for MLHUB_KEEP_DELIVERIES_DAYS.
+
+        GET /webhooks/{id}/deliveries
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.Delivery, path_of("/webhooks/{id}/deliveries", id=id), size=page_size)
+
+    def test(self, id: Ref, /) -> r.Delivery:
+        """Sends a test, within seconds; what came of it is among the deliveries.
+
+        POST /webhooks/{id}/test
+        """
+        return self._transport.record(r.Delivery, "POST", path_of("/webhooks/{id}/test", id=id))
+
+
+class WhatIfOperations:
+    """The operations under /what-if."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def ask(
+        self,
+        *,
+        submit: b.JobSubmitRequest | Unset = UNSET,
+        cancel: Sequence[str] | Unset = UNSET,
+        jobs: Sequence[b.JobWishRequest] | Unset = UNSET,
+        quotas: Sequence[b.QuotaWishRequest] | Unset = UNSET,
+        add_nodes: b.NewNodesRequest | Unset = UNSET,
+        remove_nodes: Sequence[str] | Unset = UNSET,
+        policy: b.PolicyWishRequest | Unset = UNSET,
+    ) -> r.WhatIfAnswer:
+        """When jobs would start and end if something were different: the live policy decides on both. 422 as for the
+        real thing.
+
+        POST /what-if
+
+        submit: A job that would be submitted.
+        cancel: Ids of jobs that would be cancelled.
+        jobs: Jobs that would be different.
+        quotas: Quotas that would be different.
+        add_nodes: Nodes that would be added.
+        remove_nodes: Names of nodes that would be removed.
+        policy: The policy that would decide.
+        """
+        return self._transport.record(
+            r.WhatIfAnswer,
+            "POST",
+            path_of("/what-if"),
+            body={
+                "submit": submit,
+                "cancel": cancel,
+                "jobs": jobs,
+                "quotas": quotas,
+                "add_nodes": add_nodes,
+                "remove_nodes": remove_nodes,
+                "policy": policy,
+            },
+        )
+
+
+class Operations:
+    """Every resource of the API."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.auth = AuthOperations(transport)
+        self.cluster = ClusterOperations(transport)
+        self.dataset_versions = DatasetVersionsOperations(transport)
+        self.datasets = DatasetsOperations(transport)
+        self.deliveries = DeliveriesOperations(transport)
+        self.environments = EnvironmentsOperations(transport)
+        self.events = EventsOperations(transport)
+        self.ingest = IngestOperations(transport)
+        self.invitations = InvitationsOperations(transport)
+        self.job_tags = JobTagsOperations(transport)
+        self.jobs = JobsOperations(transport)
+        self.memberships = MembershipsOperations(transport)
+        self.model_versions = ModelVersionsOperations(transport)
+        self.models = ModelsOperations(transport)
+        self.organisations = OrganisationsOperations(transport)
+        self.projects = ProjectsOperations(transport)
+        self.queue = QueueOperations(transport)
+        self.rounds = RoundsOperations(transport)
+        self.runs = RunsOperations(transport)
+        self.scheduler = SchedulerOperations(transport)
+        self.service_accounts = ServiceAccountsOperations(transport)
+        self.strategies = StrategiesOperations(transport)
+        self.stream = StreamOperations(transport)
+        self.studies = StudiesOperations(transport)
+        self.teams = TeamsOperations(transport)
+        self.tokens = TokensOperations(transport)
+        self.uploads = UploadsOperations(transport)
+        self.usage = UsageOperations(transport)
+        self.users = UsersOperations(transport)
+        self.webhooks = WebhooksOperations(transport)
+        self.what_if = WhatIfOperations(transport)

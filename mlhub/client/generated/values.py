@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+# Written by `make client` from the schema: do not edit.
+"""Enumerations."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ActionByEnum = Literal["member", "administrator"]
+ActionEnum = Literal["cancel", "pause", "resume", "delete", "tag", "untag"]
+ActionKindEnum = Literal[
+    "fewer_workers", "more_workers", "any_gpu_type", "higher_priority", "larger_quota", "more_running_jobs", "pause_job"
+]
+Algorithm = Literal["random", "grid", "asha", "tpe"]
+AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]
+BasisEnum = Literal["family", "few", "others", "prior"]
+BlankEnum = Literal[""]
+BlockerKindEnum = Literal["free_gpus", "placement", "quota_gpus", "quota_running_jobs", "borrowing"]
+BudgetPeriod = Literal["day", "week", "month", "once"]
+ChangeEnum = Literal["added", "removed", "changed"]
+DecisionKind = Literal["launch", "resize", "preempt", "keep", "wait"]
+DeliveryStateEnum = Literal["waiting", "delivered", "failed"]
+DeliveryTopic = Literal[
+    "job.running",
+    "job.succeeded",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "job.waiting_long",
+    "dataset.ready",
+    "dataset.refused",
+    "budget.reached",
+    "webhook.test",
+]
+Direction = Literal["maximize", "minimize"]
+DocumentsEnum = Literal["whole", "paragraphs", "lines"]
+EffectRoleEnum = Literal["submitted", "cancelled", "changed", "other"]
+EndEnum = Literal["exited", "signal", "time", "processor_time", "memory", "processes", "disk", "system_call"]
+EnvironmentState = Literal["building", "ready", "failed"]
+ExamplesEnum = Literal["all", "held_out"]
+FailureCause = Literal[
+    "user_code",
+    "not_a_number",
+    "out_of_memory",
+    "stalled",
+    "storage_quota",
+    "crashed",
+    "killed",
+    "peer_lost",
+    "timeout",
+    "preempted",
+    "bad_spec",
+    "input_unavailable",
+    "report_refused",
+    "sandbox_failed",
+    "io_error",
+    "image",
+    "volume",
+    "quota",
+    "taint",
+    "unschedulable",
+    "node_lost",
+    "launch_failed",
+    "unknown",
+]
+FaultEnum = Literal["user", "platform"]
+FormatEnum = Literal["npz", "csv", "parquet", "json_lines", "image_folder", "text"]
+GoalEnum = Literal["earliest", "cheapest"]
+IntentEnum = Literal["run", "pause", "cancel"]
+ItemKind = Literal["gang", "pod", "node", "gpu", "attempt", "job", "project", "quota", "step"]
+JobKind = Literal["train", "predict", "evaluate", "notebook"]
+JobState = Literal["queued", "starting", "running", "stopping", "paused", "succeeded", "failed", "cancelled"]
+KindEnum = Literal["package", "script", "builtin"]
+LimitEnum = Literal["log_rate", "log_bytes", "points_per_metric", "points_per_job", "metrics_per_job"]
+LineageNodeKindEnum = Literal["dataset_version", "model_version", "job"]
+LinkKindEnum = Literal["nic", "uplink"]
+MailTopic = Literal[
+    "job.running", "job.succeeded", "job.failed", "job.cancelled", "job.paused", "job.waiting_long", "budget.reached"
+]
+MethodEnum = Literal["password", "single_sign_on"]
+ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
+MomentEnum = Literal["submission", "launch"]
+OnExhausted = Literal["alert", "stop_new", "stop_all"]
+OutputEnum = Literal["parquet", "npz"]
+PartEnum = Literal["log", "metrics"]
+PodRole = Literal["worker", "server"]
+PreflightEnum = Literal["pending", "passed", "failed"]
+ReclaimEnum = Literal["never", "lower_priority", "any"]
+RemovedPartKindEnum = Literal["logs", "metrics", "events", "results"]
+ReplayState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+ResourceEnum = Literal["gpu", "nic", "node", "uplink"]
+Role = Literal["owner", "admin", "member", "viewer"]
+RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
+ScopesEnum = Literal["read", "submit", "write", "admin"]
+SourceEnum = Literal["upload", "training"]
+StartupPhaseNameEnum = Literal[
+    "request",
+    "validation_queue",
+    "validation",
+    "scheduling",
+    "launch",
+    "inputs",
+    "import",
+    "setup",
+    "rendezvous",
+    "first_batch",
+]
+StopCause = Literal["loop_away", "backend_away", "rounds_fail"]
+StrategyName = Literal[
+    "auto",
+    "bsp",
+    "hierarchical",
+    "asp",
+    "sparse_rows",
+    "bounded_delay",
+    "ssp",
+    "softsync",
+    "k_of_n",
+    "downpour",
+    "adag",
+    "dynsgd",
+    "easgd",
+    "all_reduce",
+    "model_averaging",
+    "block_momentum",
+    "elastic_averaging",
+    "gossip",
+    "random_gossip",
+    "push_sum",
+    "gosgd",
+    "sufficient_factor_broadcasting",
+    "sharded",
+    "ensemble",
+    "fully_sharded",
+    "tensor",
+    "hybrid",
+    "pipeline",
+    "single",
+    "main_worker",
+]
+StreamEnum = Literal["reports", "log"]
+StudyState = Literal["running", "paused", "completed", "stopped", "failed"]
+TargetsEnum = Literal["none"]
+TimelineMarkKindEnum = Literal["preempted", "resized", "failed", "checkpoint"]
+TokenizerEnum = Literal["byte", "word", "bpe"]
+TrialStatus = Literal["running", "waiting", "completed", "failed", "stopped"]
+UnitEnum = Literal["bytes", "examples", "share", "seconds", "count"]
+UsageReportByEnum = Literal["organisation", "team", "project", "user", "gpu_type", "job", "outcome", "day"]
+VersionEnum = Literal[1]
+VersionState = Literal["fetching", "inspecting", "needs_columns", "ready", "refused"]
+WebhookTopic = Literal[
+    "job.running",
+    "job.succeeded",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "job.waiting_long",
+    "dataset.ready",
+    "dataset.refused",
+    "budget.reached",
+]
