@@ -19,6 +19,7 @@ from mlhub.cli.commands import (
     jobs,
     platform,
     projects,
+    quotas,
     secrets,
     studies,
     trained,
@@ -61,7 +62,7 @@ for panel, commands in {
         jobs.resume, jobs.clone, jobs.result, differences.diff,
     ),
     USE: (trained.predict, trained.serve),
-    LOOK: (cluster.top, cluster.queue, cluster.quota, cluster.usage),
+    LOOK: (cluster.top, cluster.queue, cluster.usage),
     PLATFORM: (
         platform.up, platform.demo, platform.down, platform.status, platform.doctor, platform.env, platform.backup,
         platform.restore,
@@ -76,6 +77,7 @@ for name, group in {
     "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
+app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)
 
 
 def main(argv: list[str] | None = None) -> int:
