@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Celery does for the control loop: it notices that no rounds are made and that budgets are reached and boosts over,
-and runs the replays of the policy lab."""
+"""What Celery does for the control loop: it notices that no rounds are made, budgets are reached and boosts over, and
+runs the replays of the policy lab."""
 
 from __future__ import annotations
 

@@ -187,8 +187,8 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
     at = "now" if found.at <= now else f"from {found.at:%Y-%m-%d %H:%M} UTC on, when a boost ends"
     if found.above is None:
         raise InvalidInputError(
-            f"With its boosts {names[found.owner]} would be guaranteed {found.needed} GPUs {at}, and may never use more "
-            f"than {found.there}.",
+            f"With its boosts {names[found.owner]} would be guaranteed {found.needed} GPUs {at}, and may never use "
+            f"more than {found.there}.",
             field=field,
             remedy="Guarantee fewer, or raise its max_gpus for as long.",
         )
