@@ -20,6 +20,7 @@ from mlhub.cli.commands import (
     notebooks,
     platform,
     projects,
+    quotas,
     secrets,
     studies,
     trained,
@@ -62,7 +63,7 @@ for panel, commands in {
         jobs.resume, jobs.clone, jobs.result, differences.diff,
     ),
     USE: (trained.predict, trained.serve),
-    LOOK: (cluster.top, cluster.queue, cluster.quota, cluster.usage),
+    LOOK: (cluster.top, cluster.queue, cluster.usage),
     PLATFORM: (
         platform.up, platform.demo, platform.down, platform.status, platform.doctor, platform.env, platform.backup,
         platform.restore,
@@ -78,6 +79,7 @@ for name, group in {
     "notebook": notebooks.notebook,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
+app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)
 
 
 def main(argv: list[str] | None = None) -> int:

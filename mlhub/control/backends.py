@@ -22,7 +22,8 @@ from mlhub.control.enclosures import enclose
 from mlhub.runtime.sandbox.capabilities import isolation
 from mlhub.runtime.sandbox.group_plans import planned_group
 from mlhub.runtime.warm import start
-from mlhub.tenants.models import Quota
+from mlhub.tenants.actions import gpu_limit_of
+from mlhub.tenants.models import Organisation
 
 
 def _local() -> Backend:
@@ -71,8 +72,8 @@ def _kubernetes() -> Backend:
 
 def _gpu_limit(labels: Mapping[str, str]) -> int | None:
     """The GPUs that the project of a launch may hold by MLHub's own quota, which is its organisation's."""
-    quota = Quota.objects.filter(organisation__projects=UUID(labels["project_id"])).first()
-    return quota.max_gpus if quota is not None else None
+    organisation = Organisation.objects.filter(projects=UUID(labels["project_id"])).first()
+    return gpu_limit_of(organisation) if organisation is not None else None
 
 
 def notebook_socket(attempt_id: str) -> AbstractContextManager[str]:

@@ -22,7 +22,8 @@ from mlhub.control.models import SchedulerSettings
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 from mlhub.tenants.actions.quotas import Owner
-from mlhub.tenants.models import Organisation, Project, QuotaRules, Team
+from mlhub.tenants.boosts import raised
+from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger
 
@@ -48,6 +49,36 @@ class QuotaTree:
             self.fair.add(tenant.id)
 
 
+def with_boosts(owner: Owner, rules: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
+    """The rules as the scheduler would see them now, with what the owner's boosts add."""
+    organisation = owner if isinstance(owner, Organisation) else owner.organisation
+    extras = extras_now({organisation.pk}, now=now).get(owner.pk, (0, 0))
+    found = dict(rules)
+    for name, extra, absent in (("guarantee", extras[0], 0), ("max_gpus", extras[1], None)):
+        if name in found:
+            found[name] = raised(found[name], extra, absent=absent)
+    return found
+
+
+@dataclass(frozen=True)
+class QuotaBooks:
+    """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limit."""
+
+    budgets: BudgetBooks
+    extras: Mapping[UUID, tuple[int, int]]
+
+
+def extras_now(organisations: Collection[UUID], *, now: datetime) -> dict[UUID, tuple[int, int]]:
+    """By owner, GPUs that boosts in effect add to its guarantee, and to its limit. One query."""
+    found: defaultdict[UUID, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    rows = QuotaBoost.objects.in_effect(now).filter(organisation__in=organisations)
+    for row in rows.values_list("organisation", "team", "project", "extra_guarantee", "extra_max_gpus"):
+        organisation, team, project, guarantee, limit = row
+        owner = project or team or organisation
+        found[owner] = (found[owner][0] + guarantee, found[owner][1] + limit)
+    return dict(found)
+
+
 def tree_of(
     organisations: Collection[UUID],
     *,
@@ -60,14 +91,15 @@ def tree_of(
     their jobs count above.
 
     whole: all of them are. budgets_of: organisations whose budgets count; None = of all. isolation: gets owners whose
-    quota cannot be read; they and all below them are left out. Four queries; where budgets are set, one for each
+    quota cannot be read; they and all below them are left out. Five queries; where budgets are set, one for each
     organisation and period more, and two for what runs.
     """
     isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
-    books = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
+    budgets = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
+    books = QuotaBooks(budgets, extras_now(organisations, now=now))
     tree = _tree_above(rows, isolation, books)
     owners: dict[UUID, str | None] = {}
     for team in teams:
@@ -80,7 +112,7 @@ def tree_of(
     return tree
 
 
-def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation, books: BudgetBooks) -> QuotaTree:
+def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation, books: QuotaBooks) -> QuotaTree:
     tree, parent = QuotaTree(), None
     chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
     if chosen is not None:
@@ -91,7 +123,7 @@ def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation
     return tree
 
 
-def _add(tree: QuotaTree, owner: Owner, parent: str | None, isolation: FaultIsolation, books: BudgetBooks) -> bool:
+def _add(tree: QuotaTree, owner: Owner, parent: str | None, isolation: FaultIsolation, books: QuotaBooks) -> bool:
     """Returns whether its quota could be read."""
     tenant = isolation.attempt(
         partial(_tenant, owner, parent, books), kind=ItemKind.QUOTA, name=str(owner.id), default=None
@@ -106,7 +138,7 @@ def _place(
     tree: QuotaTree,
     owner: Team | Project,
     above: str | None,
-    books: BudgetBooks,
+    books: QuotaBooks,
     *,
     whole: bool,
     isolation: FaultIsolation,
@@ -114,29 +146,31 @@ def _place(
     """Returns the tenant under whose name it is listed: its own, or the one above; None where that cannot be read."""
     if above is None or above not in tree.ids:
         return None
-    if not (whole or above in tree.fair) and getattr(owner, "quota", None) is None:
+    if not (whole or above in tree.fair or owner.id in books.extras) and getattr(owner, "quota", None) is None:
         return above
     return str(owner.id) if _add(tree, owner, above, isolation, books) else None
 
 
-def _tenant(owner: Owner, parent: str | None, books: BudgetBooks) -> TenantSnapshot:
+def _tenant(owner: Owner, parent: str | None, books: QuotaBooks) -> TenantSnapshot:
     quota: QuotaRules | None = getattr(owner, "quota", None)
+    extra_guarantee, extra_max_gpus = books.extras.get(owner.id, (0, 0))
     if quota is None:
-        return TenantSnapshot(id=str(owner.id), name=owner.name, parent=parent)
+        guarantee = raised(None, extra_guarantee, absent=0)
+        return TenantSnapshot(id=str(owner.id), name=owner.name, parent=parent, guarantee=guarantee)
     return TenantSnapshot(
         id=str(owner.id),
         name=owner.name,
         parent=parent,
-        max_gpus=quota.max_gpus,
+        max_gpus=raised(quota.max_gpus, extra_max_gpus, absent=None),
         max_running_jobs=quota.max_running_jobs,
         weight=quota.weight,
-        guarantee=quota.guarantee,
+        guarantee=raised(quota.guarantee, extra_guarantee, absent=0),
         borrow_limit=quota.borrow_limit,
         lend_limit=quota.lend_limit,
         reclaim=Reclaim(quota.reclaim),
         shares_fairly=quota.shares_fairly,
         half_life_s=quota.half_life_s,
-        budgets=books.budgets_of(owner, quota.budgets),
+        budgets=books.budgets.budgets_of(owner, quota.budgets),
     )
 
 
@@ -168,7 +202,11 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
         rows.append(_row("team", team, organisation.id, accounts, _sum(jobs, by_team[team.id])))
         rows += [_row("project", p, team.id, accounts, _sum(jobs, [p])) for p in by_team[team.id]]
     rows += [_row("project", p, organisation.id, accounts, _sum(jobs, [p])) for p in by_team[None]]
-    return [{**row, "budgets": as_rows(budgets[str(row["id"])])} for row in rows]
+    boosts: defaultdict[UUID, list[QuotaBoost]] = defaultdict(list)
+    present = organisation.boosts.in_effect(timezone.now()).select_related("created_by", "team", "project")
+    for boost in present.order_by("ends_at", "id"):
+        boosts[boost.owner.pk].append(boost)
+    return [{**row, "budgets": as_rows(budgets[str(row["id"])]), "boosts": boosts[row["id"]]} for row in rows]
 
 
 _RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "max_priority")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Celery does for the control loop: it notices that no rounds are made and that budgets are reached, and runs the
-replays of the policy lab."""
+"""What Celery does for the control loop: it notices that no rounds are made, budgets are reached and boosts over, and
+runs the replays of the policy lab."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mlhub.control.policy_lab.running import run_replay
 from mlhub.control.round_health import publish_stop
 from mlhub.core.dispatch import send
 from mlhub.core.locks import work_lock
+from mlhub.tenants.actions import record_ended_boosts
 
 POLICY_LAB = "policy lab"  # the lock of the worker that simulates: one replay at a time
 
@@ -58,3 +59,9 @@ def watch_budgets() -> int:
     """Returns how many budgets were found to have reached a threshold. One run at a time."""
     with work_lock("budgets") as is_mine:
         return report_reached(timezone.now()) if is_mine else 0
+
+
+@shared_task
+def watch_boosts() -> int:
+    """Returns how many boosts of quotas were found to be over, and are now recorded as ended."""
+    return record_ended_boosts(timezone.now())

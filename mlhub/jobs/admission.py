@@ -23,7 +23,8 @@ from mlhub.runtime.model.hyperparameters import check_declared, read_settings
 from mlhub.runtime.model.requested_metrics import metrics_of
 from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
-from mlhub.tenants.models import Organisation, Project, Quota
+from mlhub.tenants.actions import gpu_limit_of
+from mlhub.tenants.models import Organisation, Project
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
 MAX_STEPS = 10**9
@@ -309,13 +310,13 @@ def check_room(organisation: Organisation, n_gpus: int) -> None:
             field="min_workers",
             remedy=f"Give at most {have}.",
         )
-    quota = Quota.objects.filter(organisation=organisation).first()
-    if quota is not None and quota.max_gpus is not None and n_gpus > quota.max_gpus:
+    limit = gpu_limit_of(organisation)
+    if limit is not None and n_gpus > limit:
         raise QuotaExceededError(
-            f"min_workers is {n_gpus}, and {organisation.name} may use {quota.max_gpus} GPUs.",
+            f"min_workers is {n_gpus}, and {organisation.name} may use {limit} GPUs.",
             field="min_workers",
             remedy="Give fewer, or ask an administrator for a larger quota.",
             limit="max_gpus",
-            limit_gpus=quota.max_gpus,
+            limit_gpus=limit,
             asked_gpus=n_gpus,
         )

@@ -228,6 +228,7 @@ CELERY_BEAT_SCHEDULE = {
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
     "sweep-replays": {"task": "mlhub.control.tasks.sweep_replays", "schedule": 10.0},
     "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
+    "watch-boosts": {"task": "mlhub.control.tasks.watch_boosts", "schedule": 15.0},
     "watch-budgets": {"task": "mlhub.control.tasks.watch_budgets", "schedule": 60.0},
     "check-usage": {"task": "mlhub.usage.tasks.check_ledger", "schedule": 60.0},
     "deliver-webhooks": {"task": "mlhub.webhooks.tasks.deliver", "schedule": 5.0},

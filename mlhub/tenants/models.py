@@ -12,6 +12,7 @@ from django.db import models
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
 from mlhub.tenants.querysets import (
+    BoostQuerySet,
     IdentityQuerySet,
     InvitationQuerySet,
     OrganisationQuerySet,
@@ -257,6 +258,38 @@ class ProjectQuota(QuotaRules):
     project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="quota")
 
     objects = ProjectOwnedQuerySet.as_manager()
+
+
+class QuotaBoost(models.Model):
+    """GPUs that are added to the rules of an organisation, or of its team or project, until ends_at.
+
+    ended_at: when it was ended before that, or when its end was recorded; ended_by: None for an end by itself.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="boosts")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="boosts")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="boosts")
+    extra_guarantee = models.PositiveIntegerField(default=0)
+    extra_max_gpus = models.PositiveIntegerField(default=0)
+    reason = models.CharField(max_length=200, blank=True, default="")
+    created_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    ends_at = models.DateTimeField(db_index=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    ended_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    objects = BoostQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "boost"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(team=None) | models.Q(project=None), name="boost_of_one_owner")
+        ]
+
+    @property
+    def owner(self) -> Organisation | Team | Project:
+        return self.project or self.team or self.organisation
 
 
 class ApiToken(models.Model):

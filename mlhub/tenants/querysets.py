@@ -13,6 +13,7 @@ from django.utils import timezone
 from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from django.contrib.auth.models import AnonymousUser
@@ -124,6 +125,18 @@ class InvitationQuerySet(TenantOwnedQuerySet):
         if user.acting_token is not None:
             return self.none()
         return self.waiting().filter(username=user.username)
+
+
+class BoostQuerySet(TenantOwnedQuerySet):
+    def in_effect(self, now: datetime) -> Self:
+        """Those that still add to a quota."""
+        return self.filter(ended_at=None, ends_at__gt=now)
+
+    def of(self, owner: models.Model) -> Self:
+        """Those of this organisation, team or project itself, without its parts."""
+        kind = type(owner).__name__.lower()
+        parts = {} if kind != "organisation" else {"team": None, "project": None}
+        return self.filter(**{kind: owner}, **parts)
 
 
 class OrganisationQuerySet(TenantOwnedQuerySet):

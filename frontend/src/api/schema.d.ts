@@ -1801,6 +1801,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/quota/boosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Boosts that are in effect, the one that ends first at the top. */
+        get: operations["organisations_quota_boosts_list"];
+        put?: never;
+        /**
+         * @description Raises the quota until a time, from the next scheduling round on, by who may change it.
+         *
+         *     It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+         *     checkpoint and wait.
+         */
+        post: operations["organisations_quota_boosts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/quota/restore": {
         parameters: {
             query?: never;
@@ -1929,6 +1952,29 @@ export interface paths {
         patch: operations["projects_quota_partial_update"];
         trace?: never;
     };
+    "/api/v1/projects/{id}/quota/boosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Boosts that are in effect, the one that ends first at the top. */
+        get: operations["projects_quota_boosts_list"];
+        put?: never;
+        /**
+         * @description Raises the quota until a time, from the next scheduling round on, by who may change it.
+         *
+         *     It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+         *     checkpoint and wait.
+         */
+        post: operations["projects_quota_boosts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{id}/quota/restore": {
         parameters: {
             query?: never;
@@ -2009,6 +2055,23 @@ export interface paths {
         get: operations["queue_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota-boosts/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ends a boost before its time, by who may change the quota. */
+        post: operations["quota_boosts_end_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2537,6 +2600,29 @@ export interface paths {
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
         patch: operations["teams_quota_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/teams/{id}/quota/boosts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Boosts that are in effect, the one that ends first at the top. */
+        get: operations["teams_quota_boosts_list"];
+        put?: never;
+        /**
+         * @description Raises the quota until a time, from the next scheduling round on, by who may change it.
+         *
+         *     It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+         *     checkpoint and wait.
+         */
+        post: operations["teams_quota_boosts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/teams/{id}/quota/restore": {
@@ -7789,6 +7875,55 @@ export interface components {
             /** @description What of the limits is in use. */
             readonly used: components["schemas"]["QuotaUsed"];
         };
+        /** @description GPUs that are added to the rules of a quota until a time; boosts of one owner add up. */
+        QuotaBoost: {
+            /**
+             * Format: uuid
+             * @description The boost's id.
+             */
+            readonly id: string;
+            /** @description GPUs that are added to the guarantee. */
+            readonly extra_guarantee: number;
+            /** @description GPUs that are added to the most that may be in use at a time. */
+            readonly extra_max_gpus: number;
+            /**
+             * Format: date-time
+             * @description When it ends by itself.
+             */
+            readonly ends_at: string;
+            /** @description Why, for those who see the quota. */
+            readonly reason: string;
+            /** @description Who made it; empty: the platform, or an account that is gone. */
+            readonly created_by: string;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            readonly created_at: string;
+        };
+        /** @description At least one of extra_guarantee and extra_max_gpus. */
+        QuotaBoostRequestRequest: {
+            /**
+             * @description GPUs to add to the guarantee.
+             * @default 0
+             */
+            extra_guarantee: number;
+            /**
+             * @description GPUs to add to max_gpus, where that is set.
+             * @default 0
+             */
+            extra_max_gpus: number;
+            /**
+             * Format: date-time
+             * @description When it ends by itself; at most 366 days from now.
+             */
+            ends_at: string;
+            /**
+             * @description Why, for those who see the quota.
+             * @default
+             */
+            reason: string;
+        };
         QuotaEffect: {
             /** @description GPUs that the organisation uses now. */
             used_gpus: number;
@@ -7875,6 +8010,8 @@ export interface components {
             lent: number;
             /** @description Budgets of GPU-hours, and what of them is used. */
             budgets: components["schemas"]["BudgetUse"][];
+            /** @description What is added to its rules for a time, and counts already. */
+            boosts: components["schemas"]["QuotaBoost"][];
             /** @description Jobs that run now. */
             running_jobs: number;
             /** @description GPUs that waiting jobs need at least. */
@@ -15341,6 +15478,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_quota_boosts_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaBoost"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_quota_boosts_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaBoostRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaBoost"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_quota_restore_create: {
         parameters: {
             query?: never;
@@ -15769,6 +15975,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    projects_quota_boosts_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaBoost"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_boosts_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaBoostRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaBoost"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_quota_restore_create: {
         parameters: {
             query?: never;
@@ -15975,6 +16250,36 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    quota_boosts_end_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the quota boosts. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -17290,6 +17595,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QuotaOwner"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_boosts_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaBoost"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_boosts_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaBoostRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaBoost"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -59,6 +59,7 @@ export type UsageDimension = UsageReport["by"];
 export type QuotaOwner = Schemas["QuotaOwner"];
 export type Budget = Schemas["BudgetRequest"];
 export type BudgetUse = Schemas["BudgetUse"];
+export type QuotaBoost = Schemas["QuotaBoost"];
 export type QuotaVersion = Schemas["QuotaVersion"];
 export type QuotaTree = Schemas["QuotaTree"];
 export type QuotaRules = Partial<Omit<Schemas["PatchedQuotaRulesChangeRequest"], "version">>;

@@ -51,6 +51,7 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     half_life_s: 0,
     max_priority: null,
     budgets: [],
+    boosts: [],
     version: 1,
     guaranteed: 0,
     used: 0,

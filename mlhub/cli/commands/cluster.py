@@ -91,27 +91,6 @@ def queue(context: typer.Context, limit: Annotated[int, typer.Option("--limit", 
     session.output.rows(rows, columns)
 
 
-def quota(context: typer.Context) -> None:
-    """What your organisations may use, and use now."""
-    session = session_of(context)
-    rows = []
-    for membership in session.api.get("/auth/me")["memberships"]:
-        organisation = membership["organisation"]
-        found = session.api.get(f"/organisations/{organisation['id']}/quota")
-        rows.append({"organisation": organisation["name"], **found})
-    columns = {
-        "ORGANISATION": lambda row: row["organisation"],
-        "GPUS": lambda row: _of(row["used"]["gpus"], row["max_gpus"]),
-        "GUARANTEE": lambda row: row["guarantee"],
-        "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
-        "STORAGE": lambda row: _of(
-            size(row["used"]["storage_bytes"]),
-            None if row["max_storage_bytes"] is None else size(row["max_storage_bytes"]),
-        ),
-    }
-    session.output.rows(rows, columns)
-
-
 def usage(
     context: typer.Context,
     by: Annotated[UsageGroup, typer.Option(help="What GPU-hours are grouped by.")] = UsageGroup.PROJECT,

@@ -7,6 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from mlhub.control.api.boosts import QuotaBoostSerializer
 from mlhub.control.api.serializers import MAX_BYTES, MAX_COUNT, MAX_HALF_LIFE_S
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
@@ -241,6 +242,7 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     borrowed = serializers.IntegerField(help_text="GPUs in use above what is guaranteed.")
     lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
+    boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
     running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
     queued_gpus = serializers.IntegerField(help_text="GPUs that waiting jobs need at least.")
 

@@ -6,6 +6,7 @@ from django.urls import path
 from mlhub.control.api import quota_views as quotas
 from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
+from mlhub.control.api.boosts import QuotaBoostEndView, QuotaBoostsView
 from mlhub.control.api.preview import JobPreviewView
 from mlhub.control.api.replays import ReplayCancelView, ReplayExportView, ReplaysView, ReplayView
 from mlhub.control.api.timeline import TimelineView
@@ -26,8 +27,13 @@ urlpatterns = [
     *(
         path(f"{kind}/<uuid:id>/quota/{verb}", view.as_view(model=model))
         for kind, model in (("organisations", Organisation), ("teams", Team), ("projects", Project))
-        for verb, view in (("versions", quotas.QuotaVersionsView), ("restore", quotas.QuotaRestoreView))
+        for verb, view in (
+            ("versions", quotas.QuotaVersionsView),
+            ("restore", quotas.QuotaRestoreView),
+            ("boosts", QuotaBoostsView),
+        )
     ),
+    path("quota-boosts/<uuid:id>/end", QuotaBoostEndView.as_view()),
     path("jobs/preview", JobPreviewView.as_view()),
     path("jobs/<uuid:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),

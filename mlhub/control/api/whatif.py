@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from mlhub.clusters.models import Node
-from mlhub.control import whatif
+from mlhub.control import quota_tree, whatif
 from mlhub.control.actions import check_policy
 from mlhub.control.api.quota_serializers import RULES, QuotaRulesSerializer
 from mlhub.control.budgets import budgets_now
@@ -227,7 +227,7 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         rules = {name: request[name] for name in RULES if name in request}
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
-        found.append(whatif.with_quota(str(owner.id), **rules))
+        found.append(whatif.with_quota(str(owner.id), **quota_tree.with_boosts(owner, rules, now=timezone.now())))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))
         for name in removed:

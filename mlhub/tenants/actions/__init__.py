@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes: one verb a function, one transaction, one audit event. What other apps and the API call is named here."""
 
+from mlhub.tenants.actions.boosts import boost_quota, end_boost, gpu_limit_of, record_ended_boosts
 from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_in, sign_out
 from mlhub.tenants.actions.invitations import answer_invitation, invite, withdraw_invitation
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
@@ -11,15 +12,19 @@ from mlhub.tenants.actions.quotas import quota_of, set_quota
 __all__ = [
     "add_member",
     "answer_invitation",
+    "boost_quota",
     "change_role",
     "create_organisation",
     "create_project",
     "create_team",
     "create_token",
     "delete",
+    "end_boost",
+    "gpu_limit_of",
     "invite",
     "move",
     "quota_of",
+    "record_ended_boosts",
     "remove_member",
     "rename",
     "require_open",

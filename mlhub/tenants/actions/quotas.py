@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.audit import record
+from mlhub.tenants.boosts import Extra, OwnerRules, first_excess
 from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Organisation, Project, ProjectQuota, Quota, QuotaRules, Team, TeamQuota, User
 from mlhub.tenants.permissions import require_role
@@ -31,7 +34,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
     administrators, parts of it by the organisation's admins. Raises ConflictError when another user changed it since,
     InvalidInputError for a value that makes no sense or guarantees more than there is above, NotAllowedError.
     """
-    _require_right(owner, actor)
+    require_quota_right(owner, actor)
     if "budgets" in changes:
         changes["budgets"] = checked_budgets(changes["budgets"])
     _check_values(changes, fields=(*RULES, "max_storage_bytes") if isinstance(owner, Organisation) else RULES)
@@ -59,6 +62,9 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         _check_sums(owner, quota, changes)
         quota.version += 1
         quota.save()
+        if "guarantee" in changes or "max_gpus" in changes:
+            field = "guarantee" if "guarantee" in changes else "max_gpus"
+            require_room_for_boosts(organisation, field=field, now=timezone.now())
         record(
             "quota.changed",
             organisation=organisation,
@@ -83,7 +89,8 @@ def quota_of(owner: Owner, *, locked: bool = False) -> QuotaRules:
     return found
 
 
-def _require_right(owner: Owner, actor: User | None) -> None:
+def require_quota_right(owner: Owner, actor: User | None) -> None:
+    """Raises NotAllowedError for who may not change the owner's quota. actor: None = the platform itself."""
     if actor is None:
         return
     if not isinstance(owner, Organisation):
@@ -153,6 +160,44 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
             field="guarantee",
             remedy=f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
         )
+
+
+def require_room_for_boosts(organisation: Organisation, *, field: str, now: datetime) -> None:
+    """Raises InvalidInputError when a boost guarantees more, now or after another one's end, than there is above.
+
+    field: the input that is at fault. The caller holds the organisation's lock.
+    """
+    boosts = list(organisation.boosts.in_effect(now).select_related("team", "project"))
+    if not boosts:
+        return
+    owners: list[Owner] = [Organisation.objects.select_related("quota").get(pk=organisation.pk)]
+    owners += organisation.teams.select_related("quota", "organisation")
+    owners += organisation.projects.select_related("quota", "team", "organisation")
+    rules = {}
+    for owner in owners:
+        quota, above = getattr(owner, "quota", None), _above(owner)
+        rules[owner.pk] = OwnerRules(
+            above.pk if above else None, quota.guarantee if quota else None, quota.max_gpus if quota else None
+        )
+    extras = [Extra(one.owner.pk, one.extra_guarantee, one.extra_max_gpus, one.ends_at) for one in boosts]
+    found = first_excess(rules, extras, now=now)
+    if found is None:
+        return
+    names = {owner.pk: owner.name for owner in owners}
+    at = "now" if found.at <= now else f"from {found.at:%Y-%m-%d %H:%M} UTC on, when a boost ends"
+    if found.above is None:
+        raise InvalidInputError(
+            f"With its boosts {names[found.owner]} would be guaranteed {found.needed} GPUs {at}, and may never use "
+            f"more than {found.there}.",
+            field=field,
+            remedy="Guarantee fewer, or raise its max_gpus for as long.",
+        )
+    raise InvalidInputError(
+        f"With boosts, parts of {names[found.above]} would be guaranteed {found.needed} GPUs {at}, and it has "
+        f"{found.there}.",
+        field=field,
+        remedy=f"Guarantee fewer, end earlier, or have the guarantee of {names[found.above]} raised for as long.",
+    )
 
 
 def _above(owner: Owner) -> Organisation | Team | None:

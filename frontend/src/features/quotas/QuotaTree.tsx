@@ -8,6 +8,7 @@ import type { QuotaOwner } from "@/api/types";
 import { BudgetBars } from "@/components/display/BudgetBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
+import { Boosts } from "@/features/quotas/boosts/Boosts";
 import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
 import { OwnerForm } from "@/features/quotas/OwnerForm";
 import { quotaTreeQuery } from "@/features/quotas/queries";
@@ -51,6 +52,11 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                 </Group>
                 <OwnerBar owner={owner} most={widest(owners)} />
                 {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
+                <Boosts
+                  owner={owner}
+                  organisationId={organisationId}
+                  mayEdit={owner.kind === "organisation" ? isStaff : may_edit}
+                />
                 {edited === owner.id && (
                   <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
                 )}

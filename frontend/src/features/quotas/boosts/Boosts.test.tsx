@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boosts on the page of quotas: who may change a quota raises it for some hours, and ends that.
+import { screen, waitFor } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { QuotaOwner } from "@/api/types";
+import { renderPage } from "@/testing/render";
+import { quota, quotaOwner } from "@/testing/schedulingFixtures";
+import { answers, server } from "@/testing/server";
+
+const BOOST = {
+  ...{ id: "00000000-0000-7000-8000-0000000000b1", extra_guarantee: 2, extra_max_gpus: 0, reason: "a deadline" },
+  ...{ created_by: "alice", created_at: "2026-01-01T00:00:00Z", ends_at: "2999-01-01T00:00:00Z" },
+};
+
+function serve(owner: QuotaOwner, may_edit: boolean) {
+  server.use(
+    answers("/api/v1/organisations/{id}/quota", quota()),
+    answers("/api/v1/organisations/{id}/quota-tree", { may_edit, owners: [owner] }),
+  );
+}
+
+it("adds GPUs for some hours, and names only limits that there are", async () => {
+  const received: { extra_guarantee: number; ends_at: string; reason: string }[] = [];
+  serve(quotaOwner(), true);
+  server.use(
+    http.post("/api/v1/projects/:id/quota/boosts", async ({ request }) => {
+      received.push((await request.json()) as (typeof received)[number]);
+      return HttpResponse.json(BOOST, { status: 201 });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  await user.click(await screen.findByRole("button", { name: "Boost Vision" }));
+  expect(screen.queryByLabelText("More GPUs at most")).not.toBeInTheDocument();
+  expect(screen.getByRole("button", { name: "Boost until then" })).toBeDisabled();
+  await user.type(screen.getByLabelText("More guaranteed GPUs"), "2");
+  await user.type(screen.getByLabelText("Reason"), "a deadline");
+  await user.click(screen.getByRole("button", { name: "Boost until then" }));
+  expect(await screen.findByText("Vision is boosted.")).toBeVisible();
+  expect(received).toMatchObject([{ extra_guarantee: 2, extra_max_gpus: 0, reason: "a deadline" }]);
+  expect(new Date(received[0]?.ends_at ?? 0).getTime()).toBeGreaterThan(Date.now() + 23 * 3_600_000);
+});
+
+it("ends a boost on request", async () => {
+  let ended = "";
+  serve(quotaOwner({ boosts: [BOOST] }), true);
+  server.use(
+    http.post("/api/v1/quota-boosts/:id/end", ({ params }) => {
+      ended = String(params["id"]);
+      return new HttpResponse(null, { status: 204 });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  await user.click(await screen.findByRole("button", { name: "End the boost of Vision: +2 guaranteed" }));
+  await waitFor(() => expect(ended).toBe(BOOST.id));
+});
+
+it("shows boosts to all, and buttons only to who may change the quota", async () => {
+  serve(quotaOwner({ boosts: [BOOST] }), false);
+  renderPage("/quotas");
+  expect(await screen.findByText(/Boost: \+2 guaranteed, ends/)).toHaveTextContent("(a deadline)");
+  expect(screen.queryByRole("button", { name: /Boost|boost/ })).not.toBeInTheDocument();
+});

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub quota: what organisations, teams and projects may use; and boosts, which raise it until a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.output import Format, size, until
+from mlhub.cli.session import Session, session_of
+from mlhub.client.api import Api
+
+quota = typer.Typer(help="What may be used, and is used now; boosts.", invoke_without_command=True)
+OwnerName = Annotated[str, typer.Argument(help="Name or id of an organisation, a team or a project.")]
+
+
+@quota.callback()
+def show(context: typer.Context) -> None:
+    """What your organisations may use, and use now; raise it for a time by `boost`."""
+    if context.invoked_subcommand is not None:
+        return
+    session = session_of(context)
+    rows = []
+    for membership in session.api.get("/auth/me")["memberships"]:
+        organisation = membership["organisation"]
+        found = session.api.get(f"/organisations/{organisation['id']}/quota")
+        rows.append({"organisation": organisation["name"], **found})
+    columns = {
+        "ORGANISATION": lambda row: row["organisation"],
+        "GPUS": lambda row: _of(row["used"]["gpus"], row["max_gpus"]),
+        "GUARANTEE": lambda row: row["guarantee"],
+        "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
+        "STORAGE": lambda row: _of(
+            size(row["used"]["storage_bytes"]),
+            None if row["max_storage_bytes"] is None else size(row["max_storage_bytes"]),
+        ),
+    }
+    session.output.rows(rows, columns)
+
+
+@quota.command("boosts")
+def list_boosts(context: typer.Context) -> None:
+    """List the boosts that are in effect in your organisations."""
+    session = session_of(context)
+    rows = [{"owner": owner["name"], **boost} for owner in _owners(session.api) for boost in owner["boosts"]]
+    columns = {
+        "ID": lambda row: row["id"],
+        "OF": lambda row: row["owner"],
+        "GUARANTEE": lambda row: f"+{row['extra_guarantee']}",
+        "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
+        "ENDS": lambda row: until(row["ends_at"]),
+        "BY": lambda row: row["created_by"],
+        "REASON": lambda row: row["reason"],
+    }
+    session.output.rows(rows, columns)
+
+
+@quota.command()
+def boost(
+    context: typer.Context,
+    name: OwnerName,
+    hours: Annotated[float, typer.Option(min=0.01, max=366 * 24, help="Hours from now after which it ends.")],
+    guarantee: Annotated[int, typer.Option(min=0, help="GPUs to add to the guarantee.")] = 0,
+    max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
+    reason: Annotated[str, typer.Option(help="Why, for those who see the quota.")] = "",
+) -> None:
+    """Raise a quota for some hours; it ends by itself."""
+    session = session_of(context)
+    owner = _owner(session, name)
+    made = session.api.post(
+        f"/{owner['kind']}s/{owner['id']}/quota/boosts",
+        extra_guarantee=guarantee,
+        extra_max_gpus=max_gpus,
+        ends_at=(datetime.now(UTC) + timedelta(hours=hours)).isoformat(),
+        reason=reason,
+    )
+    if session.output.form is not Format.TABLE:
+        session.output.data(made)
+    else:
+        session.output.line(made["id"])
+        session.output.note(f"{owner['name']} is boosted; it ends {until(made['ends_at'])}.")
+
+
+@quota.command("end-boost")
+def end_boost(context: typer.Context, id: Annotated[str, typer.Argument(help="Id of the boost.")]) -> None:
+    """End a boost before its time."""
+    session = session_of(context)
+    session.api.post(f"/quota-boosts/{id}/end")
+    session.output.note("The boost is ended.")
+
+
+def _owners(api: Api) -> list[dict[str, Any]]:
+    """All organisations, teams and projects that the caller sees, with their boosts."""
+    organisations = list(api.all("/organisations"))
+    return [owner for one in organisations for owner in api.get(f"/organisations/{one['id']}/quota-tree")["owners"]]
+
+
+def _owner(session: Session, name: str) -> dict[str, Any]:
+    found = [one for one in _owners(session.api) if name in (one["id"], one["name"])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(f"{one['id']} ({one['kind']})" for one in found)
+        raise CommandError(f"{len(found)} are called {name}.", remedy=f"Give an id: {ids}.")
+    raise CommandError(
+        f"There is no organisation, team or project {name} that you may see.",
+        remedy="The page Quotas lists them.",
+        code=CommandStatus.REFUSED,
+    )
+
+
+def _of(used: Any, limit: Any) -> str:
+    return f"{used} of {limit}" if limit is not None else f"{used}, no limit"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boosts of quotas as JSON, and their views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.core.api.described import described
+from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.api.views import read_body
+from mlhub.tenants.actions import boost_quota, end_boost
+from mlhub.tenants.actions.boosts import MOST_EXTRA
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation, Project, QuotaBoost, Team
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class QuotaBoostSerializer(serializers.ModelSerializer[QuotaBoost]):
+    """GPUs that are added to the rules of a quota until a time; boosts of one owner add up."""
+
+    created_by = serializers.SerializerMethodField(
+        help_text="Who made it; empty: the platform, or an account that is gone."
+    )
+
+    def get_created_by(self, boost: QuotaBoost) -> str:
+        return boost.created_by.username if boost.created_by else ""
+
+    class Meta:
+        model = QuotaBoost
+        fields = ["id", "extra_guarantee", "extra_max_gpus", "ends_at", "reason", "created_by", "created_at"]
+        read_only_fields = fields
+        extra_kwargs = described(
+            id="The boost's id.",
+            extra_guarantee="GPUs that are added to the guarantee.",
+            extra_max_gpus="GPUs that are added to the most that may be in use at a time.",
+            ends_at="When it ends by itself.",
+            reason="Why, for those who see the quota.",
+            created_at="When it began.",
+        )
+
+
+class QuotaBoostRequestSerializer(StrictSerializer):
+    """At least one of extra_guarantee and extra_max_gpus."""
+
+    extra_guarantee = serializers.IntegerField(
+        min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to the guarantee."
+    )
+    extra_max_gpus = serializers.IntegerField(
+        min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to max_gpus, where that is set."
+    )
+    ends_at = serializers.DateTimeField(help_text="When it ends by itself; at most 366 days from now.")
+    reason = serializers.CharField(
+        max_length=200, default="", allow_blank=True, help_text="Why, for those who see the quota."
+    )
+
+
+class QuotaBoostsView(APIView):
+    """The boosts of a quota."""
+
+    model: type[Organisation] | type[Team] | type[Project] = Organisation
+
+    @extend_schema(responses=QuotaBoostSerializer(many=True))
+    def get(self, request: Request, id: str) -> Response:
+        """Boosts that are in effect, the one that ends first at the top."""
+        owner = self.model._default_manager.get_visible(request.user, id)
+        found = QuotaBoost.objects.of(owner).in_effect(timezone.now()).select_related("created_by")
+        return Response(QuotaBoostSerializer(found.order_by("ends_at", "id"), many=True).data)
+
+    @extend_schema(request=QuotaBoostRequestSerializer, responses={201: QuotaBoostSerializer})
+    def post(self, request: Request, id: str) -> Response:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+        """
+        owner = self.model._default_manager.get_visible(request.user, id)
+        body: dict[str, Any] = read_body(QuotaBoostRequestSerializer, request)
+        boost = boost_quota(owner, actor=caller(request), **body)
+        return Response(QuotaBoostSerializer(boost).data, status=status.HTTP_201_CREATED)
+
+
+class QuotaBoostEndView(APIView):
+    @extend_schema(request=None, responses={204: None})
+    def post(self, request: Request, id: str) -> Response:
+        """Ends a boost before its time, by who may change the quota."""
+        end_boost(QuotaBoost.objects.get_visible(request.user, id), actor=caller(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to boosts: quotas that are raised until a time, within those above, and end by themselves."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Sum
+from django.utils import timezone
+
+from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, require_room_for_boosts
+from mlhub.tenants.audit import record
+from mlhub.tenants.boosts import raised
+from mlhub.tenants.models import Organisation, Quota, QuotaBoost, User
+
+MOST_BOOSTS = 8  # of one owner at a time
+MOST_EXTRA = 100_000
+LONGEST = timedelta(days=366)
+
+
+def boost_quota(
+    owner: Owner,
+    *,
+    extra_guarantee: int = 0,
+    extra_max_gpus: int = 0,
+    ends_at: datetime,
+    reason: str = "",
+    actor: User | None,
+) -> QuotaBoost:
+    """Raises a quota until ends_at, from the next round on; boosts of one owner add up.
+
+    Raises NotAllowedError for who may not change the quota; InvalidInputError for a boost of nothing, of a limit that
+    there is not, to a time that is over, or with more guaranteed at some moment than there is above; ConflictError
+    when the owner has as many as it may.
+    """
+    require_quota_right(owner, actor)
+    now = timezone.now()
+    _check(extra_guarantee, extra_max_gpus, ends_at, now)
+    with transaction.atomic():
+        organisation = _locked(owner)
+        if QuotaBoost.objects.of(owner).in_effect(now).count() >= MOST_BOOSTS:
+            raise ConflictError(
+                f"{owner.name} has {MOST_BOOSTS} boosts.",
+                code="too_many_boosts",
+                remedy="End one of them first, or change the quota itself.",
+            )
+        if extra_max_gpus and quota_of(owner).max_gpus is None:
+            raise InvalidInputError(
+                f"{owner.name} has no limit of GPUs that could be raised.",
+                field="extra_max_gpus",
+                remedy="Leave extra_max_gpus out.",
+            )
+        boost = QuotaBoost.objects.create(
+            organisation=organisation,
+            **({} if isinstance(owner, Organisation) else {type(owner).__name__.lower(): owner}),
+            extra_guarantee=extra_guarantee,
+            extra_max_gpus=extra_max_gpus,
+            ends_at=ends_at,
+            reason=reason,
+            created_by=actor,
+        )
+        require_room_for_boosts(organisation, field="extra_guarantee", now=now)
+        _record("quota.boosted", boost, actor)
+    return boost
+
+
+def end_boost(boost: QuotaBoost, *, actor: User) -> None:
+    """Ends a boost before its time. Raises NotAllowedError, ConflictError when it has ended or other boosts need it."""
+    require_quota_right(boost.owner, actor)
+    now = timezone.now()
+    with transaction.atomic():
+        _locked(boost.owner)
+        if not QuotaBoost.objects.in_effect(now).filter(pk=boost.pk).update(ended_at=now, ended_by=actor):
+            raise ConflictError("This boost has ended.", code="boost_ended", remedy="There is nothing left to end.")
+        try:
+            require_room_for_boosts(boost.organisation, field="", now=now)
+        except InvalidInputError as error:
+            raise ConflictError(
+                f"Boosts below need this one: {error.message}", code="boost_needed", remedy="End those below first."
+            ) from error
+        _record("quota.boost_ended", boost, actor)
+
+
+def record_ended_boosts(now: datetime) -> int:
+    """Appends the event of each boost whose time is over; returns how many. They have no effect since ends_at."""
+    over, n_recorded = QuotaBoost.objects.filter(ended_at=None, ends_at__lte=now), 0
+    for boost in over.select_related("organisation", "team", "project").order_by("ends_at", "id"):
+        with transaction.atomic():
+            if QuotaBoost.objects.filter(pk=boost.pk, ended_at=None).update(ended_at=boost.ends_at):
+                _record("quota.boost_ended", boost, None)
+                n_recorded += 1
+    return n_recorded
+
+
+def gpu_limit_of(organisation: Organisation) -> int | None:
+    """The most GPUs that the organisation may use now, with its boosts; None = no limit."""
+    quota = Quota.objects.filter(organisation=organisation).first()
+    if quota is None:
+        return None
+    found = QuotaBoost.objects.of(organisation).in_effect(timezone.now())
+    return raised(quota.max_gpus, found.aggregate(n=Sum("extra_max_gpus"))["n"] or 0, absent=None)
+
+
+def _check(extra_guarantee: int, extra_max_gpus: int, ends_at: datetime, now: datetime) -> None:
+    for field, value in (("extra_guarantee", extra_guarantee), ("extra_max_gpus", extra_max_gpus)):
+        if not 0 <= value <= MOST_EXTRA:
+            raise InvalidInputError(f"{field} is {value}.", field=field, remedy=f"Give 0 to {MOST_EXTRA} GPUs.")
+    if not extra_guarantee and not extra_max_gpus:
+        remedy = "Give GPUs that are added to the guarantee, to max_gpus as extra_max_gpus, or to both."
+        raise InvalidInputError("The boost adds nothing.", field="extra_guarantee", remedy=remedy)
+    if not now < ends_at <= now + LONGEST:
+        remedy = f"Give a time in the future, at most {LONGEST.days} days from now."
+        raise InvalidInputError(f"ends_at is {ends_at.isoformat()}.", field="ends_at", remedy=remedy)
+
+
+def _locked(owner: Owner) -> Organisation:
+    """The lock of the whole tree, as set_quota() takes it."""
+    organisation = owner if isinstance(owner, Organisation) else owner.organisation
+    return Organisation.objects.select_for_update().get(pk=organisation.pk)
+
+
+def _record(kind: str, boost: QuotaBoost, actor: User | None) -> None:
+    owner = boost.owner
+    record(
+        kind,
+        organisation=boost.organisation,
+        subject_kind="quota",
+        subject_id=owner.pk,
+        actor=actor,
+        boost=boost.pk,
+        owner=owner.name,
+        owner_kind=type(owner).__name__.lower(),
+        extra_guarantee=boost.extra_guarantee,
+        extra_max_gpus=boost.extra_max_gpus,
+        ends_at=boost.ends_at,
+        reason=boost.reason,
+    )

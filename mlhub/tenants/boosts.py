@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What boosts add to quotas, and whether guarantees raised by them fit into those above; no database, no clock."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Extra:
+    """GPUs that are added to an owner's rules until ends_at, that moment excluded."""
+
+    owner: UUID
+    guarantee: int
+    max_gpus: int
+    ends_at: datetime
+
+
+@dataclass(frozen=True)
+class OwnerRules:
+    """An owner's rules without boosts, in GPUs. above: whose part it is; None = no other's."""
+
+    above: UUID | None
+    guarantee: int | None
+    max_gpus: int | None
+
+
+@dataclass(frozen=True)
+class Excess:
+    """At a moment, an owner would be guaranteed more than `there`: its own max_gpus, or what `above` is guaranteed.
+
+    needed: the owner's guarantee against max_gpus, or the sum of all guarantees directly below `above`.
+    """
+
+    at: datetime
+    owner: UUID
+    needed: int
+    there: int
+    above: UUID | None
+
+
+def raised(rule: int | None, extra: int, *, absent: int | None) -> int | None:
+    """Returns the rule with the extra. absent: what an empty rule counts as; None stays empty, as of a limit."""
+    base = absent if rule is None else rule
+    return base + extra if base is not None and extra else rule
+
+
+def first_excess(owners: Mapping[UUID, OwnerRules], extras: Iterable[Extra], *, now: datetime) -> Excess | None:
+    """Returns the earliest moment at which a boosted guarantee is above what it is part of; None if it never is.
+
+    What applies changes only when a boost ends: these moments and the present one are all there are to look at.
+    """
+    coming = [one for one in extras if one.ends_at > now]
+    for at in sorted({now, *(one.ends_at for one in coming)}):
+        found = _excess_at(owners, [one for one in coming if one.ends_at > at], at)
+        if found is not None:
+            return found
+    return None
+
+
+def _excess_at(owners: Mapping[UUID, OwnerRules], extras: Sequence[Extra], at: datetime) -> Excess | None:
+    guarantees: defaultdict[UUID, int] = defaultdict(int)
+    limits: defaultdict[UUID, int] = defaultdict(int)
+    for one in extras:
+        guarantees[one.owner] += one.guarantee
+        limits[one.owner] += one.max_gpus
+    guaranteed = {id: (rules.guarantee or 0) + guarantees[id] for id, rules in owners.items()}
+    below: defaultdict[UUID, int] = defaultdict(int)
+    for id, rules in owners.items():
+        if rules.above is not None:
+            below[rules.above] += guaranteed[id]
+    for id, rules in owners.items():
+        if not guarantees[id]:
+            continue
+        limit = raised(rules.max_gpus, limits[id], absent=None)
+        if limit is not None and guaranteed[id] > limit:
+            return Excess(at, id, guaranteed[id], limit, None)
+        if rules.above is not None and below[rules.above] > guaranteed[rules.above]:
+            return Excess(at, id, below[rules.above], guaranteed[rules.above], rules.above)
+    return None

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub quota: boosts that are made, listed and ended."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.tenants.actions import set_quota
+from tests.cast import Cast
+from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_boost_is_made_listed_and_ended_by_name(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.a, guarantee=4, actor=bob.root)
+    argv = ["quota", "boost", "vision", "--guarantee", "2", "--hours", "3", "--reason", "a deadline"]
+    assert main(argv) == CommandStatus.REFUSED
+    assert "admin" in capsys.readouterr().err
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(argv) == CommandStatus.OK
+    made = capsys.readouterr().out.strip()
+    assert main(["-o", "json", "quota", "boosts"]) == CommandStatus.OK
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["id"], row["owner"], row["extra_guarantee"]) for row in rows] == [(made, "vision", 2)]
+    assert main(["quota", "end-boost", made]) == CommandStatus.OK
+    assert main(["quota", "end-boost", made]) == CommandStatus.REFUSED
+    assert main(["quota", "boost", "visoin", "--guarantee", "1", "--hours", "1"]) == CommandStatus.REFUSED
+    assert "visoin" in capsys.readouterr().err

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boosts by arithmetic alone: what is accepted never guarantees more than there is above, at any moment."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlhub.tenants.boosts import Extra, OwnerRules, first_excess, raised
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TOP, LEFT, RIGHT, LEAF = (UUID(int=number) for number in range(4))
+ABOVE = {TOP: None, LEFT: TOP, RIGHT: TOP, LEAF: LEFT}
+GPUS = st.integers(0, 6)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> dict[UUID, OwnerRules]:
+    """Guarantees that fit without boosts, as set_quota() sees to it."""
+    leaf = draw(GPUS)
+    left, right = leaf + draw(GPUS), draw(GPUS)
+    guarantees = {TOP: left + right + draw(GPUS), LEFT: left, RIGHT: right, LEAF: leaf}
+    limits = {id: draw(st.none() | GPUS.map(n.__add__)) for id, n in guarantees.items()}
+    return {id: OwnerRules(ABOVE[id], n, limits[id]) for id, n in guarantees.items()}
+
+
+EXTRAS = st.lists(
+    st.builds(
+        Extra,
+        owner=st.sampled_from(list(ABOVE)),
+        guarantee=GPUS,
+        max_gpus=GPUS,
+        ends_at=st.integers(-2, 6).map(lambda hours: NOW + timedelta(hours=hours)),
+    ),
+    max_size=6,
+)
+
+
+@given(trees(), EXTRAS, st.integers(0, 14))
+def test_what_is_accepted_fits_at_every_moment_and_what_is_refused_does_not(
+    owners: dict[UUID, OwnerRules], extras: list[Extra], half_hours: int
+) -> None:
+    excess = first_excess(owners, extras, now=NOW)
+    at = NOW + timedelta(hours=half_hours / 2)
+    assert _fits(owners, extras, at) or (excess is not None and excess.at <= at)
+    if excess is not None:
+        assert excess.at >= NOW
+        assert excess.needed > excess.there
+        assert not _fits(owners, extras, excess.at)
+
+
+@given(trees(), EXTRAS)
+def test_after_the_last_end_the_rules_are_as_they_were(owners: dict[UUID, OwnerRules], extras: list[Extra]) -> None:
+    assert first_excess(owners, extras, now=NOW + timedelta(hours=6)) is None
+
+
+def test_a_boost_raises_a_limit_only_where_there_is_one_and_guarantees_from_nothing() -> None:
+    assert raised(None, 4, absent=None) is None
+    assert raised(None, 4, absent=0) == 4
+    assert raised(None, 0, absent=0) is None
+    assert raised(3, 4, absent=None) == 7
+
+
+def _fits(owners: dict[UUID, OwnerRules], extras: list[Extra], at: datetime) -> bool:
+    """By the definition: every boosted guarantee within the owner's limit, and within what is guaranteed above."""
+    active = [one for one in extras if one.ends_at > at]
+
+    def guaranteed(id: UUID) -> int:
+        return (owners[id].guarantee or 0) + sum(one.guarantee for one in active if one.owner == id)
+
+    for id in {one.owner for one in active if one.guarantee}:
+        limit, above = owners[id].max_gpus, owners[id].above
+        if limit is not None and guaranteed(id) > limit + sum(one.max_gpus for one in active if one.owner == id):
+            return False
+        if above is not None and sum(guaranteed(o) for o in owners if owners[o].above == above) > guaranteed(above):
+            return False
+    return True
