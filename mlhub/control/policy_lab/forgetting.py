@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -18,7 +19,7 @@ def forget_deleted() -> int:
 
 
 @transaction.atomic
-def _forget(replay_id: object) -> bool:
+def _forget(replay_id: UUID) -> bool:
     replay = PolicyReplay.objects.select_for_update().filter(pk=replay_id).first()
     if replay is None or replay.result is None:
         return False
