@@ -50,7 +50,7 @@ SIZES = (10, 100, 1000)
 
 
 @dataclass
-class Study:
+class SimulatedStudy:
     """The trials' records and jobs. priority: of its jobs. counts_as_one: their snapshots name the study."""
 
     priority: int
@@ -122,7 +122,7 @@ def others() -> list[JobSnapshot]:
     return sorted(found, key=lambda one: one.submitted_at_s)
 
 
-def trial_job(study: Study, number: int, *, done: float, now_s: float) -> JobSnapshot:
+def trial_job(study: SimulatedStudy, number: int, *, done: float, now_s: float) -> JobSnapshot:
     named = {"study": "sweep", "study_name": "sweep"} if study.counts_as_one else {}
     length_s = study.rungs[study.records[number].rung] * EPOCH_S
     settings = {"priority": study.priority, **named}
@@ -139,7 +139,7 @@ def snapshot(jobs: list[JobSnapshot], now_s: float) -> ClusterSnapshot:
     return ClusterSnapshot(now_s, cluster(), (RackSnapshot("r0", 1e12),), tuple(jobs), tenants)
 
 
-def played(policy_name: str, study: Study | None) -> tuple[dict[str, float], list[float]]:
+def played(policy_name: str, study: SimulatedStudy | None) -> tuple[dict[str, float], list[float]]:
     """JCT of every other job, and seconds of each round. A stop and a start take no time; a trial keeps its steps."""
     policy, memory, cache = policy_named(policy_name, {}), RoundMemory(), RoundCache()
     coming, live, done = others(), {}, dict.fromkeys(range(N_TRIALS), 0.0)
@@ -188,7 +188,7 @@ def played(policy_name: str, study: Study | None) -> tuple[dict[str, float], lis
 
 def cost_of_round(policy_name: str, n_trials: int) -> float:
     """Milliseconds of processor time of a round with so many trials, once everything is known (the best of three)."""
-    study = Study(0, counts_as_one=True)
+    study = SimulatedStudy(0, counts_as_one=True)
     study.records = {n: TrialRecord(n, {}, TrialStatus.RUNNING, 0, ()) for n in range(n_trials)}
     jobs = [trial_job(study, n, done=0.0, now_s=0.0) for n in range(n_trials)] + others()[:20]
     cache, found = RoundCache(), []
@@ -234,7 +234,7 @@ def main() -> None:
     tenant_of = {one.id: one.tenant for one in others()}
     for policy in ("mlhub", "fifo"):
         for name, setting in CASES:
-            study = None if setting is None else Study(setting[0], counts_as_one=setting[1])
+            study = None if setting is None else SimulatedStudy(setting[0], counts_as_one=setting[1])
             jct, _ = played(policy, study)
             means = [statistics.mean(s for j, s in jct.items() if tenant_of[j] == t) / 60 for t in ("vision", "speech")]
             cells = [f"{mean:.0f}" for mean in means]
