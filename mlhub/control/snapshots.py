@@ -28,6 +28,7 @@ from mlhub.control.quota_tree import QuotaTree, tree_of
 from mlhub.control.soundness import sound_job
 from mlhub.control.target_prediction import expected_steps
 from mlhub.control.unreadable_jobs import held_gpus, unreadable_holder
+from mlhub.experiments.models import Trial
 from mlhub.jobs.batch_ranges import batch_range_of
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job, ModeChoice, Preflight
@@ -91,6 +92,12 @@ def take_snapshot(
     learned = learned_models_of(set(families.values()), isolation=isolation)
     steps = expected_steps(jobs, isolation=isolation)
     gpu_memory_bytes = gpu_memory_by_type(nodes)
+    studies = isolation.attempt(
+        partial(Trial.objects.all().studies_of, [job.id for job in jobs]),
+        kind=ItemKind.STEP,
+        name="studies",
+        default={},
+    )
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
     tree = tree_of(
@@ -112,6 +119,7 @@ def take_snapshot(
                 steps_total=steps.get(job.id),
                 shares_within=str(job.project_id) if in_projects else "",
                 gpu_memory_bytes=gpu_memory_bytes,
+                study=studies.get(job.id, ("", "")),
             )
         )
 
@@ -213,10 +221,12 @@ def job_snapshot(
     steps_total: int | None = None,
     shares_within: str = "",
     gpu_memory_bytes: Mapping[str, int] | None = None,
+    study: tuple[str, str] = ("", ""),
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
     steps_total: where its curve predicts an end before the declared one. gpu_memory_bytes: of one GPU, by type.
+    study: id and name of the one of which it is a trial.
     """
     attempts = list(job.attempts.all()) if not job._state.adding else []
     live = next((a for a in attempts if a.ended_at is None), None)
@@ -268,6 +278,8 @@ def job_snapshot(
         max_batch_size=batch_range_of(job),
         used_batch_size=next((a.batch_size for a in reversed(attempts) if a.batch_size), None),
         counts_examples=True,
+        study=study[0],
+        study_name=study[1],
     )
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from mlhub.control.budget_alerts import report_reached
 from mlhub.control.models import PolicyReplay, ReplayState
 from mlhub.control.policy_lab.actions import RUN, claim_next, fail_abandoned
+from mlhub.control.policy_lab.forgetting import forget_deleted
 from mlhub.control.policy_lab.running import run_replay
 from mlhub.control.round_health import publish_stop
 from mlhub.core.dispatch import send
@@ -52,6 +53,13 @@ def sweep_replays() -> int:
     if n_waiting:
         send(RUN)
     return n_waiting
+
+
+@shared_task
+def forget_replayed_jobs() -> int:
+    """Returns how many replays lost rows of jobs and organisations that are deleted."""
+    with work_lock("replayed jobs") as is_mine:
+        return forget_deleted() if is_mine else 0
 
 
 @shared_task

@@ -25,7 +25,7 @@ from mlhub.tenants.models import Organisation, Project, User
 
 TRIAL_PRIORITY = -50  # trials wait for other jobs, and are preempted first
 BATCH_SIZE = "batch_size"  # the one setting of a job, next to its hyperparameters, that a space may have
-SHARE_OF_FIRST_RUNG = 2  # of ASHA: the first rung has 1 / eta^2 of the epochs where min_epochs is left out
+LEAST_FIRST_RUNG = 16  # of ASHA: the first rung has 1 / 16 of the epochs or more where min_epochs is left out
 
 
 def check_study(
@@ -131,6 +131,16 @@ def _is_whole(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
+def _first_rung(epochs: int, eta: int, max_trials: int) -> int:
+    """As early as 1 / 16 of the epochs, of which so many trials still bring one to the last rung."""
+    n = 1
+    while eta ** (n + 1) <= LEAST_FIRST_RUNG and epochs // eta ** (n + 1) >= 1:
+        n += 1
+    while n > 1 and eta ** (len(rungs_of(least=epochs // eta**n, most=epochs, eta=eta)) - 1) > max_trials:
+        n -= 1
+    return max(1, epochs // eta**n)
+
+
 def _rungs(epochs: int, min_epochs: int | None, request: dict[str, Any]) -> list[int]:
     if request["algorithm"] != Algorithm.ASHA:
         if min_epochs is not None:
@@ -141,7 +151,7 @@ def _rungs(epochs: int, min_epochs: int | None, request: dict[str, Any]) -> list
             )
         return [epochs]
     eta = request["eta"]
-    least = min_epochs or max(1, epochs // eta**SHARE_OF_FIRST_RUNG)
+    least = min_epochs or _first_rung(epochs, eta, request["max_trials"])
     if least >= epochs:
         raise InvalidInputError(
             f"Trials train for {epochs} epochs at most, and the first rung is at {least}.",

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Self
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -30,3 +32,8 @@ class StudyQuerySet(ProjectOwnedQuerySet):
 
 class TrialQuerySet(TenantOwnedQuerySet):
     organisation_path = "study__project__organisation"
+
+    def studies_of(self, jobs: Collection[UUID]) -> dict[UUID, tuple[str, str]]:
+        """By job that is a trial: id and name of its study."""
+        rows = self.filter(job_id__in=jobs).values_list("job_id", "study_id", "study__name")
+        return {job_id: (str(study_id), name) for job_id, study_id, name in rows}

@@ -227,6 +227,7 @@ CELERY_BEAT_SCHEDULE = {
     "advance-studies": {"task": "mlhub.experiments.tasks.advance_studies", "schedule": 5.0},
     "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
     "sweep-replays": {"task": "mlhub.control.tasks.sweep_replays", "schedule": 10.0},
+    "forget-replayed-jobs": {"task": "mlhub.control.tasks.forget_replayed_jobs", "schedule": 3600.0},
     "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
     "watch-boosts": {"task": "mlhub.control.tasks.watch_boosts", "schedule": 15.0},
     "watch-budgets": {"task": "mlhub.control.tasks.watch_budgets", "schedule": 60.0},

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     RESERVED_FOR_OWNER = "reserved_for_owner"
     RESERVED_FOR_FAIR_SHARE = "reserved_for_fair_share"
     FAIR_SHARE_REACHED = "fair_share_reached"
+    STUDY_SHARE_REACHED = "study_share_reached"
     GUARANTEE_BORROWED = "guarantee_borrowed"
     NO_FREE_GPUS = "no_free_gpus"
     FRAGMENTATION = "fragmentation"
@@ -122,6 +123,8 @@ SENTENCES: Mapping[Reason, str] = {
     "weight of {weight:g}, uses more of the GPUs that are guaranteed to no tenant.",
     Reason.FAIR_SHARE_REACHED: "{tenant} has its fair share, {part} GPUs for a weight of {weight:g}; other tenants "
     "use the rest.",
+    Reason.STUDY_SHARE_REACHED: "The trials of the study {study} count as one in {tenant}: {part} GPUs are its part "
+    "while {rivals} other jobs wait there.",
     Reason.GUARANTEE_BORROWED: "Pending: {need} GPUs are guaranteed to {tenant}, but other tenants have borrowed "
     "them; they return when jobs of these tenants end.",
     Reason.NO_FREE_GPUS: "Pending: all {total} GPUs are allocated; it requests {need}.",

@@ -214,6 +214,8 @@ class JobSnapshot:
     steps_total * batch_size examples, whatever each is worth; False: it ends after as much progress (Pollux).
     length_is_known: False where the length of training was not declared; steps_total has no meaning then.
     likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
+    study: of which it is a trial, and its name for people; "" = of none. The trials of a study have one equal part
+    together (quota/studies.py).
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
     its GPUs; what was measured of co-located jobs is in ClusterSnapshot.pairs.
@@ -266,6 +268,8 @@ class JobSnapshot:
     start_error: float = 0.5
     used_batch_size: int | None = None
     counts_examples: bool = False
+    study: str = ""
+    study_name: str = ""
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """Returns the same job after more training."""

@@ -10,6 +10,7 @@ from scheduler.api.snapshot import JobSnapshot
 from scheduler.quota.borrowing import BorrowingLedger
 from scheduler.quota.entitlements import Entitlement
 from scheduler.quota.ledger import Ledger
+from scheduler.quota.studies import StudyLimits
 
 
 class Budget:
@@ -19,6 +20,7 @@ class Budget:
     gpus: by GPU type, of nodes that take jobs. present: type and count that running jobs hold; they are free to give
     away, but a job's own type is tried first. fits: the most workers of a job that the empty nodes can take, by type.
     entitlement: what owners of guarantees claim and take back in this round; None where no tenant has a guarantee.
+    studies: the most of each study next to other jobs; None where none has to be limited.
     """
 
     def __init__(self, gpus: Mapping[str, int], ledger: Ledger, *, present: Mapping[str, str]) -> None:
@@ -28,12 +30,14 @@ class Budget:
         self._granted: dict[str, tuple[str, int]] = {}
         self._sharing: set[str] = set()
         self.entitlement: Entitlement | None = None
+        self.studies: StudyLimits | None = None
 
     def copy(self) -> Budget:
         """Returns a copy that is granted from independently."""
         twin = Budget(self._left, self._ledger.copy(), present=self._present)
         twin._granted, twin._sharing = dict(self._granted), set(self._sharing)
         twin.entitlement = None if self.entitlement is None else self.entitlement.copy()
+        twin.studies = None if self.studies is None else self.studies.copy()
         return twin
 
     def adopt(self, other: Budget) -> None:
@@ -41,6 +45,7 @@ class Budget:
         self._left, self._ledger, self._granted = dict(other._left), other._ledger.copy(), dict(other._granted)
         self._sharing = set(other._sharing)
         self.entitlement = None if other.entitlement is None else other.entitlement.copy()
+        self.studies = None if other.studies is None else other.studies.copy()
 
     @property
     def lending(self) -> BorrowingLedger | None:
@@ -101,6 +106,9 @@ class Budget:
         refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
         if self.entitlement is not None:
             refused = self.entitlement.refusal(job, n_workers, had=had, is_request=is_request) or refused
+        if refused is None and self.studies is not None:
+            had_alone = 0 if job.id in self._sharing else had
+            return self.studies.refusal(job, n_workers - had_alone, is_request=is_request)
         return refused
 
     def reserve(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
@@ -120,6 +128,8 @@ class Budget:
         self._granted[job.id] = (chosen, n_workers)
         if self.entitlement is not None:
             self.entitlement.record(job, n_workers, chosen)
+        if self.studies is not None:
+            self.studies.record(job, n_workers)
         return True
 
     def reserve_colocated(self, job: JobSnapshot, n_workers: int, *, gpu_type: str) -> bool:
@@ -150,6 +160,8 @@ class Budget:
             self._left[gpu_type] += had
             if self.entitlement is not None:
                 self.entitlement.record(job, -had, gpu_type)
+            if self.studies is not None:
+                self.studies.record(job, -had)
 
     def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
         """Returns why the quota of the tenant can never allow so many GPUs; None if it can."""

@@ -21,7 +21,7 @@ from scheduler.quota.usage import DecayedUsage
 from scheduler.round.admission import admit
 from scheduler.round.cache import RoundCache
 from scheduler.round.diff import diff, resume_resized
-from scheduler.round.entitlement import entitle
+from scheduler.round.entitlement import entitle, limit_studies
 from scheduler.round.explanation import why_it_leaves, why_it_waits
 from scheduler.round.forecast.budgets import budgeted_gpus
 from scheduler.round.memory import promised_allocations, record_usage, unmet_claims
@@ -43,7 +43,8 @@ def decide(
 
     1. admission: jobs on hold, on their way in or out, that can never fit, or whose GPU-hours are used up are settled;
        the rest are candidates;
-    2. entitlement: what tenants may have; waiting jobs claim guarantees, and borrowers have to return GPUs;
+    2. entitlement: what tenants may have; waiting jobs claim guarantees, borrowers have to return GPUs,
+       and the trials of a study have one part together;
     3. proposal: the policy grants GPUs within the budget, which knows capacity and quota;
     4. placement: grants become allocations, all or nothing, on what is free now; others wait until jobs have left;
     5. diff: against what is held: launch, resize, preempt, keep or wait; and the batch of jobs that allow a range;
@@ -70,6 +71,7 @@ def decide(
     state = admit(snapshot, memory, cluster=cache.empty_cluster(snapshot.nodes), limits=limits)  # 1
     resumed = resume_resized(state)
     entitle(state, is_elastic=is_elastic, usage=usage)  # 2
+    limit_studies(state, is_elastic=is_elastic)
     view = _view(state, speeds, cache.interference, explain=explain)
     proposal = propose(policy, view, state=state, memory=memory.values_for(policy.name))  # 3
     targets = place(state, proposal, speeds)  # 4

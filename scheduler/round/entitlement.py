@@ -11,6 +11,7 @@ from scheduler.quota.fair_borrowing import FairBorrowing
 from scheduler.quota.fair_sharing import Shares, demand_R, is_fair, total_R
 from scheduler.quota.guarantees import GuaranteeClaims, keep
 from scheduler.quota.reclaim import within_guarantee
+from scheduler.quota.studies import study_limits
 from scheduler.quota.usage import DecayedUsage
 from scheduler.round.state import RoundState
 
@@ -48,6 +49,21 @@ def entitle(state: RoundState, *, is_elastic: bool, usage: DecayedUsage) -> None
         if books is not None:
             keep(books, claims.booked, claims.tenants.values())
     state.budget.entitlement = claims.entitlement(fair)
+
+
+def limit_studies(state: RoundState, *, is_elastic: bool) -> None:
+    """Sets the most that each study may have next to the other jobs of its tenant, within what the tenant may have."""
+    entitlement = state.budget.entitlement
+    fair = entitlement.fair if entitlement is not None else FairEntitlement()
+    candidates = {job.id for job in state.candidates}
+    state.budget.studies = study_limits(
+        state.snapshot.tenants,
+        state.candidates,
+        settled=(job for job in state.snapshot.jobs if job.id not in candidates),
+        n_left=state.budget.n_left(),
+        is_elastic=is_elastic,
+        ceilings={t: fair.ceilings[group] for t, group in fair.groups.items() if group in fair.ceilings},
+    )
 
 
 def _demand(state: RoundState) -> QuotaDemand:

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from mlhub.control.models import PolicyReplay, ReplayState
+from mlhub.control.models import PolicyReplay, ReplayState, Round
 from mlhub.control.policy_lab.history import history_of
 from mlhub.control.policy_lab.period import absences
 from mlhub.control.policy_lab.simulation import SimulationCancelledError, SimulationFailedError, simulate_case
-from mlhub.control.tasks import run_replays, sweep_replays
+from mlhub.control.tasks import forget_replayed_jobs, run_replays, sweep_replays
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
@@ -74,6 +75,39 @@ def test_a_day_is_replayed_and_the_error_of_the_simulator_is_said(cast: Cast) ->
     assert all(float(row["jct_s of srtf"]) > 0 for row in rows)
     kinds = Event.objects.filter(kind__startswith="scheduler.replay").order_by("id").values_list("kind", flat=True)
     assert list(kinds) == ["scheduler.replay_created", "scheduler.replay_ended"]
+
+
+def test_a_replay_says_over_which_time_its_rounds_reach(cast: Cast) -> None:
+    day_of_three(cast)
+    asked = post_day(cast)
+    assert run_replays()
+    found = shown(cast, asked.json()["id"])["result"]
+    stored = Round.objects.filter(at__gte=BEGIN, at__lte=END).order_by("at")
+    assert found["n_rounds"] == stored.count()
+    first, last = stored.first(), stored.last()
+    assert [found["rounds_from"], found["rounds_until"]] == [at and at.at.isoformat() for at in (first, last)]
+
+
+def test_what_is_deleted_is_forgotten_by_replays_and_the_sums_stay(cast: Cast) -> None:
+    day_of_three(cast)
+    asked = post_day(cast)
+    assert run_replays()
+    before = shown(cast, asked.json()["id"])["result"]
+    assert forget_replayed_jobs() == 0
+    rows = PolicyReplay.objects.get().job_rows
+    gone = rows[0]
+    of_organisation = [row["job"] for row in rows if row["organisation"] == gone["organisation"]]
+    Job.objects.filter(pk__in=of_organisation).delete()
+    assert forget_replayed_jobs() == 1
+    assert forget_replayed_jobs() == 0
+    text = json.dumps(shown(cast, asked.json()["id"]))
+    assert gone["job"] not in text
+    assert f'"organisation": "{gone["organisation"]}"' not in text
+    sheet = cast.client(cast.root).get(f"{PATH}/{asked.json()['id']}/jobs.csv")
+    assert gone["job"] not in b"".join(sheet).decode()
+    after = shown(cast, asked.json()["id"])["result"]
+    assert after["policies"][0]["figures"]["mean_jct_s"] == before["policies"][0]["figures"]["mean_jct_s"]
+    assert len(PolicyReplay.objects.get().job_rows) == len(rows) - len(of_organisation)
 
 
 def test_replays_are_listed_newest_first_for_administrators_only(cast: Cast) -> None:

@@ -27,6 +27,7 @@ from scheduler.api.snapshot import (
 from scheduler.api.topology import NodeSnapshot
 from tests.cast import make_cast
 from tests.control.worlds import GIB, World
+from tests.experiments.training import trial_of
 from tests.jobs.builders import live_attempt
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +101,7 @@ def test_every_field_differs_from_its_default_or_is_named_with_a_reason(world: W
     Job.objects.filter(pk=script.pk).update(model_version=package)
     one, other = rich(world)
     Job.objects.filter(pk=one.pk).update(steps_done=10)
+    trial_of(other, study="sweep")
     began = world.now - timedelta(minutes=5)
     Attempt.objects.filter(job=one).update(training_at=began, created_at=began)
     stopped = {"mode": "all_reduce", "n_workers": 1, "token_hash": "x", "outcome": "stopped", "training_at": began}

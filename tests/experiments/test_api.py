@@ -47,7 +47,12 @@ def test_a_study_is_created_and_its_jobs_have_the_settings_and_the_values_of_the
     answer = created(cast, max_parallel=2)
     assert answer.status_code == 201, answer.content
     shown = answer.json()
-    assert (shown["state"], shown["algorithm"], shown["rungs"], shown["best"]) == ("running", "asha", [1, 3, 9], None)
+    assert (shown["state"], shown["algorithm"], shown["rungs"], shown["best"]) == (
+        "running",
+        "asha",
+        [1, 2, 4, 8, 9],
+        None,
+    )
     assert (shown["dataset_version"]["dataset"]["name"], shown["most_trials"]) == ("blobs", 27)
     advance_studies()
     trials = cast.client(cast.victor).get(f"{URL}/{shown['id']}/trials").json()
@@ -81,7 +86,7 @@ def test_what_a_study_found_is_shown(cast: Cast) -> None:
         ({"space": {"learning_rate": {"uniform": [-1, 1]}}}, "space.learning_rate", "learning_rate"),
         ({"space": {"batch_size": {"uniform": [1, 2]}}}, "space.batch_size", "batch_size"),
         ({"job": {"dataset": "blobs", "model": "mlp", "epochs": 1}}, "min_epochs", "first rung"),
-        ({"max_trials": 8}, "max_trials", "none would reach the last"),
+        ({"max_trials": 8, "eta": 3, "min_epochs": 1}, "max_trials", "none would reach the last"),
         ({"algorithm": "grid", "min_epochs": 1}, "min_epochs", "belongs to asha"),
         ({"algorithm": "genetic"}, "algorithm", "not a valid choice"),
         ({"trials": 8}, "trials", "Unknown field"),
@@ -106,7 +111,18 @@ def test_what_no_trial_could_run_with_is_refused_naming_the_field(
 
 def test_the_epochs_of_the_first_rung_may_be_given(cast: Cast) -> None:
     answer = created(cast, min_epochs=3)
-    assert (answer.status_code, answer.json()["rungs"]) == (201, [3, 9])
+    assert (answer.status_code, answer.json()["rungs"]) == (201, [3, 6, 9])
+
+
+@pytest.mark.parametrize(
+    ("max_trials", "rungs"), [(32, [1, 2, 4, 8, 16, 27]), (16, [3, 6, 12, 24, 27]), (8, [6, 12, 24, 27]), (2, [])]
+)
+def test_the_first_rung_is_as_early_as_the_number_of_trials_allows(
+    cast: Cast, max_trials: int, rungs: list[int]
+) -> None:
+    job = {"dataset": "blobs", "model": "mlp", "epochs": 27}
+    answer = created(cast, job=job, max_trials=max_trials)
+    assert answer.json().get("rungs", []) == rungs
 
 
 def bearing(cast: Cast, *scopes: str) -> APIClient:

@@ -22,6 +22,17 @@ from tests.jobs.builders import builtin, ready_dataset
 
 METRIC = "eval/accuracy"
 SPACE: dict[str, Any] = {"learning_rate": {"log_uniform": [1e-4, 0.1]}, "width": {"int": [4, 64]}}
+
+
+def trial_of(job: Job, *, study: str) -> Trial:
+    """The job becomes the first trial of a study by this name."""
+    made = Study.objects.create(
+        project=job.project, name=study, created_by=job.created_by, space=SPACE, metric=METRIC, direction="maximize",
+        algorithm="random", rungs=[9], max_parallel=1, max_trials=1,
+    )  # fmt: skip
+    return Trial.objects.create(study=made, number=0, parameters={}, job_id=job.pk)
+
+
 Curve = Callable[[Job, int], float | None]  # of a job and its epoch; None: it reports nothing
 
 

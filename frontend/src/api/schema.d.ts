@@ -8388,6 +8388,18 @@ export interface components {
             };
             /** @description How many policies really decided in the period. */
             n_policies: number;
+            /** @description Rounds of the period that are stored; absent of a trace. The platform keeps its newest 2,000. */
+            n_rounds?: number;
+            /**
+             * Format: date-time
+             * @description When the first of them was. Nodes, absences, quotas and the policy that ran are known from then on; before, they are assumed to have been the same. Null: none is stored, and those of now are assumed.
+             */
+            rounds_from?: string | null;
+            /**
+             * Format: date-time
+             * @description When the last of them was; null: none is stored.
+             */
+            rounds_until?: string | null;
             /** @description How often a node was away. */
             n_absences: number;
             /** @description The number of nodes. */
@@ -9822,10 +9834,10 @@ export interface components {
             algorithm: components["schemas"]["Algorithm"];
             /**
              * @description Of asha: 1 of so many trials is trained on at each rung.
-             * @default 3
+             * @default 2
              */
             eta: number;
-            /** @description Of asha: epochs of the first rung; by default those of the job divided by eta squared. */
+            /** @description Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are few. */
             min_epochs?: number;
             /**
              * @description The seed of the search; not that of its jobs.

@@ -162,6 +162,19 @@ class ReplayResultSerializer(serializers.Serializer[Any]):
         help_text="Jobs that could not be simulated, by reason: never_trained, unknown_length, too_large, unreadable.",
     )
     n_policies = serializers.IntegerField(help_text="How many policies really decided in the period.")
+    n_rounds = serializers.IntegerField(
+        required=False,
+        help_text="Rounds of the period that are stored; absent of a trace. The platform keeps its newest 2,000.",
+    )
+    rounds_from = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="When the first of them was. Nodes, absences, quotas and the policy that ran are known from then on; "
+        "before, they are assumed to have been the same. Null: none is stored, and those of now are assumed.",
+    )
+    rounds_until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="When the last of them was; null: none is stored."
+    )
     n_absences = serializers.IntegerField(help_text="How often a node was away.")
     n_nodes = serializers.IntegerField(help_text="The number of nodes.")
     n_gpus = serializers.IntegerField(help_text="The number of GPUs.")

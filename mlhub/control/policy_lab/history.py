@@ -20,6 +20,7 @@ from mlhub.control.quota_tree import tree_of
 from mlhub.control.snapshots import READ, job_snapshot
 from mlhub.control.soundness import sound_job
 from mlhub.core.errors import InvalidInputError
+from mlhub.experiments.models import Trial
 from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Allocation, Attempt, Job, Preflight
 from mlhub.jobs.startup import VALIDATED
@@ -73,6 +74,7 @@ def history_of(*, since: datetime, until: datetime) -> RecordedHistory:
     tenants = tuple(_tenant_then(tenant, period.tenants) for tenant in tree.tenants)
     families = {job.id: family_of(job) for job in jobs}
     learned = learned_models_of(set(families.values()))
+    studies = Trial.objects.all().studies_of([job.id for job in jobs])
     types = dict(Node.objects.values_list("name", "gpu_type")) | {node.name: node.gpu_type for node in period.nodes}
     cluster, left_out, found = EmptyCluster(period.nodes), Counter[str](), []
     for job in jobs:
@@ -84,7 +86,7 @@ def history_of(*, since: datetime, until: datetime) -> RecordedHistory:
         elif cluster.refusal(one.job) is not None or _is_over_quota(one.job, tenants):
             left_out["too_large"] += 1
         else:
-            found.append(one)
+            found.append(_of_study(one, *studies.get(job.id, ("", ""))))
     if not any(one.is_counted for one in found):
         raise InvalidInputError(
             "No job of this period can be simulated: none of them trained, or their lengths are not known.",
@@ -93,6 +95,10 @@ def history_of(*, since: datetime, until: datetime) -> RecordedHistory:
             remedy="Choose a longer or another period, or upload a trace.",
         )
     return RecordedHistory(period, Cluster(period.nodes, period.racks, tenants), tuple(found), dict(left_out))
+
+
+def _of_study(one: RecordedJob, study: str, name: str) -> RecordedJob:
+    return replace(one, job=replace(one.job, study=study, study_name=name)) if study else one
 
 
 def _jobs_of(since: datetime, until: datetime) -> QuerySet[Job]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Func, JSONField
+from django.db.models import F, Func, JSONField, Max, Min
 
 from mlhub.control.models import Round, SchedulerSettings
 from mlhub.control.snapshots import node_snapshot
@@ -25,6 +25,7 @@ MOST_ROUNDS_READ = 200  # spread evenly over the period
 class RecordedPeriod:
     """racks: with their uplinks. failures: nodes that were away. tenants: by id, with the quota that they had first.
 
+    rounds_from, rounds_until, n_rounds: what was stored of it; None and 0 where nothing was.
     policy, parameters: what decided most rounds; n_policies: how many different ones did.
     """
 
@@ -35,6 +36,9 @@ class RecordedPeriod:
     racks: tuple[RackSnapshot, ...] = ()
     failures: tuple[Failure, ...] = ()
     tenants: Mapping[str, TenantSnapshot] = field(default_factory=dict)
+    rounds_from: datetime | None = None
+    rounds_until: datetime | None = None
+    n_rounds: int = 0
 
 
 class _WithoutJobs(Func):
@@ -99,7 +103,15 @@ def _policy_that_ran(since: datetime, until: datetime) -> RecordedPeriod:
         return RecordedPeriod(settings.policy, settings.parameters, 0)
     most = max(sorted(set(names)), key=names.count)
     newest = decided.filter(policy=most).order_by("-id").values_list("parameters", flat=True).first()
-    return RecordedPeriod(most, newest or {}, len(set(names)))
+    ends = decided.aggregate(first=Min("at"), last=Max("at"))
+    return RecordedPeriod(
+        most,
+        newest or {},
+        len(set(names)),
+        rounds_from=ends["first"],
+        rounds_until=ends["last"],
+        n_rounds=len(names),
+    )
 
 
 def _states(since: datetime, until: datetime) -> list[tuple[float, ClusterSnapshot]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -63,10 +64,17 @@ def _case(replay: PolicyReplay) -> tuple[LabCase, dict[str, Any]]:
             "n_before": len(history.jobs) - n_counted,
             "left_out": dict(history.left_out),
             "n_policies": period.n_policies,
+            "n_rounds": period.n_rounds,
+            "rounds_from": _time(period.rounds_from),
+            "rounds_until": _time(period.rounds_until),
             "n_absences": sum(failure.kind == "lost" for failure in period.failures),
         }
         case = LabCase(history.cluster, entries, jobs=history.jobs, failures=period.failures)
     return case, {**about, "n_gpus": case.cluster.n_gpus, "n_nodes": len(case.cluster.nodes)}
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 def _entries(policy: str, parameters: Mapping[str, Any], replay: PolicyReplay) -> tuple[ComparedPolicy, ...]:

@@ -55,13 +55,13 @@ class StudyCreateSerializer(StrictSerializer):
         choices=[(a.value, a.value) for a in Algorithm], default=Algorithm.ASHA, help_text="How trials are chosen."
     )
     eta = serializers.IntegerField(
-        min_value=2, max_value=10, default=3, help_text="Of asha: 1 of so many trials is trained on at each rung."
+        min_value=2, max_value=10, default=2, help_text="Of asha: 1 of so many trials is trained on at each rung."
     )
     min_epochs = serializers.IntegerField(
         min_value=1,
         max_value=100_000,
         required=False,
-        help_text="Of asha: epochs of the first rung; by default those of the job divided by eta squared.",
+        help_text="Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are few.",
     )
     seed = serializers.IntegerField(
         min_value=0, max_value=2**31 - 1, default=0, help_text="The seed of the search; not that of its jobs."

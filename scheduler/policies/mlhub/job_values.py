@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -61,6 +62,7 @@ class JobValues:
         self.running = sorted((job for job in view.jobs if n_held(job)), key=longest_run_first)
         self.waiting = sorted((job for job in view.jobs if not n_held(job)), key=by_submission)
         self.jobs = [*self.running, *self.waiting]
+        self.n_trials = Counter(job.study for job in self.jobs if job.study)
         self.capacity = capacity_by_type(view.nodes)
         self.is_mixed = len(self.capacity) > 1
         self._node_types = {node.name: node.gpu_type for node in view.nodes}
@@ -224,6 +226,8 @@ class JobValues:
     def _weights(self) -> dict[str, float]:
         """Prices of the jobs (see prices.py), among those on one type; four times as much for each step of priority.
 
+        The trials of a study share the weight of one job.
+
         They do not depend on what a job holds: else they would change with every change, and bring the next one.
         """
         found: dict[str, float] = {}
@@ -239,6 +243,7 @@ class JobValues:
         else:
             ordered = sorted(jobs, key=lambda job: (-job.submitted_at_s, job.id))
             found = prices([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
+        found = [price / self.n_trials.get(job.study, 1) for job, price in zip(ordered, found, strict=True)]
         return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
 
     def _by_work(self, jobs: Iterable[JobSnapshot]) -> list[JobSnapshot]:

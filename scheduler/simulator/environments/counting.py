@@ -65,6 +65,7 @@ class CountingEnvironment(SteadyEnvironment):
         return JobSnapshot(
             id=job.id,
             tenant=job.tenant,
+            study=job.study,
             submitted_at_s=job.submitted_at_s,
             steps_total=steps,
             batch_size=1000,

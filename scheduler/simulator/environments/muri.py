@@ -159,6 +159,7 @@ class MuriEnvironment(SteadyEnvironment):
         return JobSnapshot(
             id=job.id,
             tenant=job.tenant,
+            study=job.study,
             submitted_at_s=job.submitted_at_s,
             steps_total=max(1, int(job.extra["iterations"])),
             batch_size=max(1, int(job.extra["batch_size"])) * job.n_gpus,

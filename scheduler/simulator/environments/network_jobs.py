@@ -126,6 +126,7 @@ def snapshot_of_submission(job: TraceJob, truth: JobTruth, *, is_elastic: bool, 
     return JobSnapshot(
         id=job.id,
         tenant=job.tenant,
+        study=job.study,
         submitted_at_s=job.submitted_at_s,
         steps_total=max(1, math.ceil(steps)),
         batch_size=truth.batch * job.n_gpus,

@@ -157,6 +157,7 @@ class SharingEnvironment(SteadyEnvironment):
         return JobSnapshot(
             id=job.id,
             tenant=job.tenant,
+            study=job.study,
             submitted_at_s=job.submitted_at_s,
             steps_total=self._steps(job, trace),
             batch_size=job.n_gpus,

@@ -38,6 +38,7 @@ class TraceJob:
     n_gpus: int
     duration_s: float
     tenant: str = "default"
+    study: str = ""  # of which it is a trial
     model: str = ""
     priority: int = 0
     min_gpus: int | None = None

@@ -84,7 +84,7 @@ function requestOf(draft: Draft): StudyRequest {
     metric: draft.metric.trim(),
     direction: draft.direction as StudyRequest["direction"],
     algorithm: draft.algorithm as NonNullable<StudyRequest["algorithm"]>,
-    eta: 3,
+    eta: 2,
     seed: 0,
     max_trials: Number(draft.max_trials),
     max_parallel: Number(draft.max_parallel),

@@ -69,6 +69,9 @@ const DONE: ReplayDetail = {
     left_out: { never_trained: 2 },
     n_policies: 1,
     n_absences: 0,
+    n_rounds: 2000,
+    rounds_from: "2026-11-22T10:00:00Z",
+    rounds_until: "2026-11-22T20:00:00Z",
     n_nodes: 2,
     n_gpus: 8,
   },
@@ -120,6 +123,8 @@ describe("The policy lab", () => {
     const truth = await screen.findByRole("region", { name: "How true the simulation is" });
     expect(truth).toHaveTextContent("took 1 h 00 min on average; in fact they took 1 h 06 min (−10 %)");
     expect(truth).toHaveTextContent("left out: 2 jobs (ended before its first step)");
+    expect(truth).toHaveTextContent("known from 2,000 stored rounds");
+    expect(truth).toHaveTextContent("the platform keeps its newest 2,000");
     const table = screen.getByRole("table", { name: "Policies" });
     expect(truth.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(within(table).getByRole("row", { name: /las/ })).toHaveTextContent("45 min 00 s−25 %");

@@ -20,7 +20,7 @@ import { number } from "@/lib/quantities";
 import { DistributionChart } from "./DistributionChart";
 import { cancelReplay, replayQuery } from "./queries";
 import { OrganisationTable, PolicyTable, WorstHitTable } from "./ReplayTables";
-import { reproductionText, scopeText, sourceOf, titleOf } from "./replayText";
+import { recordsText, reproductionText, scopeText, sourceOf, titleOf } from "./replayText";
 
 export function ReplayPage() {
   const me = useMe();
@@ -79,6 +79,11 @@ function Outcome({ replay }: { replay: ReplayDetail }) {
         <Text size="xs" c="dimmed" mt="xs">
           {scopeText(result)}
         </Text>
+        {recordsText(result) && (
+          <Text size="xs" c="dimmed" mt="xs">
+            {recordsText(result)}
+          </Text>
+        )}
       </SectionCard>
       <PolicyTable result={result} />
       <SectionCard title="Completion times">

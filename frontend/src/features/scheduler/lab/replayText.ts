@@ -39,6 +39,18 @@ export function reproductionText({ reproduction }: ReplayResult): string {
   );
 }
 
+/** Over which time the platform's own records reach; null of a trace. */
+export function recordsText({ n_rounds, rounds_from, rounds_until }: ReplayResult): string | null {
+  if (n_rounds === undefined) return null;
+  if (!rounds_from || !rounds_until) {
+    return "No round of this period is stored any more: the platform keeps its newest 2,000. Nodes, quotas and policy are those of now.";
+  }
+  return (
+    `Nodes, quotas and policy are known from ${count(n_rounds, "stored round")}, ${clock(rounds_from)} to ${clock(rounds_until)}: ` +
+    "the platform keeps its newest 2,000. Before the first of them they are assumed to have been the same."
+  );
+}
+
 /** What the simulation does not contain. */
 export function scopeText(result: ReplayResult): string {
   const parts = [`${count(result.n_jobs, "job")} on ${count(result.n_gpus, "GPU")} of ${count(result.n_nodes, "node")}`];
