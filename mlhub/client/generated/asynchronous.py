@@ -2320,6 +2320,47 @@ class AsyncOrganisationsOperations:
         """
         return await self._transport.record(r.QuotaTree, "GET", path_of("/organisations/{id}/quota-tree", id=id))
 
+    async def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+        """Boosts that are in effect, the one that ends first at the top.
+
+        GET /organisations/{id}/quota/boosts
+        """
+        return await self._transport.rows(r.QuotaBoost, "GET", path_of("/organisations/{id}/quota/boosts", id=id))
+
+    async def create_quota_boost(
+        self,
+        id: Ref,
+        /,
+        *,
+        ends_at: datetime | str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        reason: str | Unset = UNSET,
+    ) -> r.QuotaBoost:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+
+        POST /organisations/{id}/quota/boosts
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: When it ends by itself; at most 366 days from now.
+        reason: Why, for those who see the quota.
+        """
+        return await self._transport.record(
+            r.QuotaBoost,
+            "POST",
+            path_of("/organisations/{id}/quota/boosts", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -2533,6 +2574,47 @@ class AsyncProjectsOperations:
             },
         )
 
+    async def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+        """Boosts that are in effect, the one that ends first at the top.
+
+        GET /projects/{id}/quota/boosts
+        """
+        return await self._transport.rows(r.QuotaBoost, "GET", path_of("/projects/{id}/quota/boosts", id=id))
+
+    async def create_quota_boost(
+        self,
+        id: Ref,
+        /,
+        *,
+        ends_at: datetime | str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        reason: str | Unset = UNSET,
+    ) -> r.QuotaBoost:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+
+        POST /projects/{id}/quota/boosts
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: When it ends by itself; at most 366 days from now.
+        reason: Why, for those who see the quota.
+        """
+        return await self._transport.record(
+            r.QuotaBoost,
+            "POST",
+            path_of("/projects/{id}/quota/boosts", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -2603,6 +2685,20 @@ class AsyncQueueOperations:
         return await self._transport.record(
             r.Queue, "GET", path_of("/queue"), query={"after": after, "limit": limit, "organisation": organisation}
         )
+
+
+class AsyncQuotaBoostsOperations:
+    """The operations under /quota-boosts."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def end(self, id: Ref, /) -> None:
+        """Ends a boost before its time, by who may change the quota.
+
+        POST /quota-boosts/{id}/end
+        """
+        await self._transport.content("POST", path_of("/quota-boosts/{id}/end", id=id))
 
 
 class AsyncRoundsOperations:
@@ -3028,7 +3124,8 @@ class AsyncStudiesOperations:
         direction: Whether larger or smaller values of the metric are better.
         algorithm: How trials are chosen.
         eta: Of asha: 1 of so many trials is trained on at each rung.
-        min_epochs: Of asha: epochs of the first rung; by default those of the job divided by eta squared.
+        min_epochs: Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are
+        few.
         seed: The seed of the search; not that of its jobs.
         max_parallel: Trials that are trained or wait for GPUs at the same time.
         max_trials: How many trials are made at most.
@@ -3221,6 +3318,47 @@ class AsyncTeamsOperations:
                 "budgets": budgets,
                 "max_priority": max_priority,
                 "version": version,
+            },
+        )
+
+    async def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+        """Boosts that are in effect, the one that ends first at the top.
+
+        GET /teams/{id}/quota/boosts
+        """
+        return await self._transport.rows(r.QuotaBoost, "GET", path_of("/teams/{id}/quota/boosts", id=id))
+
+    async def create_quota_boost(
+        self,
+        id: Ref,
+        /,
+        *,
+        ends_at: datetime | str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        reason: str | Unset = UNSET,
+    ) -> r.QuotaBoost:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+
+        POST /teams/{id}/quota/boosts
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: When it ends by itself; at most 366 days from now.
+        reason: Why, for those who see the quota.
+        """
+        return await self._transport.record(
+            r.QuotaBoost,
+            "POST",
+            path_of("/teams/{id}/quota/boosts", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
             },
         )
 
@@ -3637,6 +3775,7 @@ class AsyncOperations:
         self.organisations = AsyncOrganisationsOperations(transport)
         self.projects = AsyncProjectsOperations(transport)
         self.queue = AsyncQueueOperations(transport)
+        self.quota_boosts = AsyncQuotaBoostsOperations(transport)
         self.rounds = AsyncRoundsOperations(transport)
         self.runs = AsyncRunsOperations(transport)
         self.scheduler = AsyncSchedulerOperations(transport)

@@ -1426,6 +1426,18 @@ class Quota(ApiRecord):
     used: QuotaUsed
 
 
+class QuotaBoost(ApiRecord):
+    """GPUs that are added to the rules of a quota until a time; boosts of one owner add up."""
+
+    id: str
+    extra_guarantee: int
+    extra_max_gpus: int
+    ends_at: datetime
+    reason: str
+    created_by: str
+    created_at: datetime
+
+
 class QuotaEffect(ApiRecord):
     """QuotaEffect of an answer."""
 
@@ -1472,6 +1484,7 @@ class QuotaOwner(ApiRecord):
     borrowed: int
     lent: int
     budgets: list[BudgetUse]
+    boosts: list[QuotaBoost]
     running_jobs: int
     queued_gpus: int
 
@@ -1618,6 +1631,9 @@ class ReplayResult(ApiRecord):
     n_before: int
     left_out: dict[str, int]
     n_policies: int
+    n_rounds: int | None
+    rounds_from: datetime | None
+    rounds_until: datetime | None
     n_absences: int
     n_nodes: int
     n_gpus: int

@@ -2292,6 +2292,47 @@ class OrganisationsOperations:
         """
         return self._transport.record(r.QuotaTree, "GET", path_of("/organisations/{id}/quota-tree", id=id))
 
+    def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+        """Boosts that are in effect, the one that ends first at the top.
+
+        GET /organisations/{id}/quota/boosts
+        """
+        return self._transport.rows(r.QuotaBoost, "GET", path_of("/organisations/{id}/quota/boosts", id=id))
+
+    def create_quota_boost(
+        self,
+        id: Ref,
+        /,
+        *,
+        ends_at: datetime | str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        reason: str | Unset = UNSET,
+    ) -> r.QuotaBoost:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+
+        POST /organisations/{id}/quota/boosts
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: When it ends by itself; at most 366 days from now.
+        reason: Why, for those who see the quota.
+        """
+        return self._transport.record(
+            r.QuotaBoost,
+            "POST",
+            path_of("/organisations/{id}/quota/boosts", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -2505,6 +2546,47 @@ class ProjectsOperations:
             },
         )
 
+    def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+        """Boosts that are in effect, the one that ends first at the top.
+
+        GET /projects/{id}/quota/boosts
+        """
+        return self._transport.rows(r.QuotaBoost, "GET", path_of("/projects/{id}/quota/boosts", id=id))
+
+    def create_quota_boost(
+        self,
+        id: Ref,
+        /,
+        *,
+        ends_at: datetime | str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        reason: str | Unset = UNSET,
+    ) -> r.QuotaBoost:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+
+        POST /projects/{id}/quota/boosts
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: When it ends by itself; at most 366 days from now.
+        reason: Why, for those who see the quota.
+        """
+        return self._transport.record(
+            r.QuotaBoost,
+            "POST",
+            path_of("/projects/{id}/quota/boosts", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -2573,6 +2655,20 @@ class QueueOperations:
         return self._transport.record(
             r.Queue, "GET", path_of("/queue"), query={"after": after, "limit": limit, "organisation": organisation}
         )
+
+
+class QuotaBoostsOperations:
+    """The operations under /quota-boosts."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def end(self, id: Ref, /) -> None:
+        """Ends a boost before its time, by who may change the quota.
+
+        POST /quota-boosts/{id}/end
+        """
+        self._transport.content("POST", path_of("/quota-boosts/{id}/end", id=id))
 
 
 class RoundsOperations:
@@ -2992,7 +3088,8 @@ class StudiesOperations:
         direction: Whether larger or smaller values of the metric are better.
         algorithm: How trials are chosen.
         eta: Of asha: 1 of so many trials is trained on at each rung.
-        min_epochs: Of asha: epochs of the first rung; by default those of the job divided by eta squared.
+        min_epochs: Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are
+        few.
         seed: The seed of the search; not that of its jobs.
         max_parallel: Trials that are trained or wait for GPUs at the same time.
         max_trials: How many trials are made at most.
@@ -3185,6 +3282,47 @@ class TeamsOperations:
                 "budgets": budgets,
                 "max_priority": max_priority,
                 "version": version,
+            },
+        )
+
+    def list_quota_boosts(self, id: Ref, /) -> ApiRows[r.QuotaBoost]:
+        """Boosts that are in effect, the one that ends first at the top.
+
+        GET /teams/{id}/quota/boosts
+        """
+        return self._transport.rows(r.QuotaBoost, "GET", path_of("/teams/{id}/quota/boosts", id=id))
+
+    def create_quota_boost(
+        self,
+        id: Ref,
+        /,
+        *,
+        ends_at: datetime | str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        reason: str | Unset = UNSET,
+    ) -> r.QuotaBoost:
+        """Raises the quota until a time, from the next scheduling round on, by who may change it.
+
+        It ends by itself: what is used above the guarantee then counts as borrowed, and jobs above max_gpus save a
+        checkpoint and wait.
+
+        POST /teams/{id}/quota/boosts
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: When it ends by itself; at most 366 days from now.
+        reason: Why, for those who see the quota.
+        """
+        return self._transport.record(
+            r.QuotaBoost,
+            "POST",
+            path_of("/teams/{id}/quota/boosts", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
             },
         )
 
@@ -3601,6 +3739,7 @@ class Operations:
         self.organisations = OrganisationsOperations(transport)
         self.projects = ProjectsOperations(transport)
         self.queue = QueueOperations(transport)
+        self.quota_boosts = QuotaBoostsOperations(transport)
         self.rounds = RoundsOperations(transport)
         self.runs = RunsOperations(transport)
         self.scheduler = SchedulerOperations(transport)
