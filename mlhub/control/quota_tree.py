@@ -61,7 +61,7 @@ def with_boosts(owner: Owner, rules: Mapping[str, Any], *, now: datetime) -> dic
 
 
 @dataclass(frozen=True)
-class QuotaBooks:
+class BudgetsAndBoosts:
     """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limit."""
 
     budgets: BudgetBooks
@@ -99,7 +99,7 @@ def tree_of(
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     budgets = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
-    books = QuotaBooks(budgets, extras_now(organisations, now=now))
+    books = BudgetsAndBoosts(budgets, extras_now(organisations, now=now))
     tree = _tree_above(rows, isolation, books)
     owners: dict[UUID, str | None] = {}
     for team in teams:
@@ -112,7 +112,7 @@ def tree_of(
     return tree
 
 
-def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation, books: QuotaBooks) -> QuotaTree:
+def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation, books: BudgetsAndBoosts) -> QuotaTree:
     tree, parent = QuotaTree(), None
     chosen = SchedulerSettings.objects.filter(pk=1, shares_fairly=True).first()
     if chosen is not None:
@@ -123,7 +123,7 @@ def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation
     return tree
 
 
-def _add(tree: QuotaTree, owner: Owner, parent: str | None, isolation: FaultIsolation, books: QuotaBooks) -> bool:
+def _add(tree: QuotaTree, owner: Owner, parent: str | None, isolation: FaultIsolation, books: BudgetsAndBoosts) -> bool:
     """Returns whether its quota could be read."""
     tenant = isolation.attempt(
         partial(_tenant, owner, parent, books), kind=ItemKind.QUOTA, name=str(owner.id), default=None
@@ -138,7 +138,7 @@ def _place(
     tree: QuotaTree,
     owner: Team | Project,
     above: str | None,
-    books: QuotaBooks,
+    books: BudgetsAndBoosts,
     *,
     whole: bool,
     isolation: FaultIsolation,
@@ -151,7 +151,7 @@ def _place(
     return str(owner.id) if _add(tree, owner, above, isolation, books) else None
 
 
-def _tenant(owner: Owner, parent: str | None, books: QuotaBooks) -> TenantSnapshot:
+def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> TenantSnapshot:
     quota: QuotaRules | None = getattr(owner, "quota", None)
     extra_guarantee, extra_max_gpus = books.extras.get(owner.id, (0, 0))
     if quota is None:

@@ -64,6 +64,8 @@ def test_the_submission_of_a_larger_job_counts_the_boost(world: World) -> None:
     row = bob.get(f"/api/v1/organisations/{world.cast.a.id}/quota-tree").json()["owners"][0]
     assert row["max_gpus"] == 1
     assert [one["extra_max_gpus"] for one in row["boosts"]] == [2]
+    quota = bob.get(f"/api/v1/organisations/{world.cast.a.id}/quota").json()
+    assert (quota["max_gpus"], quota["boosted_gpus"]) == (1, 2)
 
 
 def test_a_project_may_be_guaranteed_what_its_organisation_has_for_as_long(world: World) -> None:

@@ -7834,7 +7834,7 @@ export interface components {
          *     their use, by which it is their turn; 0 = only what they hold now counts.
          */
         Quota: {
-            /** @description The most GPUs that may be in use at a time; null: no limit. */
+            /** @description The most GPUs that may be in use at a time, without boosts; null: no limit. */
             readonly max_gpus: number | null;
             /** @description The most jobs that may run at a time; null: no limit. */
             readonly max_running_jobs: number | null;
@@ -7874,6 +7874,8 @@ export interface components {
             readonly version: number;
             /** @description What of the limits is in use. */
             readonly used: components["schemas"]["QuotaUsed"];
+            /** @description GPUs that boosts add to max_gpus now; they are not part of it. */
+            readonly boosted_gpus: number;
         };
         /** @description GPUs that are added to the rules of a quota until a time; boosts of one owner add up. */
         QuotaBoost: {

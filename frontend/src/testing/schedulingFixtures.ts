@@ -19,6 +19,7 @@ import { ACME, AT, job, JOB_ID, VISION } from "@/testing/fixtures";
 export function quota(over: Partial<Quota> = {}): Quota {
   return {
     max_gpus: 8,
+    boosted_gpus: 0,
     max_running_jobs: 4,
     max_storage_bytes: 10 * 1024 ** 3,
     guarantee: null,

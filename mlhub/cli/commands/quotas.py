@@ -30,7 +30,7 @@ def show(context: typer.Context) -> None:
         rows.append({"organisation": organisation["name"], **found})
     columns = {
         "ORGANISATION": lambda row: row["organisation"],
-        "GPUS": lambda row: _of(row["used"]["gpus"], row["max_gpus"]),
+        "GPUS": lambda row: _of(row["used"]["gpus"], _with_boosts(row["max_gpus"], row["boosted_gpus"])),
         "GUARANTEE": lambda row: row["guarantee"],
         "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
         "STORAGE": lambda row: _of(
@@ -110,6 +110,10 @@ def _owner(session: Session, name: str) -> dict[str, Any]:
         remedy="The page Quotas lists them.",
         code=CommandStatus.REFUSED,
     )
+
+
+def _with_boosts(limit: int | None, boosted: int) -> int | None:
+    return None if limit is None else limit + boosted
 
 
 def _of(used: Any, limit: Any) -> str:

@@ -1424,6 +1424,7 @@ class Quota(ApiRecord):
     max_storage_bytes: int | None
     version: int
     used: QuotaUsed
+    boosted_gpus: int
 
 
 class QuotaBoost(ApiRecord):

@@ -70,16 +70,19 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
     """
 
     used = QuotaUsedSerializer(read_only=True, help_text="What of the limits is in use.")
+    boosted_gpus = serializers.IntegerField(
+        read_only=True, help_text="GPUs that boosts add to max_gpus now; they are not part of it."
+    )
     budgets = BudgetUseSerializer(
         many=True, read_only=True, help_text="Budgets of GPU-hours, and what of them is used."
     )
 
     class Meta:
         model = Quota
-        fields = [*RULES, "max_storage_bytes", "version", "used"]
+        fields = [*RULES, "max_storage_bytes", "version", "used", "boosted_gpus"]
         read_only_fields = fields
         extra_kwargs = described(
-            max_gpus="The most GPUs that may be in use at a time; null: no limit.",
+            max_gpus="The most GPUs that may be in use at a time, without boosts; null: no limit.",
             max_running_jobs="The most jobs that may run at a time; null: no limit.",
             guarantee="GPUs that are guaranteed; null: none.",
             borrow_limit="The most GPUs that may be borrowed above the guarantee; null: no limit.",

@@ -114,6 +114,8 @@ def _organisation(request: Request, id: str) -> Organisation:
 
 def _quota(organisation: Organisation) -> dict[str, Any]:
     quota, _ = Quota.objects.get_or_create(organisation=organisation)
+    now = timezone.now()
     quota.used = reads.used_by(organisation)  # type: ignore[attr-defined]
-    quota.budgets = as_rows(budgets_now(organisation, quota.budgets, now=timezone.now()))
+    _, quota.boosted_gpus = quota_tree.extras_now({organisation.pk}, now=now).get(organisation.pk, (0, 0))  # type: ignore[attr-defined]
+    quota.budgets = as_rows(budgets_now(organisation, quota.budgets, now=now))
     return s.QuotaSerializer(quota).data

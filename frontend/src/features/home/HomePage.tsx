@@ -12,6 +12,7 @@ import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { budgetName, usedPart, usedText } from "@/domain/scheduling/budget";
 import { capacityOf } from "@/domain/scheduling/capacity";
+import { maxGpusNow } from "@/domain/scheduling/quotaLimits";
 import { bytes, count, number } from "@/lib/quantities";
 
 import { FirstSteps } from "./FirstSteps";
@@ -86,7 +87,7 @@ function Rings({ quota }: { quota: Quota }) {
   const { used } = quota;
   return (
     <Group gap="lg">
-      <Ring label="GPUs" used={used.gpus} most={quota.max_gpus} text={number} />
+      <Ring label="GPUs" used={used.gpus} most={maxGpusNow(quota)} text={number} />
       <Ring label="Running jobs" used={used.running_jobs} most={quota.max_running_jobs} text={number} />
       <Ring label="Storage" used={used.storage_bytes} most={quota.max_storage_bytes} text={bytes} />
       {quota.budgets.map((budget) => (

@@ -51,6 +51,13 @@ describe("Editing a quota", () => {
     expect(screen.getByRole("button", { name: "Save" })).toBeDisabled();
   });
 
+  it("counts what boosts add to the limit, and leaves it out of the field", async () => {
+    serveQuota(quota({ max_gpus: 8, boosted_gpus: 2 }));
+    renderPage("/quotas");
+    expect(await screen.findByText("2 of 10")).toBeVisible();
+    expect(screen.getByLabelText("GPUs")).toHaveValue("8");
+  });
+
   it("shows a conflict instead of overwriting, and loads the present values on request", async () => {
     const { changeMeanwhile } = serveQuota(quota());
     const { user } = renderPage("/quotas");

@@ -3,6 +3,7 @@
 import { Group, Progress, Stack, Text } from "@mantine/core";
 
 import type { Quota } from "@/api/types";
+import { maxGpusNow } from "@/domain/scheduling/quotaLimits";
 import { LIMITS } from "@/features/quotas/limits";
 
 const NEARLY_FULL = 0.9;
@@ -13,7 +14,7 @@ export function Usage({ quota }: { quota: Quota }) {
       {LIMITS.map((limit) => {
         const label = limit.label.replace(/ \(.*\)/, "");
         const used = limit.used(quota);
-        const most = quota[limit.name];
+        const most = limit.name === "max_gpus" ? maxGpusNow(quota) : quota[limit.name];
         const part = most === null ? 0 : most === 0 ? 1 : used / most;
         return (
           <li key={limit.name}>
