@@ -14,6 +14,8 @@ MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing
 TOKEN_OPTIONS = ("tokenizer", "vocabulary_size", "context_length")
 TEXT_OPTIONS = (*TOKEN_OPTIONS, "documents")
 
+TEXT_FIELDS = {"text", "label", "class", "target", "y", "split"}  # a file of JSON lines with no others is of texts
+
 
 @dataclass(frozen=True)
 class DatasetFormat:

@@ -149,7 +149,8 @@ def _label(shards: TarShards, name: str, files: Mapping[str, Member], field: str
         label = _field(name, _text(shards, name, files[JSON_SUFFIX], MAX_JSON_BYTES), field)
     else:
         raise _refusal(f"The sample {name} has no class.", " To predict on pictures only, say targets=none.")
-    if isinstance(label, bool) or not isinstance(label, str | int) or label == "" or len(str(label)) > MAX_LABEL:
+    is_name = isinstance(label, str | int) and not isinstance(label, bool) and str(label).isprintable()
+    if not is_name or not 0 < len(str(label)) <= MAX_LABEL:
         raise _refusal(f"The class of {name} is {str(label)[:50]!r}, not a word or a whole number.")
     return str(label)
 
