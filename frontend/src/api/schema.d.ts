@@ -3760,11 +3760,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -3785,7 +3789,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
@@ -3824,11 +3828,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -3849,7 +3857,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
@@ -3889,7 +3897,9 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             readonly format: components["schemas"]["FormatEnum"];
             /** @description How the files are to be read, as given with the upload. */
@@ -4509,10 +4519,12 @@ export interface components {
          *     * `parquet` - Parquet table
          *     * `json_lines` - JSON lines
          *     * `image_folder` - Images in folders
+         *     * `webdataset` - WebDataset shards
          *     * `text` - Text
+         *     * `text_lines` - Texts in JSON lines
          * @enum {string}
          */
-        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "text";
+        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "webdataset" | "text" | "text_lines";
         /** @description What the address had when the file was fetched. */
         Found: {
             /** @description The entity tag; empty when the server gives none. */
@@ -10319,11 +10331,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -10344,7 +10360,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
@@ -10386,11 +10402,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -10411,7 +10431,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
