@@ -73,7 +73,9 @@ def shard_of(*described: dict[str, Any]) -> bytes:
 
 def reviews(n: int = 40, **more: Any) -> bytes:
     """Texts with a label each, one object a line."""
-    rows = [{"text": f"A {('dull', 'fine')[i % 2]} film, number {i}.", "label": ("bad", "good")[i % 2]} for i in range(n)]
+    rows = [
+        {"text": f"A {('dull', 'fine')[i % 2]} film, number {i}.", "label": ("bad", "good")[i % 2]} for i in range(n)
+    ]
     return b"".join(json.dumps({**row, **more}).encode() + b"\n" for row in rows)
 
 

@@ -64,9 +64,7 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
 
 def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
     alike = (TABLES, PICTURES)
-    kinds = [
-        next((group for group in alike if known.format in group), (known.format,)) for known in (trained, given)
-    ]
+    kinds = [next((group for group in alike if known.format in group), (known.format,)) for known in (trained, given)]
     if kinds[0] != kinds[1]:
         raise BadInputError(
             f"The model was trained on {trained.format}, and the dataset is {given.format}.",

@@ -79,9 +79,7 @@ def pixels(raw: bytes, name: str, input_shape: Sequence[int]) -> Array:
     return found[None] if channels == 1 else np.moveaxis(found, -1, 0)
 
 
-def size_of_all(
-    pictures: Iterable[tuple[bytes, str]], options: Mapping[str, Any]
-) -> tuple[tuple[int, int], int, int]:
+def size_of_all(pictures: Iterable[tuple[bytes, str]], options: Mapping[str, Any]) -> tuple[tuple[int, int], int, int]:
     """Decodes all pictures, (bytes, name) each: their common (width, height), channels, and how many sizes there are.
 
     Raises BadInputError for one that cannot be decoded, and for an image_size that no picture may have.
@@ -130,9 +128,7 @@ def moments_of(pixels_at: Callable[[int], Array], schema: Mapping[str, Any]) -> 
 def preview_of(pixels_at: Callable[[int], Array], labels: Sequence[str]) -> dict[str, Any]:
     """Some pictures with their labels, one label for each example."""
     chosen = np.linspace(0, len(labels) - 1, min(N_PREVIEW, len(labels))).astype(int)
-    images = [
-        {"label": labels[i], "png_base64": png(np.moveaxis(pixels_at(int(i)), 0, -1) / SCALE)} for i in chosen
-    ]
+    images = [{"label": labels[i], "png_base64": png(np.moveaxis(pixels_at(int(i)), 0, -1) / SCALE)} for i in chosen]
     return {"kind": "images", "images": images}
 
 

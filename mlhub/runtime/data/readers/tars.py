@@ -107,7 +107,8 @@ class _Count:
         self._n += 1
         if self._n > MAX_FILES:
             raise _refusal(
-                f"The shards have more than {MAX_FILES:,} files.", "Split them into several datasets, or leave some out."
+                f"The shards have more than {MAX_FILES:,} files.",
+                "Split them into several datasets, or leave some out.",
             )
 
 
@@ -122,13 +123,15 @@ class _Archive:
         try:
             with tarfile.open(fileobj=window, mode="r:", encoding="utf-8", errors="strict") as archive:
                 while (info := archive.next()) is not None:
-                    archive.members = []  # it would keep them all
+                    vars(archive)["members"].clear()  # it would keep them all
                     self._n_files.add()
                     if not info.isdir():
                         yield self._checked(info)
                 self._end = self._place.offset + archive.offset
         except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
-            raise _refusal(f"{name} is damaged as a tar: {error}.", "Make it again, and check it with tar -t.") from error
+            raise _refusal(
+                f"{name} is damaged as a tar: {error}.", "Make it again, and check it with tar -t."
+            ) from error
 
     def next_start(self) -> int | None:
         """Where the next archive begins, after the blank blocks that end this one; None at the end."""

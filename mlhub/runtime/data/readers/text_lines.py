@@ -208,7 +208,9 @@ def _part(row: Mapping[str, Any]) -> bool:
     """Whether the row is held out."""
     part = HELD_OUT.get(str(row.get(SPLIT)).lower())
     if part is None:
-        raise ValueError(f"{SPLIT!r} holds {str(row.get(SPLIT))[:50]!r}; it is train, test or validation in other lines")
+        raise ValueError(
+            f"{SPLIT!r} holds {str(row.get(SPLIT))[:50]!r}; it is train, test or validation in other lines"
+        )
     return part
 
 

@@ -24,6 +24,10 @@ from mlhub.wire.launch import ModelSpec, TrainingSpec
 from tests.datasets.files import reviews
 from tests.runtime.gang import Gang
 
+OPTIONS = {
+    "learning_rate": 0.05, "width": 16, "class_weights": "balanced", "sampling": "balanced", "validation_stratified": True,
+}  # fmt: skip
+
 
 def written(folder: Path, *lines: Any, name: str = "texts.jsonl") -> Path:
     path = folder / name
@@ -125,7 +129,7 @@ def test_reviews_are_classified_on_two_workers_and_a_row_is_read_as_in_training(
     path.write_bytes(reviews(80))
     gang = Gang(
         tmp_path, path, format="text_lines", model=ModelSpec(kind="builtin", entry="text_cnn"),
-        training=TrainingSpec(epochs=4, batch_size=8, hyperparameters={"learning_rate": 0.05, "width": 16}),
+        training=TrainingSpec(epochs=4, batch_size=8, hyperparameters=OPTIONS),
     )  # fmt: skip
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shards of the WebDataset layout: the pictures that were packed, however they are packed, and faults by their sample."""
+"""Shards of the WebDataset layout: the pictures that were packed, however they are packed; faults by their sample."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def test_keys_may_be_the_same_in_several_shards_and_have_the_name_of_their_shard
 
 def test_classes_come_from_a_field_and_a_shard_of_validation_is_held_out(tmp_path: Path) -> None:
     words = shard_of({"kind": "cat"}, {"kind": "dog"}, {"kind": "cat"})
-    path = written(tmp_path, tarred({"val-000.tar": words, "train-000.tar": shard_of({"kind": "dog"}, {"kind": "cat"})}))
+    path = written(
+        tmp_path, tarred({"val-000.tar": words, "train-000.tar": shard_of({"kind": "dog"}, {"kind": "cat"})})
+    )
     with pytest.raises(BadInputError, match="no field") as refused:
         readers.inspect("webdataset", path, {})
     assert (refused.value.field, "kind" in refused.value.remedy) == ("target", True)
