@@ -36,7 +36,7 @@ class Reader(Protocol):
 
 
 @runtime_checkable
-class Named(Protocol):
+class NamedExamples(Protocol):
     """A reader whose examples have names."""
 
     def names(self, path: Path) -> list[str]:
@@ -108,7 +108,7 @@ def facts_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 def names_of(format: str, path: Path) -> list[str] | None:
     """The names of the examples in their order; None for formats without names. Only pictures have some."""
     reader = _reader(format)
-    return reader.names(path) if isinstance(reader, Named) else None
+    return reader.names(path) if isinstance(reader, NamedExamples) else None
 
 
 def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) -> None:

@@ -27,7 +27,7 @@ LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip: the lengths of what stands b
 
 
 @dataclass(frozen=True)
-class Member:
+class TarMember:
     """name: as in the archive. offset, size: of its bytes in the whole file."""
 
     name: str
@@ -42,13 +42,13 @@ class TarShards:
         self._path = path
         self._file = path.open("rb", buffering=0)
 
-    def read(self, member: Member) -> bytes:
+    def read(self, member: TarMember) -> bytes:
         """The bytes of a file; threads may read at once."""
         return os.pread(self._file.fileno(), member.size, member.offset)
 
-    def shards(self) -> Iterator[tuple[str, Iterator[Member]]]:
+    def shards(self) -> Iterator[tuple[str, Iterator[TarMember]]]:
         """The name of each shard, "" where it has none, and its regular files; to be read before the next shard."""
-        whole = Member("", 0, self._path.stat().st_size)
+        whole = TarMember("", 0, self._path.stat().st_size)
         n_files = _Count()
         if self._head(whole).startswith(ZIP):
             for shard in self._in_zip():
@@ -63,12 +63,12 @@ class TarShards:
                     raise _refusal(f"{member.name} is not in a shard.", "Pack .tar files only, or samples only.")
                 yield from self._each(member, n_files)
 
-    def _is_of_tars(self, whole: Member) -> bool:
+    def _is_of_tars(self, whole: TarMember) -> bool:
         for _, members in self._each(whole, _Count()):
             return any(_is_tar(member) for member in islice(members, 1))
         return False
 
-    def _each(self, shard: Member, n_files: _Count) -> Iterator[tuple[str, Iterator[Member]]]:
+    def _each(self, shard: TarMember, n_files: _Count) -> Iterator[tuple[str, Iterator[TarMember]]]:
         """The archives that follow one another there."""
         if self._head(shard).startswith(GZIP):
             raise _refusal(
@@ -76,15 +76,15 @@ class TarShards:
             )
         start: int | None = shard.offset
         while start is not None:
-            part = Member(shard.name, start, shard.offset + shard.size - start)
+            part = TarMember(shard.name, start, shard.offset + shard.size - start)
             archive = _Archive(self._file.fileno(), part, n_files)
             yield shard.name, archive.members()
             start = archive.next_start()
 
-    def _head(self, member: Member) -> bytes:
+    def _head(self, member: TarMember) -> bytes:
         return os.pread(self._file.fileno(), min(8, member.size), member.offset)
 
-    def _in_zip(self) -> Iterator[Member]:
+    def _in_zip(self) -> Iterator[TarMember]:
         with open_archive(self._path) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
         for info in sorted(infos, key=lambda info: info.filename):
@@ -96,7 +96,7 @@ class TarShards:
             if len(lengths) < LOCAL_HEADER.size:
                 raise _refusal("The zip is damaged.", "Make it again.")
             offset = info.header_offset + LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack(lengths))
-            yield Member(info.filename, offset, info.file_size)
+            yield TarMember(info.filename, offset, info.file_size)
 
 
 class _Count:
@@ -113,11 +113,11 @@ class _Count:
 
 
 class _Archive:
-    def __init__(self, descriptor: int, place: Member, n_files: _Count) -> None:
+    def __init__(self, descriptor: int, place: TarMember, n_files: _Count) -> None:
         self._descriptor, self._place, self._n_files = descriptor, place, n_files
         self._end = place.offset
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[TarMember]:
         name = self._place.name or "The file"
         window = _Window(self._descriptor, self._place)
         try:
@@ -144,7 +144,7 @@ class _Archive:
             at += len(block)
         return None
 
-    def _checked(self, info: tarfile.TarInfo) -> Member:
+    def _checked(self, info: tarfile.TarInfo) -> TarMember:
         name, parts = info.name, PurePosixPath(info.name).parts
         if name.startswith("/") or ".." in parts or "\\" in name or "\0" in name:
             raise _refusal(
@@ -158,13 +158,13 @@ class _Archive:
             raise _refusal(f"{name[:200]!r} is no plain file.", "Leave devices, pipes and sparse files out.")
         if not 0 <= info.size <= self._place.size - info.offset_data:
             raise _refusal(f"{name[:200]!r} ends after its archive does.", "Make the tar again: it is not whole.")
-        return Member(name, self._place.offset + info.offset_data, info.size)
+        return TarMember(name, self._place.offset + info.offset_data, info.size)
 
 
 class _Window(io.RawIOBase):
     """A part of a file, as a file of its own. Refuses to read more at once than a header has."""
 
-    def __init__(self, descriptor: int, place: Member) -> None:
+    def __init__(self, descriptor: int, place: TarMember) -> None:
         self._descriptor, self._place, self._at = descriptor, place, 0
 
     def readable(self) -> bool:
@@ -190,7 +190,7 @@ class _Window(io.RawIOBase):
         return found
 
 
-def _is_tar(member: Member) -> bool:
+def _is_tar(member: TarMember) -> bool:
     return member.name.lower().endswith(".tar")
 
 

@@ -31,7 +31,7 @@ from mlhub.runtime.data.readers.pictures import (
     preview_of,
     size_of_all,
 )
-from mlhub.runtime.data.readers.tars import Member, TarShards
+from mlhub.runtime.data.readers.tars import TarMember, TarShards
 from mlhub.runtime.errors import BadInputError
 
 CLASS_SUFFIX, JSON_SUFFIX = ".cls", ".json"
@@ -45,7 +45,7 @@ class Sample:
     """name: the shard and the key. label: "" where targets are not read."""
 
     name: str
-    picture: Member
+    picture: TarMember
     label: str
     is_held_out: bool
 
@@ -114,9 +114,9 @@ def _samples(shards: TarShards, *, field: str | None, has_targets: bool) -> list
     return found
 
 
-def _groups(members: Iterator[Member]) -> Iterator[tuple[str, dict[str, Member]]]:
+def _groups(members: Iterator[TarMember]) -> Iterator[tuple[str, dict[str, TarMember]]]:
     """The files of each key by their suffixes; those of one key follow one another."""
-    key, files = "", dict[str, Member]()
+    key, files = "", dict[str, TarMember]()
     for member in members:
         path = PurePosixPath(member.name)
         if any(part.startswith((".", "__MACOSX")) for part in path.parts):
@@ -134,14 +134,14 @@ def _groups(members: Iterator[Member]) -> Iterator[tuple[str, dict[str, Member]]
         yield key, files
 
 
-def _picture(name: str, files: Mapping[str, Member]) -> Member:
+def _picture(name: str, files: Mapping[str, TarMember]) -> TarMember:
     pictures = [suffix for suffix in files if suffix in SUFFIXES]
     if len(pictures) != 1:
         raise _refusal(f"The sample {name} has {'two pictures' if pictures else 'no picture'}.")
     return files[pictures[0]]
 
 
-def _label(shards: TarShards, name: str, files: Mapping[str, Member], field: str | None) -> str:
+def _label(shards: TarShards, name: str, files: Mapping[str, TarMember], field: str | None) -> str:
     """Of the .cls, unless a field of the JSON is named or there is no .cls. Raises BadInputError."""
     if field is None and CLASS_SUFFIX in files:
         label: Any = _text(shards, name, files[CLASS_SUFFIX], MAX_CLASS_BYTES).strip()
@@ -172,7 +172,7 @@ def _field(name: str, text: str, field: str | None) -> Any:
     return found[given]
 
 
-def _text(shards: TarShards, name: str, member: Member, most: int) -> str:
+def _text(shards: TarShards, name: str, member: TarMember, most: int) -> str:
     if member.size > most:
         raise _refusal(f"{member.name} has {member.size:,} bytes; at most {most:,} are read.")
     try:

@@ -25,8 +25,12 @@ from tests.datasets.files import reviews
 from tests.runtime.gang import Gang
 
 OPTIONS = {
-    "learning_rate": 0.05, "width": 16, "class_weights": "balanced", "sampling": "balanced", "validation_stratified": True,
-}  # fmt: skip
+    "learning_rate": 0.05,
+    "width": 16,
+    "class_weights": "balanced",
+    "sampling": "balanced",
+    "validation_stratified": True,
+}
 
 
 def written(folder: Path, *lines: Any, name: str = "texts.jsonl") -> Path:
