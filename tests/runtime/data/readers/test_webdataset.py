@@ -35,6 +35,17 @@ def stored_zip(*shards: bytes, compression: int = zipfile.ZIP_STORED) -> bytes:
     return out.getvalue()
 
 
+def textured(n: int) -> bytes:
+    """A shard of random pixels: of plain pictures a normalised network has gradients of rounding errors alone."""
+    members: dict[str, bytes] = {}
+    for i in range(n):
+        out = io.BytesIO()
+        pixels = np.random.default_rng(i).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(out, "PNG")
+        members |= {f"{i}.png": out.getvalue(), f"{i}.cls": b"%d" % (i % 2)}
+    return tarred(members)
+
+
 TWO = shard(6), shard(5, first=6)
 PACKED = {
     "one tar": shard(11),
@@ -131,14 +142,15 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_training_goes_on_with_another_number_of_workers_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    path = written(tmp_path, stored_zip(*TWO))
-    training = TrainingSpec(epochs=3, batch_size=4, hyperparameters={"width": 4, "dropout": 0.0})
+    """Workers agree to leave within 50 steps, of which there are 100."""
+    path = written(tmp_path, stored_zip(textured(6), textured(5)))
+    training = TrainingSpec(epochs=20, batch_size=2, hyperparameters={"width": 4, "dropout": 0.0})
     weights = []
     for name in ("whole", "broken"):
         model = ModelSpec(kind="builtin", entry="small_cnn")
         gang = Gang(tmp_path / name, path, format="webdataset", model=model, training=training)
         if name == "broken":
-            gang.start(n_workers=2, pause_after=3)
+            gang.start(n_workers=2, pause_after=7)
             gang.leave_paused()
             assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
         gang.start()
