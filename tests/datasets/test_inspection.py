@@ -70,7 +70,7 @@ def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):
         ({"filename": "x.zip", "content": files.zipped({"a/1.png": bytes(60 * 2**20)})}, "archive_bomb", "file"),
         ({"filename": "x.zip", "content": files.zipped({"../../a/1.png": b"x"})}, "path_traversal", "file"),
         ({"filename": "x.tar", "content": files.tarred({"../../a.png": b"x"})}, "path_traversal", "file"),
-        ({"filename": "x.tar", "content": files.shard(), "target": "kind"}, "invalid_file", "file"),
+        ({"filename": "x.tar", "content": files.shard(), "target": "kind"}, "invalid_file", "target"),
         ({"filename": "x.tar", "content": files.shard_of({"label": "\0"})}, "invalid_file", "file"),
         ({"filename": "x.jsonl", "content": files.reviews(label="a\0b")}, "invalid_file", "file"),
         ({"filename": "x.jsonl", "content": files.reviews(), "target": "stars"}, "invalid_file", "target"),

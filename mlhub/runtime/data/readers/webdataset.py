@@ -147,6 +147,12 @@ def _label(shards: TarShards, name: str, files: Mapping[str, TarMember], field: 
         label: Any = _text(shards, name, files[CLASS_SUFFIX], MAX_CLASS_BYTES).strip()
     elif JSON_SUFFIX in files:
         label = _field(name, _text(shards, name, files[JSON_SUFFIX], MAX_JSON_BYTES), field)
+    elif field is not None:
+        raise BadInputError(
+            f"The sample {name} has no JSON with the field {field}.",
+            field="target",
+            remedy="Add it, or leave target out where the class is in a .cls file.",
+        )
     else:
         raise _refusal(f"The sample {name} has no class.", " To predict on pictures only, say targets=none.")
     is_name = isinstance(label, str | int) and not isinstance(label, bool) and str(label).isprintable()
