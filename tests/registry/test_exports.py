@@ -121,11 +121,11 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
 
 def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
     victor = cast.client(cast.victor)
-    cases = (exported.table_of_flowers, exported.story)
+    cases = (exported.table_of_flowers, exported.story, exported.opinions)
     folders = [unpacked(victor, each(tmp_path).registered(cast)[0], tmp_path / each.__name__) for each in cases]
     commands = [(folder, ["convert.py", "onnx", "model.onnx"]) for folder in folders]
     statuses, errors = run_elsewhere(*commands, (folders[0], ["convert.py", "torch_export", "m.pt2"]), cwd=tmp_path)
-    assert statuses == [0] * 3, errors
+    assert statuses == [0] * 4, errors
     assert all((folder / "model.onnx").stat().st_size > 1000 for folder in folders)
     session = onnxruntime.InferenceSession(folders[0] / "model.onnx")
     (width,) = json.loads((folders[0] / "preprocessing.json").read_text())["facts"]["input_shape"]
