@@ -12,7 +12,8 @@ class Builtin(NamedTuple):
 BUILTINS = (
     Builtin("mlp", "A multi-layer perceptron for tables and small images."),
     Builtin("small_cnn", "A small convolutional network for images."),
-    Builtin("tiny_transformer", "A small transformer for text."),
+    Builtin("text_cnn", "A small convolutional network that classifies texts."),
+    Builtin("tiny_transformer", "A small transformer that goes on with texts."),
 )
 
 # Stands for the code that a notebook does not have; no list shows it, and no training can name it.

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 TABLE_OPTIONS = ("target", "targets", "ignore", "types", "missing")
 COLUMN_TYPES = ("number", "category", "date")  # as which a table's column may be used
 MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing in a column; the first is the default
-TEXT_OPTIONS = ("tokenizer", "vocabulary_size", "context_length", "documents")
+TOKEN_OPTIONS = ("tokenizer", "vocabulary_size", "context_length")
+TEXT_OPTIONS = (*TOKEN_OPTIONS, "documents")
+
+TEXT_FIELDS = {"text", "label", "class", "target", "y", "split"}  # a file of JSON lines with no others is of texts
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,16 @@ FORMATS: Mapping[str, DatasetFormat] = {
     "image_folder": DatasetFormat(
         "Images in folders", "image_folder:READER", (".zip",), b"PK\x03\x04", options=("targets", "image_size")
     ),
+    "webdataset": DatasetFormat(
+        "WebDataset shards", "webdataset:READER", (".tar",), options=("target", "targets", "image_size")
+    ),
     "text": DatasetFormat("Text", "text:READER", (".txt", ".text"), options=TEXT_OPTIONS),
+    "text_lines": DatasetFormat(
+        "Texts in JSON lines", "text_lines:READER", (), options=("text_column", "target", "targets", *TOKEN_OPTIONS)
+    ),
 }
 TABLES = tuple(name for name, form in FORMATS.items() if form.options == TABLE_OPTIONS)  # rows of named columns
+PICTURES = tuple(name for name, form in FORMATS.items() if "image_size" in form.options)
 OPTIONS = tuple(dict.fromkeys(option for form in FORMATS.values() for option in form.options))
 
 

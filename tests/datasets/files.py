@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import json
+import tarfile
 import zipfile
 from typing import Any
 
@@ -51,6 +53,40 @@ def text() -> bytes:
 
 def images() -> bytes:
     return zipped({f"{label}/{i}.png": png(i) for label in ("cat", "dog") for i in range(3)})
+
+
+def shard(n: int = 6, *, first: int = 0) -> bytes:
+    """A tar of samples of two classes, in the layout of WebDataset."""
+    members: dict[str, bytes] = {}
+    for i in range(first, first + n):
+        members |= {f"{i:04}.png": png(i % 6), f"{i:04}.cls": b"%d" % (i % 2)}
+    return tarred(members)
+
+
+def shard_of(*described: dict[str, Any]) -> bytes:
+    """A tar of pictures, each described by JSON."""
+    members: dict[str, bytes] = {}
+    for i, each in enumerate(described):
+        members |= {f"{i:04}.png": png(i % 6), f"{i:04}.json": json.dumps(each).encode()}
+    return tarred(members)
+
+
+def reviews(n: int = 40, **more: Any) -> bytes:
+    """Texts with a label each, one object a line."""
+    rows = [
+        {"text": f"A {('dull', 'fine')[i % 2]} film, number {i}.", "label": ("bad", "good")[i % 2]} for i in range(n)
+    ]
+    return b"".join(json.dumps({**row, **more}).encode() + b"\n" for row in rows)
+
+
+def tarred(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return out.getvalue()
 
 
 def png(shade: int) -> bytes:

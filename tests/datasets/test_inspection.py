@@ -39,6 +39,8 @@ def inspected(cast, **given):
         ({"filename": "x.jsonl", "content": files.json_lines(), "target": "species"}, "classification", "table"),
         ({"filename": "x.zip", "content": files.images()}, "classification", "images"),
         ({"filename": "x.txt", "content": files.text()}, "language_modelling", "text"),
+        ({"filename": "x.tar", "content": files.shard()}, "classification", "images"),
+        ({"filename": "x.jsonl", "content": files.reviews()}, "classification", "text"),
     ],
 )
 def test_a_sound_file_becomes_ready_with_schema_and_sample(cast, given, task, shown):
@@ -67,6 +69,11 @@ def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):
         ({"filename": "x.csv", "content": b"a,b\n1\n2,3,4\n", "target": "a"}, "invalid_file", "file"),
         ({"filename": "x.zip", "content": files.zipped({"a/1.png": bytes(60 * 2**20)})}, "archive_bomb", "file"),
         ({"filename": "x.zip", "content": files.zipped({"../../a/1.png": b"x"})}, "path_traversal", "file"),
+        ({"filename": "x.tar", "content": files.tarred({"../../a.png": b"x"})}, "path_traversal", "file"),
+        ({"filename": "x.tar", "content": files.shard(), "target": "kind"}, "invalid_file", "target"),
+        ({"filename": "x.tar", "content": files.shard_of({"label": "\0"})}, "invalid_file", "file"),
+        ({"filename": "x.jsonl", "content": files.reviews(label="a\0b")}, "invalid_file", "file"),
+        ({"filename": "x.jsonl", "content": files.reviews(), "target": "stars"}, "invalid_file", "target"),
     ],
 )
 def test_an_unsound_file_is_refused_with_a_reason_and_frees_the_quota(cast, given, code, field):

@@ -27,7 +27,7 @@ from mlhub.storage.models import Blob
 from mlhub.storage.stores import blob_store
 from mlhub.wire.launch import ModelSpec
 from tests.cast import Cast
-from tests.datasets.files import customers, zipped
+from tests.datasets.files import customers, reviews, shard, zipped
 
 HOUSES = b"""
 import torch
@@ -130,6 +130,19 @@ def story(folder: Path) -> TrainedCase:
     return TrainedCase(
         "tiny_transformer", "text", file, {"context_length": 32}, hyperparameters={"width": 16, "n_layers": 1}
     )
+
+
+def shards(folder: Path) -> TrainedCase:
+    file = folder / "shards.tar"
+    file.write_bytes(shard(8))
+    return TrainedCase("small_cnn", "webdataset", file, hyperparameters={"width": 8})
+
+
+def opinions(folder: Path) -> TrainedCase:
+    file = folder / "opinions.jsonl"
+    file.write_bytes(reviews(20))
+    options = {"tokenizer": "bpe", "vocabulary_size": 300, "context_length": 16}
+    return TrainedCase("text_cnn", "text_lines", file, options, hyperparameters={"width": 8})
 
 
 def png(pixels: np.ndarray) -> bytes:

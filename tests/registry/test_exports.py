@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -40,6 +41,7 @@ for folder, argv in json.loads(sys.argv[1]):
 TABLES = ("table_of_flowers", "table_of_customers")
 CASES = (
     exported.table_of_flowers, exported.table_of_customers, exported.table_of_houses, exported.pictures, exported.story,
+    exported.shards, exported.opinions,
 )  # fmt: skip
 UNCONVERTIBLE = b"""
 import torch
@@ -90,6 +92,11 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
     with zipfile.ZipFile(cases["pictures"].file) as archive:
         for i, name in enumerate(sorted(archive.namelist())):
             (folders["pictures"] / f"rows-{i}.png").write_bytes(archive.read(name))
+    with tarfile.open(cases["shards"].file) as archive:
+        for name in [name for name in archive.getnames() if name.endswith(".png")]:
+            (folders["shards"] / f"rows-{name}").write_bytes(archive.extractfile(name).read())
+    opinions = [json.loads(line) for line in cases["opinions"].file.read_text().splitlines()[:8]]
+    (folders["opinions"] / "rows.json").write_text(json.dumps(opinions))
     (folders["story"] / "rows.txt").write_text(cases["story"].file.read_text()[:32])
     commands = [
         (folder, ["predict.py", *sorted(path.name for path in folder.glob("rows*")), "--output", "found"])
@@ -98,7 +105,7 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
     statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
     assert statuses == [0] * len(CASES), errors
     found = {name: json.loads((folder / "found").read_text()) for name, folder in folders.items()}
-    for name in (*TABLES, "pictures"):
+    for name in (*TABLES, "pictures", "shards", "opinions"):
         np.testing.assert_allclose(
             exported.probabilities(found[name]), expected[name][PROBABILITIES], atol=1e-5, err_msg=name
         )
@@ -114,11 +121,11 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
 
 def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
     victor = cast.client(cast.victor)
-    cases = (exported.table_of_flowers, exported.story)
+    cases = (exported.table_of_flowers, exported.story, exported.opinions)
     folders = [unpacked(victor, each(tmp_path).registered(cast)[0], tmp_path / each.__name__) for each in cases]
     commands = [(folder, ["convert.py", "onnx", "model.onnx"]) for folder in folders]
     statuses, errors = run_elsewhere(*commands, (folders[0], ["convert.py", "torch_export", "m.pt2"]), cwd=tmp_path)
-    assert statuses == [0] * 3, errors
+    assert statuses == [0] * 4, errors
     assert all((folder / "model.onnx").stat().st_size > 1000 for folder in folders)
     session = onnxruntime.InferenceSession(folders[0] / "model.onnx")
     (width,) = json.loads((folders[0] / "preprocessing.json").read_text())["facts"]["input_shape"]

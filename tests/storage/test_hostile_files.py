@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -25,7 +26,7 @@ import pytest
 
 from mlhub.storage.inspection import MAX_STORED_CHARACTERS, Verdict, inspect
 from mlhub.tenants.models import Project
-from tests.datasets.files import zipped
+from tests.datasets.files import tarred, zipped
 from tests.runtime.importers.wire import message
 from tests.storage.blobs import stored
 
@@ -102,6 +103,31 @@ def wide_csv(_: Path) -> bytes:
     return b",".join(b"c%d" % i for i in range(200_000)) + b"\n" + b",".join(b"1" for _ in range(200_000)) + b"\n"
 
 
+def odd_tar(**header: Any) -> bytes:
+    out, info = io.BytesIO(), tarfile.TarInfo("a.png")
+    for name, value in header.items():
+        setattr(info, name, value)
+    out.write(info.tobuf(tarfile.GNU_FORMAT))
+    return out.getvalue() + bytes(10240)
+
+
+def linked_tar(_: Path) -> bytes:
+    return odd_tar(type=tarfile.SYMTYPE, linkname="/etc/passwd")
+
+
+def device_tar(_: Path) -> bytes:
+    return odd_tar(type=tarfile.CHRTYPE, devmajor=1, devminor=5)
+
+
+def tar_of_header(_: Path) -> bytes:
+    """The name of a file, which is said to have 8 GiB."""
+    return odd_tar(type=tarfile.GNUTYPE_LONGNAME, size=8 * GIB)
+
+
+def crowded_tar(_: Path) -> bytes:
+    return tarfile.TarInfo("a.png").tobuf() * 1_000_000
+
+
 DATASETS: dict[str, tuple[str, Callable[[Path], bytes], dict[str, Any]]] = {
     "pickles in an npz": ("npz", pickled_npz, {}),
     "an npz that claims 64 GiB": ("npz", bomb_npz, {}),
@@ -111,6 +137,12 @@ DATASETS: dict[str, tuple[str, Callable[[Path], bytes], dict[str, Any]]] = {
     "a table with formulas of spreadsheets": ("csv", formulas_csv, {"target": "b"}),
     "a table of one endless line": ("csv", one_line_csv, {"target": "b"}),
     "a table with 200,000 columns": ("csv", wide_csv, {"target": "c0"}),
+    "shards with a link out of the archive": ("webdataset", linked_tar, {}),
+    "shards with a header of 8 GiB": ("webdataset", tar_of_header, {}),
+    "shards with a device": ("webdataset", device_tar, {}),
+    "a million empty files in a shard": ("webdataset", crowded_tar, {}),
+    "pictures of 3.6 gigapixels in a shard": ("webdataset", lambda _: tarred({"a.png": png(60_000, 60_000)}), {}),
+    "texts nested 100,000 deep": ("text_lines", lambda _: b'{"text": ' + b"[" * 100_000, {}),
     "a text that is a bomb": ("text", lambda _: gzip.compress(bytes(10**8)), {}),
 }
 

@@ -31,4 +31,5 @@ def test_a_file_is_recognised_by_its_suffix_or_its_first_bytes() -> None:
     assert formats.by_suffix(".exe") is None
     assert formats.by_first_bytes(b"PAR1\x00\x00") == "parquet"
     assert formats.by_first_bytes(b"MZ") is None
-    assert formats.taking("target") == ["csv", "parquet", "json_lines"] == list(formats.TABLES)
+    assert formats.taking("ignore") == ["csv", "parquet", "json_lines"] == list(formats.TABLES)
+    assert list(formats.PICTURES) == ["image_folder", "webdataset"]

@@ -3864,11 +3864,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -3889,7 +3893,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
@@ -3928,11 +3932,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -3953,7 +3961,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
@@ -3993,7 +4001,9 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             readonly format: components["schemas"]["FormatEnum"];
             /** @description How the files are to be read, as given with the upload. */
@@ -4613,10 +4623,12 @@ export interface components {
          *     * `parquet` - Parquet table
          *     * `json_lines` - JSON lines
          *     * `image_folder` - Images in folders
+         *     * `webdataset` - WebDataset shards
          *     * `text` - Text
+         *     * `text_lines` - Texts in JSON lines
          * @enum {string}
          */
-        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "text";
+        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "webdataset" | "text" | "text_lines";
         /** @description What the address had when the file was fetched. */
         Found: {
             /** @description The entity tag; empty when the server gives none. */
@@ -10538,11 +10550,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -10563,7 +10579,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.
@@ -10605,11 +10621,15 @@ export interface components {
              *     * `parquet` - Parquet table
              *     * `json_lines` - JSON lines
              *     * `image_folder` - Images in folders
+             *     * `webdataset` - WebDataset shards
              *     * `text` - Text
+             *     * `text_lines` - Texts in JSON lines
              */
             format?: components["schemas"]["FormatEnum"];
-            /** @description The column to predict, of tables. */
+            /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
             target?: string;
+            /** @description Of texts in JSON lines: the field of the text; by default text. */
+            text_column?: string;
             /** @description Columns that are not learned from, of tables; the field may be given several times. */
             ignore?: string[];
             /**
@@ -10630,7 +10650,7 @@ export interface components {
             tokenizer?: components["schemas"]["TokenizerEnum"];
             /** @description Of text in words or byte pairs; by default by its length. */
             vocabulary_size?: number;
-            /** @description Of text: tokens of an example; by default 64. */
+            /** @description Of text: tokens of an example; by default 64, and 128 of texts that are classified. */
             context_length?: number;
             /**
              * @description Of text: what a document is. They are packed end to end, with a token between them.

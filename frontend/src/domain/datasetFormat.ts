@@ -10,10 +10,14 @@ interface FormatDeclaration {
   suffixes: readonly string[];
   /** Whether a column is named as the target. */
   hasTargetColumn: boolean;
+  /** Of the field for the target, where it is no column of a table. */
+  target?: { label: string; description: string };
   /** Whether it may come without targets, only to predict on. */
   mayLackTargets: boolean;
   /** Whether it is split into tokens and documents. */
   isTokenized: boolean;
+  /** Whether it is of texts in lines with fields, not of documents. */
+  isOfLines?: boolean;
   /** Whether it is of pictures, which may have a size of their own. */
   isOfImages?: boolean;
 }
@@ -60,6 +64,19 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isTokenized: false,
     isOfImages: true,
   },
+  webdataset: {
+    label: "WebDataset shards (.tar)",
+    short: "WebDataset shards",
+    suffixes: ["tar"],
+    hasTargetColumn: true,
+    target: {
+      label: "Field of the class",
+      description: "In the JSON of each sample. Left empty: the .cls file, else target, label, class, cls or y of the JSON.",
+    },
+    mayLackTargets: true,
+    isTokenized: false,
+    isOfImages: true,
+  },
   text: {
     label: "Text (.txt)",
     short: "plain text",
@@ -69,7 +86,36 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     mayLackTargets: false,
     isTokenized: true,
   },
+  text_lines: {
+    label: "Texts in JSON lines (.jsonl)",
+    short: "texts in JSON lines",
+    // shared with tables: what the lines hold decides
+    suffixes: [],
+    hasTargetColumn: true,
+    target: {
+      label: "Field of the label",
+      description: "Left empty: target, label, class or y. Without any of them a language model learns the texts.",
+    },
+    mayLackTargets: true,
+    isTokenized: true,
+    isOfLines: true,
+  },
 };
+
+const TEXT_FIELDS = new Set(["text", "label", "class", "target", "y", "split"]);
+const FIRST_BYTES = 2 ** 16;
+
+/** Whether the first of JSON lines has a text, and besides at most a label and a part; the API guesses likewise. */
+export async function holdsTexts(file: File): Promise<boolean> {
+  if (formatOfFile(file.name) !== "json_lines") return false;
+  try {
+    const first: unknown = JSON.parse((await file.slice(0, FIRST_BYTES).text()).split("\n", 1)[0] ?? "");
+    if (typeof first !== "object" || first === null || !("text" in first) || typeof first.text !== "string") return false;
+    return Object.keys(first).every((name) => TEXT_FIELDS.has(name));
+  } catch {
+    return false;
+  }
+}
 
 const ENTRIES = Object.entries(DATASET_FORMATS) as [DatasetFormat, FormatDeclaration][];
 

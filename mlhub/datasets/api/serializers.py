@@ -139,7 +139,14 @@ class VersionOptionsSerializer(StrictSerializer):
     format = serializers.ChoiceField(
         choices=format_choices(), required=False, help_text="Guessed from the file when absent."
     )
-    target = serializers.CharField(max_length=200, required=False, help_text="The column to predict, of tables.")
+    target = serializers.CharField(
+        max_length=200,
+        required=False,
+        help_text="What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.",
+    )
+    text_column = serializers.CharField(
+        max_length=200, required=False, help_text="Of texts in JSON lines: the field of the text; by default text."
+    )
     ignore = serializers.ListField(
         child=serializers.CharField(max_length=200),
         max_length=MAX_COLUMNS,
@@ -170,7 +177,10 @@ class VersionOptionsSerializer(StrictSerializer):
         help_text="Of text in words or byte pairs; by default by its length.",
     )
     context_length = serializers.IntegerField(
-        min_value=8, max_value=8192, required=False, help_text="Of text: tokens of an example; by default 64."
+        min_value=8,
+        max_value=8192,
+        required=False,
+        help_text="Of text: tokens of an example; by default 64, and 128 of texts that are classified.",
     )
     documents = serializers.ChoiceField(
         choices=["whole", "paragraphs", "lines"],

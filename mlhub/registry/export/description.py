@@ -11,6 +11,7 @@ from mlhub._version import __version__
 from mlhub.environments.base import base_packages
 from mlhub.registry.models import ModelVersion
 from mlhub.runtime.data.readers import facts_of
+from mlhub.wire.formats import PICTURES
 
 FORMAT_VERSION = 1
 ONNX = ("onnx==1.23.2", "onnxruntime==1.32.0", "onnxscript==0.7.2")  # as requirements-dev.txt has them, for the tests
@@ -20,8 +21,10 @@ ROWS = {
     "parquet": ("rows.csv", "a CSV file with the columns {columns}, or JSON rows such as {{{example}}}"),
     "json_lines": ("rows.csv", "a CSV file with the columns {columns}, or JSON rows such as {{{example}}}"),
     "image_folder": ("image.png", 'image files, or JSON rows such as {{"image": "(base64)"}}'),
+    "webdataset": ("image.png", 'image files, or JSON rows such as {{"image": "(base64)"}}'),
     "npz": ("rows.json", 'JSON rows such as {{"x": [...]}}, each of the shape {shape}'),
     "text": ("text.txt", 'text files, or JSON rows such as {{"text": "..."}}'),
+    "text_lines": ("text.txt", 'text files, or JSON rows such as {{"text": "..."}}'),
 }
 
 
@@ -53,7 +56,7 @@ def preprocessing(format: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The content of preprocessing.json: how rows become inputs, by the dataset that the model was trained on."""
     return {
         "format": format,
-        "dtype": schema.get("dtype", "uint8" if format == "image_folder" else "float32"),
+        "dtype": schema.get("dtype", "uint8" if format in PICTURES else "float32"),
         "target": schema.get("target"),
         "columns": schema.get("columns", []),
         "facts": facts_of(schema),

@@ -13,9 +13,10 @@ from torch import Tensor
 
 from . import images, tables
 from .errors import UnusableRowError
-from .tokens import from_json
+from .tokens import first_tokens, from_json
 
 TABLES = ("csv", "parquet", "json_lines")  # those of wire/formats.py, of which exports carry no copy
+PICTURES, TEXTS = ("image_folder", "webdataset"), ("text", "text_lines")
 
 
 class InputReader:
@@ -27,13 +28,13 @@ class InputReader:
         self.facts: Mapping[str, Any] = about["facts"]
         self._dtype = str(about.get("dtype") or "float32")
         self._shape = [int(n) for n in self.facts.get("input_shape", ())]
-        self.tokenizer = from_json(self.facts.get("tokenizer")) if self.format == "text" else None
+        self.tokenizer = from_json(self.facts.get("tokenizer")) if self.format in TEXTS else None
 
     @property
     def takes_integers(self) -> bool:
         """Whether inputs are whole numbers, such as tokens or categories."""
         is_pixels = self._dtype == "uint8" and len(self._shape) > 1
-        return self.format == "text" or (self.format == "npz" and not self._dtype.startswith("float") and not is_pixels)
+        return self.format in TEXTS or (self.format == "npz" and not self._dtype.startswith("float") and not is_pixels)
 
     def described(self) -> dict[str, Any]:
         """What a row is made of, for people: columns of tables, the shape of others, the classes."""
@@ -57,17 +58,21 @@ class InputReader:
         return [torch.stack([self._array(number, row) for number, row in enumerate(rows)])]
 
     def _tokens(self, number: int, row: Any) -> Tensor:
-        """The last tokens of a text that the model can read at once, shape (1, length)."""
+        """Shape (1, length): the first tokens of a text to classify, as in training; of one to go on with the last that
+        the model can read at once."""
         assert self.tokenizer is not None
         text = row.get("text") if isinstance(row, Mapping) else row
         if not isinstance(text, str) or not text:
             raise UnusableRowError(f"Row {number} has no text.", field="text", remedy='Give {"text": "..."}.')
+        if self.facts.get("task") != "language_modelling":
+            found = first_tokens(self.tokenizer, text, int(self.facts["context_length"]))
+            return torch.from_numpy(found.astype("int64"))[None]
         tokens = [int(token) for token in self.tokenizer.encode(text)]
         return torch.tensor([tokens[-int(self.facts["context_length"]) :]], dtype=torch.int64)
 
     def _array(self, number: int, row: Any) -> Tensor:
         image = row.get("image") if isinstance(row, Mapping) else None
-        if image is not None or self.format == "image_folder":
+        if image is not None or self.format in PICTURES:
             if not images.is_image_shape(self._shape):
                 raise UnusableRowError(f"The model takes the shape {self._shape}, no images.", field="image")
             if image is None:

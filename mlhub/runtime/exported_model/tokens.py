@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from mlhub.runtime.data.readers.tokens import from_json
+from mlhub.runtime.data.readers.tokens import first_tokens, from_json
 
-__all__ = ["from_json"]
+__all__ = ["first_tokens", "from_json"]

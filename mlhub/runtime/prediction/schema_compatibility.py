@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlhub.runtime.errors import BadInputError
-from mlhub.wire.formats import TABLES
+from mlhub.wire.formats import PICTURES, TABLES
 
 NO_TARGETS = "none"
 # what describes the file alone; all else comes from the dataset that the model was trained on
 OWN = (
     "n_examples", "n_rows", "n_with_target", "n_held_out", "class_counts", "dtype", "n_sizes", "n_tokens", "n_bytes",
-    "n_lines", "documents",
+    "n_lines", "documents", "text_column", "split", "n_cut",
 )  # fmt: skip
 Schema = Mapping[str, Any]
 
@@ -43,11 +43,16 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
     elif given.format == "npz":
         _check_arrays(trained.schema, given.schema)
     if needs_targets:
-        _check_targets(trained.schema, given.schema)
+        _check_targets(trained.schema, given.schema, is_named=given.format not in PICTURES)
     merged = {name: value for name, value in trained.schema.items() if name not in OWN}
     merged |= {name: given.schema[name] for name in OWN if name in given.schema}
-    if given.format == "text" and given.schema.get("tokenizer") != trained.schema.get("tokenizer"):
-        del merged["n_examples"]  # it has other tokens in the learned vocabulary: reading counts them
+    if trained.schema.get("task") == "language_modelling":
+        if any(given.schema.get(name) != trained.schema.get(name) for name in ("task", "tokenizer", "context_length")):
+            del merged["n_examples"]  # it has other tokens in the learned vocabulary: reading counts them
+    elif given.format == "text_lines":
+        merged["n_examples"] = given.schema["n_rows"]
+    if given.format in PICTURES:
+        merged["target"] = given.schema.get("target")  # names a field of its own file
     if given.format in TABLES and given.schema != trained.schema:
         # rows are left out of training for a missing value; of another file each row is answered
         merged["drops_rows"] = False
@@ -58,7 +63,8 @@ def schema_for_model(trained: TrainedSchema, given: TrainedSchema, *, needs_targ
 
 
 def _check_format(trained: TrainedSchema, given: TrainedSchema) -> None:
-    kinds = [TABLES if known.format in TABLES else (known.format,) for known in (trained, given)]
+    alike = (TABLES, PICTURES)
+    kinds = [next((group for group in alike if known.format in group), (known.format,)) for known in (trained, given)]
     if kinds[0] != kinds[1]:
         raise BadInputError(
             f"The model was trained on {trained.format}, and the dataset is {given.format}.",
@@ -121,14 +127,15 @@ def _numbers(schema: Schema) -> str:
     return "measurements" if dtype.startswith("float") else "whole numbers"
 
 
-def _check_targets(trained: Schema, given: Schema) -> None:
+def _check_targets(trained: Schema, given: Schema, *, is_named: bool) -> None:
+    """is_named: whether both files must call the target by one name."""
     if not has_targets(given):
         raise BadInputError(
             "The dataset has no targets to compare with.",
             field="dataset",
             remedy="Predict on it, or upload it with targets.",
         )
-    if trained.get("target") != given.get("target"):
+    if is_named and trained.get("target") != given.get("target"):
         raise BadInputError(
             f"The dataset's target is {given.get('target')}; the model was trained on {trained.get('target')}.",
             field="dataset",

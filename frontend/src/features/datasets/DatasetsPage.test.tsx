@@ -148,6 +148,48 @@ describe("Uploading a dataset", () => {
     });
   });
 
+  it("recognises texts in JSON lines, and asks for their fields instead of documents", async () => {
+    const appended = vi.spyOn(FormData.prototype, "append");
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets", () =>
+        problem(422, {
+          title: "Refused",
+          detail: "No field.",
+          errors: [{ field: "text_column", message: "There is no field body.", remedy: "Name one of: text." }],
+        }),
+      ),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    const table = new File(['{"text": "Fine.", "stars": 4}\n'], "table.jsonl");
+    await user.upload(await within(dialog).findByLabelText("Data file"), table);
+    expect(await within(dialog).findByLabelText("Target column")).toBeVisible();
+    const texts = new File(['{"text": "Fine.", "label": "good"}\n'], "reviews.jsonl");
+    await user.upload(within(dialog).getByLabelText("Data file"), texts);
+    await user.type(await within(dialog).findByLabelText("Field of the text"), "body");
+    await user.type(within(dialog).getByLabelText("Field of the label"), "label");
+    expect(within(dialog).queryByLabelText("Documents")).not.toBeInTheDocument();
+    await user.click(within(dialog).getByRole("button", { name: "Upload" }));
+
+    expect(await within(dialog).findByText("There is no field body. Name one of: text.")).toBeVisible();
+    const fields = appended.mock.calls.filter(([name]) => name !== "file" && name !== "project");
+    const sent = Object.fromEntries(fields) as Record<string, unknown>;
+    appended.mockRestore();
+    expect(sent).toEqual({ name: "reviews", format: "text_lines", target: "label", text_column: "body" });
+  });
+
+  it("asks of shards for the field of the class and for the size of the pictures", async () => {
+    server.use(answers("/api/v1/datasets", page<Dataset>([])));
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.upload(await within(dialog).findByLabelText("Data file"), new File(["x"], "train-000.tar"));
+    expect(await within(dialog).findByLabelText("Field of the class")).toBeVisible();
+    expect(await within(dialog).findByLabelText(/size/i)).toBeVisible();
+  });
+
   it("keeps what was typed and shows the API's words when the upload itself is refused", async () => {
     server.use(
       answers("/api/v1/datasets", page<Dataset>([])),

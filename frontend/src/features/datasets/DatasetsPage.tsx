@@ -28,7 +28,7 @@ export function DatasetsPage() {
       empty={
         <EmptyState
           title="No datasets yet"
-          text="Upload NPZ, CSV, Parquet, JSON lines, text, or a zip of images in one folder for each class."
+          text="Upload NPZ, CSV, Parquet, JSON lines, text, WebDataset shards, or a zip of images in one folder for each class."
         />
       }
       head={["Name", "State", "What is in it", "Size", "Project", "Uploaded"]}

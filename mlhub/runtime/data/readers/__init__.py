@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,14 @@ class Reader(Protocol):
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         """Opens all examples, by the schema that inspection found."""
+
+
+@runtime_checkable
+class NamedExamples(Protocol):
+    """A reader whose examples have names."""
+
+    def names(self, path: Path) -> list[str]:
+        """In the order of the examples."""
 
 
 PREPARED_FOLDER = "prepared"  # next to inputs that pods share
@@ -98,12 +106,9 @@ def facts_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def names_of(format: str, path: Path) -> list[str] | None:
-    """The names of the examples in their order; None for formats without names. Only image files have some."""
-    if format != "image_folder":
-        return None
-    from mlhub.runtime.data.readers import image_folder
-
-    return image_folder.READER.names(path)
+    """The names of the examples in their order; None for formats without names. Only pictures have some."""
+    reader = _reader(format)
+    return reader.names(path) if isinstance(reader, NamedExamples) else None
 
 
 def prepare(format: str, path: Path, schema: Mapping[str, Any], *, sha256: str) -> None:

@@ -33,7 +33,8 @@ def is_large(schema: Mapping[str, Any]) -> bool:
     """Whether it is written as arrays. Images that are decoded when they are read stay in their archive."""
     if schema.get("decoding"):
         return False
-    n_values: int = int(schema["n_examples"]) * math.prod(schema["input_shape"])
+    # a text that is read in another one's vocabulary has a number of examples only once it is read
+    n_values: int = int(schema.get("n_examples") or 0) * math.prod(schema["input_shape"])
     value_bytes = 1 if "n_sizes" in schema or schema.get("dtype") == "uint8" else 4
     return n_values * value_bytes > SMALL_BYTES
 

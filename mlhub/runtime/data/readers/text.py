@@ -13,7 +13,7 @@ import numpy as np
 
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, as_tensor
 from mlhub.runtime.data.readers.text_file import TextFile
-from mlhub.runtime.data.readers.tokens import KINDS, Tokenizer, from_json, learn
+from mlhub.runtime.data.readers.tokens import KINDS, Text, Tokenizer, from_json, learn
 from mlhub.runtime.data.sampling import Indices
 from mlhub.runtime.errors import BadInputError
 
@@ -36,12 +36,9 @@ class TextReader:
         for chunk in text.chunks():
             n_characters += len(chunk)
             n_ends += chunk.count("\n")
-        kind = _choice(options, "tokenizer", KINDS, "byte" if n_characters < FEW_CHARACTERS else "bpe")
         documents = _choice(options, "documents", tuple(DOCUMENTS), "whole")
-        length = _count(options, "context_length", CONTEXT_LENGTH, least=8, most=MAX_CONTEXT_LENGTH)
-        usual = int(np.clip(n_characters // CHARACTERS_PER_TOKEN, *USUAL_VOCABULARY_SIZES))
-        size = _count(options, "vocabulary_size", usual, least=LEAST_VOCABULARY_SIZE, most=MAX_VOCABULARY_SIZE)
-        tokenizer = learn(kind, text, size=size)
+        length = context_length(options, CONTEXT_LENGTH)
+        tokenizer = chosen_tokenizer(options, text, n_characters=n_characters)
         n_tokens = sum(len(part) for part in _packed(text, tokenizer, documents))
         n_examples = (n_tokens - 1) // length
         if n_examples < 2:
@@ -70,14 +67,7 @@ class TextReader:
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
         tokenizer = from_json(schema.get("tokenizer"))
         parts = [part.astype(np.uint16) for part in _packed(_text(path), tokenizer, schema.get("documents", "whole"))]
-        tokens, length = np.concatenate(parts), schema["context_length"]
-        # a text that is read in another one's vocabulary has as many windows as that gives
-        n_examples = schema.get("n_examples") or (len(tokens) - 1) // length
-        if n_examples < 1:
-            raise BadInputError(
-                f"The text has {len(tokens):,} tokens.", field="dataset", remedy=f"Give at least {length + 1}."
-            )
-        return Windows(tokens, n_examples=n_examples, length=length)
+        return Windows.of(np.concatenate(parts), schema)
 
 
 class Windows(Examples):
@@ -86,6 +76,18 @@ class Windows(Examples):
     def __init__(self, tokens: Array, *, n_examples: int, length: int) -> None:
         self._tokens, self._n, self._places = tokens, n_examples, np.arange(length)
         self.n_tokens = len(tokens)
+
+    @classmethod
+    def of(cls, tokens: Array, schema: Mapping[str, Any]) -> Windows:
+        """All windows of the tokens. Raises BadInputError when there is none."""
+        length = schema["context_length"]
+        # a text that is read in another one's vocabulary has as many windows as that gives
+        n_examples = schema.get("n_examples") or (len(tokens) - 1) // length
+        if n_examples < 1:
+            raise BadInputError(
+                f"The text has {len(tokens):,} tokens.", field="dataset", remedy=f"Give at least {length + 1}."
+            )
+        return cls(tokens, n_examples=n_examples, length=length)
 
     def __len__(self) -> int:
         return self._n
@@ -96,6 +98,19 @@ class Windows(Examples):
 
 
 READER = TextReader()
+
+
+def context_length(options: Mapping[str, Any], usual: int) -> int:
+    """Tokens of an example, by the option of that name. Raises BadInputError."""
+    return _count(options, "context_length", usual, least=8, most=MAX_CONTEXT_LENGTH)
+
+
+def chosen_tokenizer(options: Mapping[str, Any], text: Text, *, n_characters: int) -> Tokenizer:
+    """By the options tokenizer and vocabulary_size, learned from the text of that length. Raises BadInputError."""
+    kind = _choice(options, "tokenizer", KINDS, "byte" if n_characters < FEW_CHARACTERS else "bpe")
+    usual = int(np.clip(n_characters // CHARACTERS_PER_TOKEN, *USUAL_VOCABULARY_SIZES))
+    size = _count(options, "vocabulary_size", usual, least=LEAST_VOCABULARY_SIZE, most=MAX_VOCABULARY_SIZE)
+    return learn(kind, text, size=size)
 
 
 def _packed(text: TextFile, tokenizer: Tokenizer, documents: str) -> Iterator[Array]:

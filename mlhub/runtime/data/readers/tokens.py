@@ -148,6 +148,14 @@ def from_json(raw: Mapping[str, Any] | None) -> Tokenizer:
     return Words(raw["words"]) if raw["kind"] == "word" else BytePairs(raw["merges"])
 
 
+def first_tokens(tokenizer: Tokenizer, text: str, length: int) -> NDArray[np.uint16]:
+    """The first tokens of a text that is classified, and as many ends as are missing, shape (length,)."""
+    found = np.full(length, tokenizer.end, dtype=np.uint16)
+    tokens = tokenizer.encode(text)[:length]
+    found[: len(tokens)] = tokens
+    return found
+
+
 def blocks(text: str) -> Iterator[str]:
     """The text in parts that are cut where a line ends and another begins, so that no word is cut."""
     start = 0

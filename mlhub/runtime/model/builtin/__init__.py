@@ -9,6 +9,7 @@ from typing import Any
 HYPERPARAMETERS: dict[str, dict[str, Any]] = {
     "mlp": {"width": 128, "n_layers": 2, "dropout": 0.0},
     "small_cnn": {"width": 32, "dropout": 0.1},
+    "text_cnn": {"width": 64, "dropout": 0.1},
     "tiny_transformer": {"width": 128, "n_layers": 2, "n_heads": 4, "dropout": 0.1},
 }
 BUILTINS = tuple(HYPERPARAMETERS)

@@ -42,6 +42,12 @@ def build_model(hyperparameters: dict[str, Any]) -> nn.Module:
         raise BadInputError(
             "tiny_transformer needs text.", field="model", remedy="Use mlp for tables, small_cnn for images."
         )
+    if "n_classes" in hyperparameters:
+        raise BadInputError(
+            "tiny_transformer goes on with texts; those of this dataset have classes.",
+            field="model",
+            remedy="Use text_cnn to classify texts.",
+        )
     values = {**HYPERPARAMETERS, **hyperparameters}
     return TinyTransformer(
         hyperparameters["vocabulary_size"],

@@ -8,7 +8,7 @@ import type { DatasetFormat } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { DropZone } from "@/components/form/DropZone";
 import type { Sending } from "@/components/form/UploadForm";
-import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile } from "@/domain/datasetFormat";
+import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile, holdsTexts } from "@/domain/datasetFormat";
 import { DEFAULT_TEXT, textFields, type TextValues } from "@/features/datasets/upload/textValues";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -41,6 +41,7 @@ export function valuesOf(options: unknown): FileValues {
       vocabulary_size: count("vocabulary_size"),
       context_length: count("context_length"),
       documents: word("documents"),
+      text_column: word("text_column"),
     },
   };
 }
@@ -60,7 +61,7 @@ export function readingFields({ format, target, lacksTargets, imageSize, text }:
     target: options?.hasTargetColumn && !isToPredictOn ? target.trim() : "",
     targets: isToPredictOn ? "none" : "",
     image_size: options?.isOfImages ? String(imageSize) : "",
-    ...textFields(options?.isTokenized ? text : DEFAULT_TEXT),
+    ...textFields(options?.isTokenized ? text : DEFAULT_TEXT, options?.isOfLines === true),
   };
 }
 
@@ -76,6 +77,10 @@ interface Props extends Sending {
 
 export function FileFields(props: Props) {
   const { values, onChange, isDisabled, problem } = props;
+  async function take(file: File | null) {
+    const format = file && (await holdsTexts(file)) ? "text_lines" : values.format === "text_lines" ? "" : values.format;
+    onChange({ ...values, file, format });
+  }
   return (
     <>
       <DropZone
@@ -83,7 +88,7 @@ export function FileFields(props: Props) {
         hint={FORMATS_HINT}
         accept={ACCEPTED_SUFFIXES}
         file={values.file}
-        onFile={(file) => onChange({ ...values, file })}
+        onFile={(file) => void take(file)}
         isDisabled={isDisabled}
         error={problem?.of("file")}
       />
@@ -122,8 +127,10 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
       )}
       {options?.hasTargetColumn && !values.lacksTargets && (
         <TextInput
-          label="Target column"
-          description="The column to predict. Left empty: the one called target, label, class or y."
+          label={options.target?.label ?? "Target column"}
+          description={
+            options.target?.description ?? "The column to predict. Left empty: the one called target, label, class or y."
+          }
           value={values.target}
           disabled={isDisabled}
           onChange={(event) => onChange({ ...values, target: event.currentTarget.value })}
@@ -143,6 +150,7 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
           <TextFields
             values={values.text}
             onChange={(part) => onChange({ ...values, text: { ...values.text, ...part } })}
+            isOfLines={options.isOfLines === true}
             isDisabled={isDisabled}
             problem={problem}
           />

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inputs of how a text becomes tokens and examples; all may stay empty. Loaded when a text is chosen.
-import { NativeSelect, NumberInput, SimpleGrid } from "@mantine/core";
+import { NativeSelect, NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
 import type { Sending } from "@/components/form/UploadForm";
 import { DOCUMENTS, TOKENIZERS } from "@/features/datasets/upload/textOptions";
@@ -9,9 +9,10 @@ import type { TextValues } from "@/features/datasets/upload/textValues";
 interface Props extends Sending {
   values: TextValues;
   onChange: (part: Partial<TextValues>) => void;
+  isOfLines: boolean;
 }
 
-export function TextFields({ values, onChange, isDisabled, problem }: Props) {
+export function TextFields({ values, onChange, isOfLines, isDisabled, problem }: Props) {
   return (
     <SimpleGrid cols={{ base: 1, xs: 2 }}>
       <NativeSelect
@@ -40,7 +41,7 @@ export function TextFields({ values, onChange, isDisabled, problem }: Props) {
       <NumberInput
         label="Length of an example"
         description="How many tokens the model sees at once, 8 to 8,192"
-        placeholder="64"
+        placeholder={isOfLines ? "128; 64 without labels" : "64"}
         min={8}
         max={8192}
         allowDecimal={false}
@@ -49,15 +50,27 @@ export function TextFields({ values, onChange, isDisabled, problem }: Props) {
         onChange={(context_length) => onChange({ context_length })}
         error={problem?.of("context_length")}
       />
-      <NativeSelect
-        label="Documents"
-        description="A token of its own stands between two"
-        value={values.documents}
-        disabled={isDisabled}
-        onChange={(event) => onChange({ documents: event.currentTarget.value })}
-        data={DOCUMENTS}
-        error={problem?.of("documents")}
-      />
+      {isOfLines ? (
+        <TextInput
+          label="Field of the text"
+          description="Its name in each line"
+          placeholder="text"
+          value={values.text_column}
+          disabled={isDisabled}
+          onChange={(event) => onChange({ text_column: event.currentTarget.value })}
+          error={problem?.of("text_column")}
+        />
+      ) : (
+        <NativeSelect
+          label="Documents"
+          description="A token of its own stands between two"
+          value={values.documents}
+          disabled={isDisabled}
+          onChange={(event) => onChange({ documents: event.currentTarget.value })}
+          data={DOCUMENTS}
+          error={problem?.of("documents")}
+        />
+      )}
     </SimpleGrid>
   );
 }

@@ -5,12 +5,24 @@ export interface TextValues {
   vocabulary_size: number | string;
   context_length: number | string;
   documents: string;
+  text_column: string;
 }
 
-export const DEFAULT_TEXT: TextValues = { tokenizer: "", vocabulary_size: "", context_length: "", documents: "" };
+export const DEFAULT_TEXT: TextValues = {
+  tokenizer: "",
+  vocabulary_size: "",
+  context_length: "",
+  documents: "",
+  text_column: "",
+};
 
-/** What of the values to send: single bytes have a vocabulary of their own. */
-export function textFields({ vocabulary_size, context_length, ...words }: TextValues) {
-  const size = words.tokenizer === "byte" ? "" : String(vocabulary_size);
-  return { ...words, vocabulary_size: size, context_length: String(context_length) };
+/** What of the values to send: single bytes have a vocabulary of their own, and lines have fields, not documents. */
+export function textFields({ tokenizer, vocabulary_size, context_length, documents, text_column }: TextValues, isOfLines: boolean) {
+  return {
+    tokenizer,
+    vocabulary_size: tokenizer === "byte" ? "" : String(vocabulary_size),
+    context_length: String(context_length),
+    documents: isOfLines ? "" : documents,
+    text_column: isOfLines ? text_column.trim() : "",
+  };
 }

@@ -30,8 +30,8 @@ export function inputsOf(format: string, schema: unknown, statistics: unknown): 
     const ranges = rangesOf(statistics);
     return { kind: "columns", columns: schema.columns.filter(isRecord).map((spec) => column(spec, ranges)) };
   }
-  if (format === "text") return { kind: "text" };
-  if (format === "image_folder" || (shape.length === 3 && (shape[0] === 1 || shape[0] === 3))) return { kind: "image" };
+  if (format === "text" || format === "text_lines") return { kind: "text" };
+  if (format === "image_folder" || format === "webdataset" || (shape.length === 3 && (shape[0] === 1 || shape[0] === 3))) return { kind: "image" };
   if (shape.length === 1 && shape[0] !== undefined) return { kind: "numbers", n: shape[0] };
   return { kind: "none", shape: shape.join(" × ") };
 }

@@ -25,11 +25,11 @@ REMEDY = 'Write one object a line, such as {"age": 31, "plan": "free"}, in UTF-8
 
 def types_of(path: Path) -> pa.Schema:
     """The columns in the order in which they first appear, with their types. Raises BadInputError with all faults."""
-    columns, faults = _Columns(), _Faults()
+    columns, faults = _Columns(), LineFaults()
     n_rows = 0
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         try:
-            row = _row(line)
+            row = row_of(line)
         except ValueError as error:
             faults.add(number, str(error))
             continue
@@ -50,7 +50,7 @@ def types_of(path: Path) -> pa.Schema:
 
 def batches(path: Path, types: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows by the types that types_of() found; a field that a row has not is missing."""
-    rows = (_row(line) for _, line in _lines(path))
+    rows = (row_of(line) for _, line in lines_of(path))
     while some := list(islice(rows, N_ROWS)):
         yield pa.RecordBatch.from_pylist(some, schema=types)
 
@@ -88,8 +88,11 @@ class _Columns:
         return pa.schema([(name, _type(kinds)) for name, kinds in self.kinds.items()])
 
 
-class _Faults:
-    def __init__(self) -> None:
+class LineFaults:
+    """All faults of a file, of which the first ones are shown. remedy: what to do about them."""
+
+    def __init__(self, remedy: str = REMEDY) -> None:
+        self._remedy = remedy
         self._shown: list[str] = []
         self._n = 0
 
@@ -103,10 +106,10 @@ class _Faults:
         if not self._n:
             return
         rest = f"\nand {self._n - MAX_SHOWN:,} more." if self._n > MAX_SHOWN else ""
-        raise BadInputError("\n".join(self._shown) + rest, field="file", remedy=REMEDY)
+        raise BadInputError("\n".join(self._shown) + rest, field="file", remedy=self._remedy)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers from 1 on. Raises BadInputError for one that is too long."""
     with path.open("rb") as file:
         number = 0
@@ -120,7 +123,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, line
 
 
-def _row(line: bytes) -> dict[str, Any]:
+def row_of(line: bytes) -> dict[str, Any]:
     """Raises ValueError that says what is wrong with the line."""
     try:
         text = line.decode()
