@@ -473,6 +473,7 @@ class AsyncDatasetsOperations:
         upload: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -491,14 +492,15 @@ class AsyncDatasetsOperations:
         file: The file, or a zip of several.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
         format: Guessed from the file when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         """
         return await self._transport.upload(
@@ -512,6 +514,7 @@ class AsyncDatasetsOperations:
                 "upload": upload,
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
@@ -544,6 +547,7 @@ class AsyncDatasetsOperations:
         source: b.SourceRequestRequest,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -557,14 +561,15 @@ class AsyncDatasetsOperations:
         POST /datasets/{id}/references
 
         format: Guessed from the name in the address when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         source: Where the file is.
         """
@@ -575,6 +580,7 @@ class AsyncDatasetsOperations:
             body={
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
@@ -604,6 +610,7 @@ class AsyncDatasetsOperations:
         upload: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -619,14 +626,15 @@ class AsyncDatasetsOperations:
         file: The file, or a zip of several.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
         format: Guessed from the file when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         """
         return await self._transport.upload(
@@ -637,6 +645,7 @@ class AsyncDatasetsOperations:
                 "upload": upload,
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
@@ -656,6 +665,7 @@ class AsyncDatasetsOperations:
         description: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -672,14 +682,15 @@ class AsyncDatasetsOperations:
         project: The name or id of the project.
         description: What it is, for people.
         format: Guessed from the name in the address when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         source: Where the file is.
         """
@@ -693,6 +704,7 @@ class AsyncDatasetsOperations:
                 "description": description,
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,

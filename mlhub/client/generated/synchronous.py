@@ -461,6 +461,7 @@ class DatasetsOperations:
         upload: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -479,14 +480,15 @@ class DatasetsOperations:
         file: The file, or a zip of several.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
         format: Guessed from the file when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         """
         return self._transport.upload(
@@ -500,6 +502,7 @@ class DatasetsOperations:
                 "upload": upload,
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
@@ -532,6 +535,7 @@ class DatasetsOperations:
         source: b.SourceRequestRequest,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -545,14 +549,15 @@ class DatasetsOperations:
         POST /datasets/{id}/references
 
         format: Guessed from the name in the address when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         source: Where the file is.
         """
@@ -563,6 +568,7 @@ class DatasetsOperations:
             body={
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
@@ -592,6 +598,7 @@ class DatasetsOperations:
         upload: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -607,14 +614,15 @@ class DatasetsOperations:
         file: The file, or a zip of several.
         upload: In place of the file: the id of a whole upload to /uploads, which is then used up.
         format: Guessed from the file when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         """
         return self._transport.upload(
@@ -625,6 +633,7 @@ class DatasetsOperations:
                 "upload": upload,
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
@@ -644,6 +653,7 @@ class DatasetsOperations:
         description: str | Unset = UNSET,
         format: v.FormatEnum | Unset = UNSET,
         target: str | Unset = UNSET,
+        text_column: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
         targets: v.TargetsEnum | Unset = UNSET,
         image_size: int | Unset = UNSET,
@@ -660,14 +670,15 @@ class DatasetsOperations:
         project: The name or id of the project.
         description: What it is, for people.
         format: Guessed from the name in the address when absent.
-        target: The column to predict, of tables.
+        target: What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files.
+        text_column: Of texts in JSON lines: the field of the text; by default text.
         ignore: Columns that are not learned from, of tables; the field may be given several times.
         targets: none: there are none in the file; it is only to be predicted on. Not of text.
         image_size: Of images: pixels of a side, to which they are scaled whenever they are read; by default at most
         128, scaled once.
         tokenizer: Of text: what becomes one token; by default learned byte pairs.
         vocabulary_size: Of text in words or byte pairs; by default by its length.
-        context_length: Of text: tokens of an example; by default 64.
+        context_length: Of text: tokens of an example; by default 64, and 128 of texts that are classified.
         documents: Of text: what a document is. They are packed end to end, with a token between them.
         source: Where the file is.
         """
@@ -681,6 +692,7 @@ class DatasetsOperations:
                 "description": description,
                 "format": format,
                 "target": target,
+                "text_column": text_column,
                 "ignore": ignore,
                 "targets": targets,
                 "image_size": image_size,
