@@ -124,8 +124,8 @@ def _parts_of(
         fixed.get(key, 0) + sum(job.max_workers if is_elastic else _size(job) for job in parties[key]) for key in keys
     ]
     floors = [fixed.get(key, 0) for key in keys]
-    nobody = [0] * len(keys)
-    split = fair_parts(total, weights_C=[1.0] * len(keys), nominal_C=nobody, floors_C=floors, demands_C=demands)
+    no_guarantee = [0] * len(keys)
+    split = fair_parts(total, weights_C=[1.0] * len(keys), nominal_C=no_guarantee, floors_C=floors, demands_C=demands)
     found: dict[str, StudyPart] = {}
     for key, n_gpus in zip(keys, split, strict=True):
         study, trials = key[1], parties[key]
