@@ -10,6 +10,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from functools import partial
 
+from django.db import transaction
+
 from mlhub.backends.protocol import ItemKind
 from mlhub.control.isolation import FaultIsolation
 from mlhub.events.actions import append
@@ -37,16 +39,25 @@ def watch_notebooks(*, now: datetime, isolation: FaultIsolation) -> None:
 
 def _look(row: NotebookActivity, job: Job, *, now: datetime) -> None:
     if now >= stops_at(row, job):
-        row.reclaimed_at = now
-        row.save(update_fields=["reclaimed_at"])
-        _publish("notebook.reclaimed", row, job, now=now)
-        pause_job(job, actor=None)
+        _reclaim(row, job, now=now)
     elif now < warns_at(row, job):
         return
     elif row.warned_at is None or row.warned_at < row.active_at:
         row.warned_at = now
         row.save(update_fields=["warned_at"])
         _publish("notebook.idle", row, job, now=now)
+
+
+def _reclaim(row: NotebookActivity, job: Job, *, now: datetime) -> None:
+    """Unless something was done in it meanwhile. Raises ConflictError when it was stopped meanwhile."""
+    with transaction.atomic():
+        present = NotebookActivity.objects.select_for_update().get(pk=row.pk)
+        if now < stops_at(present, job):
+            return
+        present.reclaimed_at = now
+        present.save(update_fields=["reclaimed_at"])
+        _publish("notebook.reclaimed", present, job, now=now)
+        pause_job(job, actor=None)
 
 
 def _publish(kind: str, row: NotebookActivity, job: Job, *, now: datetime) -> None:

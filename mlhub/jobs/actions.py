@@ -186,6 +186,8 @@ def resume_job(job: Job, *, actor: User) -> Job:
     A failed one that never passed its dry run is refused: it would fail again.
     Raises what submit_job raises of limits that were reached while it was paused, and ConflictError, NotAllowedError.
     """
+    if job.kind == JobKind.NOTEBOOK:
+        notebooks.check_offered()
     return _intend(job, Intent.RUN, Trigger.RESUME, at_once_in=(JobState.PAUSED, JobState.FAILED), actor=actor)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
-from mlhub.jobs.models import Job
+from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED, JobState
 
 
@@ -22,8 +22,14 @@ def jobs_without_checkpoints(now: datetime, *, within: timedelta | None = None) 
     """Jobs that ended longer ago than their checkpoints are kept. within: only those of which that time came since."""
     found = Q(pk__in=[])
     for state in ENDED:
-        kept_for = checkpoints_kept_for(state)
-        if kept_for is not None:
-            recent = Q(finished_at__gt=now - kept_for - within) if within else Q()
-            found |= Q(state=state, finished_at__lt=now - kept_for) & recent
+        found |= _over(~Q(kind=JobKind.NOTEBOOK) & Q(state=state), checkpoints_kept_for(state), now, within)
+    # a notebook's folder is what somebody wrote by hand, however it ended
+    found |= _over(Q(kind=JobKind.NOTEBOOK, state__in=ENDED), checkpoints_kept_for(JobState.FAILED), now, within)
     return Job.objects.filter(found)
+
+
+def _over(which: Q, kept_for: timedelta | None, now: datetime, within: timedelta | None) -> Q:
+    if kept_for is None:
+        return Q(pk__in=[])
+    recent = Q(finished_at__gt=now - kept_for - within) if within else Q()
+    return which & Q(finished_at__lt=now - kept_for) & recent

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 from uuid import UUID
 
+DEFAULT_PORTS = {"http": 80, "https": 443}
+WILDCARD = re.compile(r"\*(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+")
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
@@ -21,9 +24,9 @@ def check_origin(pattern: str, *, public_url: str) -> str:
     """The pattern, such as https://*.notebooks.example.org; "" as it is. Raises ValueError for any other form."""
     if not pattern:
         return ""
-    found, platform = urlsplit(pattern), urlsplit(public_url)
+    found, platform = urlsplit(pattern.lower()), urlsplit(public_url)
     name = found.hostname or ""
-    if found.scheme not in ("http", "https") or not name.startswith("*.") or "*" in name[2:] or not name[2:]:
+    if found.scheme not in DEFAULT_PORTS or not WILDCARD.fullmatch(name):
         raise ValueError(f"{pattern!r} is no origin such as https://*.notebooks.example.org")
     if found.path.rstrip("/") or found.query or found.fragment or found.username:
         raise ValueError(f"{pattern!r} has more than a scheme, a host and a port")
@@ -31,7 +34,9 @@ def check_origin(pattern: str, *, public_url: str) -> str:
         raise ValueError(f"{pattern!r} is below the platform's own host, whose cookies its pages could set")
     if platform.scheme == "https" and found.scheme != "https":
         raise ValueError(f"{pattern!r} must begin with https://, as MLHUB_PUBLIC_URL does")
-    return f"{found.scheme}://{found.netloc}"
+    # as browsers write it: the default port is left out
+    port = "" if found.port in (None, DEFAULT_PORTS[found.scheme]) else f":{found.port}"
+    return f"{found.scheme}://{name}{port}"
 
 
 def origin_of(job_id: UUID, *, pattern: str) -> str:

@@ -18,11 +18,27 @@ FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutExcep
 
 
 async def forward_request(target: NotebookTarget, scope: Scope, receive: Receive, send: Send) -> None:
-    """Raises OSError where the pod's server cannot be reached, or ends in the middle."""
+    """Until it is answered, or the browser goes away. Raises OSError where the pod's server cannot be reached."""
+    is_sent = asyncio.Event()
+    if not _has_body(scope):
+        is_sent.set()
+    answering = asyncio.ensure_future(_exchange(target, scope, receive, send, is_sent))
+    gone = asyncio.ensure_future(_browser_is_gone(receive, is_sent))
+    try:
+        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            answering.result()
+    finally:
+        for task in (answering, gone):
+            task.cancel()
+        await asyncio.gather(answering, gone, return_exceptions=True)
+
+
+async def _exchange(target: NotebookTarget, scope: Scope, receive: Receive, send: Send, is_sent: asyncio.Event) -> None:
+    """is_sent: set once the body has been read."""
     path = scope.get("raw_path") or scope["path"].encode()
     query = scope["query_string"]
     url = httpcore.URL(scheme=b"http", host=b"notebook", port=None, target=path + (b"?" + query if query else b""))
-    headers = headers_for_pod(scope, token=target.token)
     try:
         with notebook_socket(target.attempt_id) as socket_path:
             async with (
@@ -30,51 +46,32 @@ async def forward_request(target: NotebookTarget, scope: Scope, receive: Receive
                 pool.stream(
                     scope["method"].encode(),
                     url,
-                    headers=headers,
-                    content=_body(receive) if _has_body(scope) else None,
+                    headers=headers_for_pod(scope, token=target.token),
+                    content=None if is_sent.is_set() else _body(receive, is_sent),
                     extensions={"timeout": TIMEOUTS},
                 ) as answer,
             ):
-                await send(
-                    {
-                        "type": "http.response.start",
-                        "status": answer.status,
-                        "headers": headers_for_browser(answer.headers),
-                    }
-                )
-                await _stream(answer, receive, send)
+                headers = headers_for_browser(answer.headers)
+                await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+                async for part in answer.aiter_stream():
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+                await send({"type": "http.response.body", "body": b""})
     except FAILURES as error:
         raise ConnectionError(str(error)) from error
 
 
-async def _stream(answer: httpcore.Response, receive: Receive, send: Send) -> None:
-    """Until the answer's end, or until the browser goes away."""
-
-    async def to_browser() -> None:
-        async for part in answer.aiter_stream():
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-
-    async def browser_is_gone() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    sending, gone = asyncio.ensure_future(to_browser()), asyncio.ensure_future(browser_is_gone())
-    try:
-        await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if sending.done():
-            sending.result()
-    finally:
-        for task in (sending, gone):
-            task.cancel()
-        await asyncio.gather(sending, gone, return_exceptions=True)
+async def _browser_is_gone(receive: Receive, is_sent: asyncio.Event) -> None:
+    """While the body is read, whoever reads it notices."""
+    await is_sent.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _has_body(scope: Scope) -> bool:
     return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
-async def _body(receive: Receive) -> AsyncIterator[bytes]:
+async def _body(receive: Receive, is_sent: asyncio.Event) -> AsyncIterator[bytes]:
     """Piece by piece. Raises ConnectionError when the browser went away."""
     while True:
         message = await receive()
@@ -83,4 +80,5 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
         if message.get("body"):
             yield message["body"]
         if not message.get("more_body"):
+            is_sent.set()
             return

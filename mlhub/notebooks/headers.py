@@ -15,8 +15,13 @@ HOP_BY_HOP = {
     b"transfer-encoding", b"upgrade",
 }  # fmt: skip
 TOKEN = NOTEBOOK_TOKEN_HEADER.lower().encode()
-# who asks, and from where, is the platform's to know
-NOT_FOR_PODS = HOP_BY_HOP | {b"authorization", b"cookie", b"forwarded", TOKEN}
+# what Jupyter needs: who asks, and from where, is the platform's to know, whatever proxies call it
+FOR_PODS = {
+    b"accept", b"accept-encoding", b"accept-language", b"cache-control", b"content-disposition", b"content-encoding",
+    b"content-length", b"content-type", b"host", b"if-match", b"if-modified-since", b"if-none-match", b"if-range",
+    b"if-unmodified-since", b"origin", b"range", b"referer", b"sec-fetch-dest", b"sec-fetch-mode", b"sec-fetch-site",
+    b"user-agent", b"x-requested-with", b"x-xsrftoken",
+}  # fmt: skip
 NOT_FOR_BROWSERS = HOP_BY_HOP | {b"server", b"date"}  # the web server's own
 OF_SOCKETS = {b"host", b"content-length"}
 
@@ -47,11 +52,7 @@ def is_navigation(scope: Scope) -> bool:
 
 def headers_for_pod(scope: Scope, *, token: str) -> RawHeaders:
     """Those of the request, with Jupyter's own cookies and the pod's token."""
-    kept = [
-        (name, value)
-        for name, value in scope["headers"]
-        if name not in NOT_FOR_PODS and not name.startswith((b"x-forwarded-", b"sec-websocket-"))
-    ]
+    kept = [(name, value) for name, value in scope["headers"] if name in FOR_PODS]
     foreign = {cookie_name(), settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME}
     own = "; ".join(f"{name}={value}" for name, value in _cookies(scope) if name not in foreign)
     if own:

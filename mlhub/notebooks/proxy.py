@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -16,7 +18,7 @@ from uuid import UUID
 import structlog
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from rest_framework.exceptions import APIException
 
 from mlhub.core.errors import DomainError, NotAllowedError, NotFoundError, RateLimitedError, UnavailableError
@@ -31,7 +33,9 @@ from mlhub.storage.streamed_uploads import AsgiApplication, Receive, Scope, Send
 
 logger = structlog.stdlib.get_logger(__name__)
 CHECK_EVERY_S = 2.0  # of what stays open
-MAX_OPEN = 200  # requests and sockets of one notebook at a time, in this process
+MAX_OPEN = 64  # requests and sockets of one notebook at a time, in this process
+MAX_CHECKS = 16  # at a time, in this process: each takes a thread and a connection to the database
+PATIENCE_S = 30.0  # for which what is open stays so while the database is away
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LANDING = "/lab"
 
@@ -42,6 +46,7 @@ class NotebookHosts:
     def __init__(self, application: AsgiApplication, *, check_every_s: float = CHECK_EVERY_S) -> None:
         self._application, self._check_every_s = application, check_every_s
         self._n_open: Counter[UUID] = Counter()
+        self._checks = asyncio.Semaphore(MAX_CHECKS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -59,10 +64,10 @@ class NotebookHosts:
     async def _serve(self, job_id: UUID, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             if scope["type"] == "http" and scope["path"] == ENTER:
-                await _enter(job_id, scope, send)
+                await self._enter(job_id, scope, send)
                 return
             _check_own_origin(job_id, scope)
-            target = await _target(job_id, scope)
+            target = await self._target(job_id, scope)
             if self._n_open[job_id] >= MAX_OPEN:
                 raise RateLimitedError(
                     f"The notebook has {MAX_OPEN} requests under way.", remedy="Close some pages.", retry_after_s=1
@@ -107,13 +112,33 @@ class NotebookHosts:
     async def _wait_for_end_of_right(
         self, job_id: UUID, target: NotebookTarget, scope: Scope
     ) -> DomainError | APIException:
+        loop = asyncio.get_running_loop()
+        checked_at = loop.time()
         while True:
             await asyncio.sleep(self._check_every_s)
             try:
-                if await _target(job_id, scope) != target:
+                if await self._target(job_id, scope) != target:
                     return NotFoundError("The notebook was started again.", remedy="Load the page again.")
+                checked_at = loop.time()
+            except UnavailableError as error:
+                if loop.time() - checked_at > PATIENCE_S:
+                    return error
             except (DomainError, APIException) as error:
                 return error
+
+    async def _target(self, job_id: UUID, scope: Scope) -> NotebookTarget:
+        """Raises DomainError, APIException."""
+        async with self._checks, ThreadSensitiveContext():
+            return await sync_to_async(_looked_up)(job_id, cookie_of(scope))
+
+    async def _enter(self, job_id: UUID, scope: Scope, send: Send) -> None:
+        """The ticket becomes the cookie of this origin. Raises NotAllowedError, UnavailableError."""
+        ticket = parse_qs(scope["query_string"].decode("latin-1")).get("ticket", [""])[0]
+        cookie = None
+        if ticket and scope["method"] == "GET":
+            async with self._checks, ThreadSensitiveContext():
+                cookie = await sync_to_async(_exchanged)(job_id, ticket)
+        await _answer_entry(cookie, send)
 
 
 class Answered:
@@ -131,33 +156,31 @@ class Answered:
         await self._send(message)
 
 
-async def _target(job_id: UUID, scope: Scope) -> NotebookTarget:
-    """Raises DomainError, APIException."""
-    async with ThreadSensitiveContext():
-        return await sync_to_async(_looked_up)(job_id, cookie_of(scope))
-
-
 def _looked_up(job_id: UUID, cookie: str) -> NotebookTarget:
-    try:
+    with _database():
         return target_of(job_id, cookie)
-    finally:
-        connections.close_all()
 
 
 def _exchanged(job_id: UUID, ticket: str) -> str | None:
-    try:
+    with _database():
         return exchange_ticket(job_id, ticket)
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    """Raises UnavailableError while it is away."""
+    try:
+        yield
+    except (OperationalError, InterfaceError) as error:
+        raise UnavailableError(
+            "The platform's database is away.", remedy="Try again in a moment.", retry_after_s=2
+        ) from error
     finally:
         connections.close_all()
 
 
-async def _enter(job_id: UUID, scope: Scope, send: Send) -> None:
-    """The ticket becomes the cookie of this origin. Raises NotAllowedError."""
-    ticket = parse_qs(scope["query_string"].decode("latin-1")).get("ticket", [""])[0]
-    cookie = None
-    if ticket and scope["method"] == "GET":
-        async with ThreadSensitiveContext():
-            cookie = await sync_to_async(_exchanged)(job_id, ticket)
+async def _answer_entry(cookie: str | None, send: Send) -> None:
+    """Raises NotAllowedError without a cookie."""
     if cookie is None:
         raise NotAllowedError(
             "This address was used before, or is too old.",

@@ -14,7 +14,8 @@ from mlhub.notebooks.access import NotebookTarget
 from mlhub.notebooks.headers import OF_SOCKETS, header_of, headers_for_pod
 from mlhub.storage.streamed_uploads import Receive, Scope, Send
 
-MAX_MESSAGE_BYTES = 64 * 2**20  # such as a figure in the output of a cell
+MAX_MESSAGE_BYTES = 16 * 2**20  # such as a figure in the output of a cell
+MAX_QUEUED = 1  # messages that a slow browser has not taken yet
 OPEN_S = 10.0
 ABNORMAL = (1005, 1006, 1015)  # codes that no close frame may carry
 
@@ -41,11 +42,12 @@ async def forward_socket(target: NotebookTarget, scope: Scope, receive: Receive,
                 user_agent_header=None,
                 compression=None,
                 max_size=MAX_MESSAGE_BYTES,
+                max_queue=MAX_QUEUED,
                 open_timeout=OPEN_S,
                 ping_interval=None,
                 proxy=None,
             )
-    except (WebSocketException, TimeoutError) as error:
+    except (WebSocketException, TimeoutError, ValueError) as error:  # ValueError: it leads elsewhere
         raise ConnectionError(str(error)) from error
     async with pod:
         await send({"type": "websocket.accept", "subprotocol": pod.subprotocol})

@@ -25,11 +25,19 @@ def test_a_platform_on_this_machine_has_a_place_for_notebooks_and_others_must_na
         "https://notebooks.example.org", "*.notebooks.example.org", "https://*", "https://*.", "ftp://*.n.example.org",
         "https://*.*.example.org", "https://*.n.example.org/path", "https://a@*.n.example.org", "http://*.n.example.org",
         "https://*.mlhub.example.org", "https://*.n.mlhub.example.org", "https://x*.n.example.org",
+        "https://*.n.example.org:abc", "https://*.n.example.org.", "https://*.n;x.example.org",
     ],
 )  # fmt: skip
 def test_an_origin_that_is_none_or_not_safe_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"https?://"):
+    with pytest.raises(ValueError, match=r"https?://|[Pp]ort"):
         check_origin(pattern, public_url="https://mlhub.example.org")
+
+
+def test_an_origin_is_written_as_browsers_send_it() -> None:
+    for pattern in ("https://*.Notebooks.Example.org", "HTTPS://*.notebooks.example.org:443"):
+        assert check_origin(pattern, public_url="https://mlhub.example.org") == PATTERN
+    other = check_origin("https://*.notebooks.example.org:8443", public_url="https://mlhub.example.org")
+    assert other == f"{PATTERN}:8443"
 
 
 def test_each_notebook_has_a_host_of_its_own() -> None:

@@ -86,8 +86,6 @@ class Launcher:
         if code == ExitCode.DONE:
             self._report_result()
             code = self._upload()
-        elif code == ExitCode.PREEMPTED and self._is_notebook:
-            self._upload(limit_s=DRAIN_AFTER_STOP_S)  # what does not arrive in time is in the job's folder all the same
         return self._end(code)
 
     @property
@@ -166,15 +164,15 @@ class Launcher:
             if result is not None:
                 self.reporter.send(result)
 
-    def _upload(self, *, limit_s: float = DRAIN_S) -> int:
-        """Sends the trainer's artifacts, and what a script left. limit_s: for the API to return."""
+    def _upload(self) -> int:
+        """Sends the trainer's artifacts, and what a script or a notebook left."""
         listed, folder = self.pod.artifacts / "artifacts.json", self.pod.artifacts
         own = json.loads(listed.read_text()) if listed.exists() else {}
         for file in (
             *(OutputFile(name, str(folder / name), sha) for name, sha in own.items()),
             *listed_outputs(self.pod),
         ):
-            code = self._put(file, until=time.monotonic() + limit_s)
+            code = self._put(file, until=time.monotonic() + DRAIN_S)
             if code is not ExitCode.DONE:
                 return code
         return ExitCode.DONE
@@ -193,7 +191,10 @@ class Launcher:
             except StorageQuotaError as error:
                 self.reporter.failure(Cause.STORAGE_QUOTA, f"{file.name}: {error}")
                 return ExitCode.STORAGE_QUOTA
-            except (FencedError, RefusedError) as error:
+            except (FencedError, RefusedError, OSError) as error:
+                if self._is_notebook and not isinstance(error, FencedError):  # a process that it left writes on
+                    print(f"mlhub: {file.name} has changed or gone since it was listed, and is no artifact")
+                    return ExitCode.DONE
                 self.reporter.failure(Cause.REPORT_REFUSED, f"{file.name} could not be uploaded: {error}")
                 return ExitCode.REPORT_REFUSED
 

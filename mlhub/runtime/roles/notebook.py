@@ -7,7 +7,6 @@ The working folder is the job's output folder: it outlives attempts, and its fil
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,23 +41,23 @@ def _serve(pod: Pod, reporter: Reporter) -> int:
     # folders of Jupyter's own, which are no results
     os.environ |= {"JUPYTER_CONFIG_DIR": str(pod.work / "jupyter"), "JUPYTER_RUNTIME_DIR": str(pod.work / "runtime")}
     os.chdir(folder)
-    server = _server(folder, token=os.environ.pop(environment.NOTEBOOK_TOKEN, ""))
     stopped: list[int] = []
-
-    def on_sigterm(number: int, frame: FrameType | None) -> None:
-        stopped.append(number)
-        server._signal_stop(number, frame)
-
-    signal.signal(signal.SIGTERM, on_sigterm)
+    server = _server(folder, token=os.environ.pop(environment.NOTEBOOK_TOKEN, ""), stopped=stopped)
     _report_activity(server, reporter)
     server.start()
+    if stopped:
+        return ExitCode.PREEMPTED  # the folder stays as it is: nothing holds the GPU up
     outputs.list_outputs(pod, outputs.found_outputs(pod, brought=set()))
-    return ExitCode.PREEMPTED if stopped else ExitCode.DONE
+    return ExitCode.DONE
 
 
-def _server(folder: Path, *, token: str) -> Any:
-    """Raises BadInputError where JupyterLab is not installed, or without a token, since anyone might come in then."""
+def _server(folder: Path, *, token: str, stopped: list[int]) -> Any:
+    """stopped: gets the signals that ask to leave, from the moment that the server handles them.
+
+    Raises BadInputError where JupyterLab is not installed, or without a token, since anyone might come in then.
+    """
     try:
+        from jupyter_server.serverapp import ServerApp
         from jupyterlab.labapp import LabApp
 
         from mlhub.runtime.roles.notebook_identity import ProxyIdentityProvider
@@ -74,6 +73,14 @@ def _server(folder: Path, *, token: str) -> Any:
     path = Path(tempfile.gettempdir()) / NOTEBOOK_SOCKET
     path.unlink(missing_ok=True)
     ProxyIdentityProvider.expected_token = token
+    stop = ServerApp._signal_stop
+
+    def stop_and_note(app: ServerApp, number: int, frame: FrameType | None) -> None:
+        stopped.append(number)
+        stop(app, number, frame)
+
+    # it becomes the handler while the server still loads
+    ServerApp._signal_stop = stop_and_note  # type: ignore[method-assign, assignment]
     return LabApp.initialize_server(
         argv=[
             f"--ServerApp.sock={path}",

@@ -80,7 +80,12 @@ def found_outputs(pod: Pod, *, brought: set[Path]) -> dict[str, Path]:
 
 def list_outputs(pod: Pod, files: dict[str, Path]) -> None:
     """Writes the list from which the launcher sends them."""
-    listed = [asdict(OutputFile(name, str(path), sha256_of(path))) for name, path in files.items()]
+    listed = []
+    for name, path in files.items():
+        try:
+            listed.append(asdict(OutputFile(name, str(path), sha256_of(path))))
+        except OSError as error:  # gone meanwhile, or not to be read
+            print(f"mlhub: {name} cannot be read, and is no artifact: {error}")
     (pod.work / LISTED).write_text(json.dumps(listed))
 
 

@@ -89,7 +89,7 @@ function sentence(job: JobDetail, isReady: boolean): string {
     case "paused":
       return "It is paused: resume it to go on with its folder.";
     case "succeeded":
-      return "It was shut down; its files are below.";
+      return "It was shut down. Its files are below; download what you need.";
     default:
       return "It has ended.";
   }
