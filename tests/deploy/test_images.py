@@ -54,6 +54,7 @@ def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> N
         name.split(".")[0]
         for room in ("runtime", "wire")
         for path in (ROOT / "mlhub" / room).rglob("*.py")
+        if not path.name.startswith("notebook")  # notebooks run where JupyterLab is: in no image yet
         for node in ast.walk(ast.parse(path.read_text()))
         for name in (
             [a.name for a in node.names]

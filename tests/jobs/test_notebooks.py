@@ -22,6 +22,7 @@ from mlhub.wire.launch import LaunchSpec
 from mlhub.wire.report import NOTEBOOK_PHASE
 from tests.cast import Cast, make_cast
 from tests.control.worlds import World, node, state
+from tests.jobs.builders import job as a_training
 
 pytestmark = pytest.mark.django_db
 
@@ -195,3 +196,10 @@ def test_the_address_is_for_its_owner_and_administrators(cast: Cast) -> None:
     assert cast.client(cast.alice).post(path).status_code == 201
     assert cast.client(cast.victor).post(path).status_code == 403
     assert Event.objects.filter(kind="notebook.opened", subject_id=job.pk).count() == 2
+
+
+def test_a_training_is_no_notebook(cast: Cast) -> None:
+    training = a_training(cast.project_a, cast.bob)
+    client = cast.client(cast.bob)
+    assert client.get(f"/api/v1/jobs/{training.pk}/notebook").status_code == 404
+    assert client.post(f"/api/v1/jobs/{training.pk}/notebook").json()["code"] == "no_notebook"

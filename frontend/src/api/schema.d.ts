@@ -1271,7 +1271,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description How the notebook stands. 409 for a job that is none. */
+        /** @description How the notebook stands. 404 for a job that is none. */
         get: operations["jobs_notebook_retrieve"];
         put?: never;
         /** @description An address for the caller's browser, for one use. 409 while the notebook does not answer. */

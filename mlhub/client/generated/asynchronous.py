@@ -1650,7 +1650,7 @@ class AsyncJobsOperations:
         )
 
     async def notebook(self, id: Ref, /) -> r.Notebook:
-        """How the notebook stands. 409 for a job that is none.
+        """How the notebook stands. 404 for a job that is none.
 
         GET /jobs/{id}/notebook
         """

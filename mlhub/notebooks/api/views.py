@@ -12,8 +12,8 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from mlhub.core.errors import ConflictError
-from mlhub.jobs.models import Job, NotebookActivity
+from mlhub.core.errors import ConflictError, NotFoundError
+from mlhub.jobs.models import Job, JobKind, NotebookActivity
 from mlhub.jobs.notebooks import idle_limit_s, serving_attempt, stops_at, warns_at
 from mlhub.notebooks.actions import TICKET_S, open_notebook
 from mlhub.tenants.authentication import caller
@@ -52,7 +52,7 @@ class NotebookView(APIView):
 
     @extend_schema(responses=NotebookSerializer)
     def get(self, request: Request, **_: Any) -> Response:
-        """How the notebook stands. 409 for a job that is none."""
+        """How the notebook stands. 404 for a job that is none."""
         job = self._job(request)
         return Response(NotebookSerializer(notebook_status(job)).data)
 
@@ -72,12 +72,12 @@ class NotebookView(APIView):
 
 
 def notebook_status(job: Job) -> dict[str, Any]:
-    """The JSON of NotebookSerializer. Raises ConflictError for a job that is no notebook."""
+    """The JSON of NotebookSerializer. Raises NotFoundError for a job that is no notebook."""
+    if job.kind != JobKind.NOTEBOOK:
+        raise NotFoundError(f"{job.name} is no notebook.")
     try:
         live: Any = serving_attempt(job)
-    except ConflictError as error:
-        if error.code == "no_notebook":
-            raise
+    except ConflictError:
         live = None
     newest = NotebookActivity.objects.filter(attempt__job=job).order_by("-attempt__number").first()
     return {
