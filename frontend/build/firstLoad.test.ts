@@ -24,6 +24,23 @@ it("counts what is imported at once, and each chunk once however often it is imp
   ]);
 });
 
+it("counts what the entry imports once it knows the language with every page", () => {
+  const chunks = {
+    "entry.js": chunk("entry", [], ["start.js", "zh.js"], true),
+    "start.js": { ...chunk("start", ["react.js"], ["page.js"]), facadeModuleId: "/mlhub/src/app/start.tsx" },
+    "react.js": chunk("react"),
+    "zh.js": chunk("a language"),
+    "page.js": chunk("one page"),
+  };
+  const size = (...texts: string[]) => texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
+  const loads = Object.fromEntries(firstLoads(chunks).map(({ page, bytes }) => [page, bytes]));
+  expect(loads).toEqual({
+    "entry.js": size("entry", "start", "react"),
+    "page.js": size("entry", "start", "react", "one page"),
+    "zh.js": size("entry", "start", "react", "a language"),
+  });
+});
+
 it("counts the styles that the chunks bring along", () => {
   const css = ".page { color: red }";
   const chunks = {

@@ -5,6 +5,8 @@ import { gzipSync } from "node:zlib";
 import type { Plugin, Rollup } from "vite";
 
 const KB = 1000;
+/** What the entry imports on demand in any case, once the language is known. */
+const START = /\/src\/app\/start\.tsx$/;
 
 export interface FirstLoad {
   /** The page's module, or the entry where nothing more is needed. */
@@ -17,21 +19,21 @@ interface Chunk extends Pick<Rollup.OutputChunk, "code" | "imports" | "dynamicIm
   /** The files of the styles that Vite loads together with the chunk. */
   viteMetadata?: { importedCss: ReadonlySet<string> };
 }
-type Chunks = Record<string, Chunk>;
+export type Chunks = Record<string, Chunk>;
 /** By file. */
 type Styles = Record<string, string>;
 
-/** For each page that the entry imports on demand: the entry, the page, and all that both import; largest first. */
+/** For each page that is imported on demand: the entry, the start, the page, and all that they import; largest first. */
 export function firstLoads(chunks: Chunks, styles: Styles = {}): FirstLoad[] {
   const contents = [...Object.entries(chunks).map(([file, { code }]) => [file, code] as const), ...Object.entries(styles)];
   const sizes = new Map(contents.map(([file, text]) => [file, gzipSync(text).length]));
   const loads: FirstLoad[] = [];
   for (const [entry, { isEntry }] of Object.entries(chunks)) {
     if (!isEntry) continue;
-    const shell = staticClosure(chunks, [entry]);
-    const pages = [...shell].flatMap((file) => chunks[file]?.dynamicImports ?? []);
-    for (const page of [entry, ...pages]) {
-      const scripts = [...staticClosure(chunks, [entry, page])];
+    const roots = [entry, ...startsOf(chunks)];
+    const pages = [...staticClosure(chunks, roots)].flatMap((file) => chunks[file]?.dynamicImports ?? []);
+    for (const page of [entry, ...pages.filter((file) => !roots.includes(file))]) {
+      const scripts = [...staticClosure(chunks, [...roots, page])];
       const files = new Set(scripts.flatMap((file) => [file, ...(chunks[file]?.viteMetadata?.importedCss ?? [])]));
       const bytes = [...files].reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0);
       loads.push({ page: chunks[page]?.facadeModuleId ?? page, bytes });
@@ -40,7 +42,13 @@ export function firstLoads(chunks: Chunks, styles: Styles = {}): FirstLoad[] {
   return loads.sort((a, b) => b.bytes - a.bytes);
 }
 
-function staticClosure(chunks: Chunks, roots: readonly string[]): Set<string> {
+/** The files with which the dashboard starts. */
+export function startsOf(chunks: Chunks): string[] {
+  return Object.entries(chunks).flatMap(([file, { facadeModuleId }]) => (START.test(facadeModuleId ?? "") ? [file] : []));
+}
+
+/** The files `roots` and all that they import at once. */
+export function staticClosure(chunks: Chunks, roots: readonly string[]): Set<string> {
   const found = new Set<string>();
   const waiting = [...roots];
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {

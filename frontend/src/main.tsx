@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the dashboard.
-import "@/app/mantine.css";
-import "@mantine/notifications/styles.css";
-import "@/app/global.css";
-
-import { StrictMode } from "react";
-import { createRoot } from "react-dom/client";
-import { createBrowserRouter, RouterProvider } from "react-router";
-
-import { Providers } from "@/app/Providers";
-import { createQueryClient } from "@/app/queries";
-import { routes } from "@/app/router";
-import { publishStyleNonce } from "@/lib/nonce";
+// Starts the dashboard in the language of its reader: the texts of a module are translated as it is loaded.
+import { activateLocale } from "@/locales/locale";
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root.");
 
-publishStyleNonce();
-createRoot(root).render(
-  <StrictMode>
-    <Providers queries={createQueryClient()}>
-      <RouterProvider router={createBrowserRouter(routes)} />
-    </Providers>
-  </StrictMode>,
-);
+await activateLocale();
+const { start } = await import("@/app/start");
+start(root);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only door to the REST API: typed calls, the CSRF header, and errors as Problem.
+import { t } from "@lingui/core/macro";
 import createClient, { type Middleware } from "openapi-fetch";
 
 import { patientFetch } from "@/api/patientFetch";
@@ -26,10 +27,10 @@ export class Problem extends Error {
 
   constructor(status: number, body: unknown) {
     const facts = isRecord(body) ? body : {};
-    const title = text(facts.title) || (status === 0 ? "No connection" : `Error ${status}`);
+    const title = text(facts.title) || (status === 0 ? t`No connection` : t`Error ${status}`);
     const detail = text(facts.detail) || fallbackDetail(status);
     super(detail);
-    this.name = "Problem";
+    this.name = t`Problem`;
     this.status = status;
     this.code = text(facts.code) || "unknown";
     this.title = title;
@@ -94,9 +95,9 @@ function text(value: unknown): string {
 }
 
 function fallbackDetail(status: number): string {
-  if (status === 0) return "MLHub did not answer. Check your connection and try again.";
-  if (status === 413) return "The file is larger than this MLHub accepts.";
-  if (status === 429) return "Too many requests in a short time. Wait a moment, then try again.";
-  if (status >= 500) return "MLHub failed to answer this. Try again in a moment.";
-  return "The request was refused.";
+  if (status === 0) return t`MLHub did not answer. Check your connection and try again.`;
+  if (status === 413) return t`The file is larger than this MLHub accepts.`;
+  if (status === 429) return t`Too many requests in a short time. Wait a moment, then try again.`;
+  if (status >= 500) return t`MLHub failed to answer this. Try again in a moment.`;
+  return t`The request was refused.`;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fetch that obeys Retry-After: a request that came too soon (429) is sent again after the time the API names.
+import { t } from "@lingui/core/macro";
+
 const TOO_MANY_REQUESTS = 429;
 const MAX_TRIES = 4;
 /** Longer waits are left to the person, who reads how long to wait. */
@@ -27,7 +29,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer);
-      reject(new DOMException("The request was cancelled.", "AbortError"));
+      reject(new DOMException(t`The request was cancelled.`, "AbortError"));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener("abort", abort);

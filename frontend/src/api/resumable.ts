@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends a large file in pieces by the protocol tus, whose client is loaded when the first one is sent; a cut connection
 // costs a piece. The file becomes what the form says once all of it has arrived.
+import { t } from "@lingui/core/macro";
 import type { DetailedError, Upload as TusUpload } from "tus-js-client";
 
 import { csrfToken, Problem } from "@/api/client";
@@ -65,7 +66,7 @@ export function uploadResumably<T>(request: Request, onProgress: OnProgress): Up
     isLeft = true;
     finishing?.cancel();
     void sending?.abort();
-    stop(new DOMException("The upload was left.", "AbortError"));
+    stop(new DOMException(t`The upload was left.`, "AbortError"));
   }
   return {
     done,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways to sign in here, and the provider's page for one of them.
+import { t } from "@lingui/core/macro";
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, Problem, unwrap } from "@/api/client";
@@ -15,7 +16,7 @@ export const signInMethodsQuery = queryOptions({
 export function refusalOf(methods: SignInMethods | undefined): Problem | undefined {
   const refusal = methods?.refusal;
   if (!refusal) return undefined;
-  return new Problem(403, { title: "Single sign-on failed", detail: refusal.message, ...refusal });
+  return new Problem(403, { title: t`Single sign-on failed`, detail: refusal.message, ...refusal });
 }
 
 /** The browser goes to the provider. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends a form with files, telling how much of it has left: fetch cannot tell, XMLHttpRequest can.
+import { t } from "@lingui/core/macro";
 import { csrfToken, Problem } from "@/api/client";
 
 export interface Upload<T> {
@@ -36,7 +37,7 @@ export function upload<T>(
       else reject(new Problem(request.status, body));
     };
     request.onerror = () => reject(new Problem(0, undefined));
-    request.onabort = () => reject(new DOMException("The upload was cancelled.", "AbortError"));
+    request.onabort = () => reject(new DOMException(t`The upload was cancelled.`, "AbortError"));
     request.open("POST", path);
     request.setRequestHeader("X-CSRFToken", csrfToken());
     request.setRequestHeader("Accept", "application/json");

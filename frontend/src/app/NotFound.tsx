@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An address without a page.
+import { t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { Link } from "react-router";
 
@@ -8,13 +9,13 @@ import { Page } from "@/components/layout/Page";
 
 export function NotFound() {
   return (
-    <Page title="Not found">
+    <Page title={t`Not found`}>
       <EmptyState
-        title="There is no such page"
-        text="The address may be mistyped, or what it showed has been deleted."
+        title={t`There is no such page`}
+        text={t`The address may be mistyped, or what it showed has been deleted.`}
         action={
           <Button component={Link} to="/jobs" variant="default">
-            Go to the jobs
+            {t`Go to the jobs`}
           </Button>
         }
       />

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every page may count on: the theme and the query cache.
+// What every page may count on: the language, the theme and the query cache.
+import { i18n } from "@lingui/core";
+import { I18nProvider } from "@lingui/react";
 import { MantineProvider } from "@mantine/core";
 import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -23,7 +25,9 @@ export function Providers({ queries, children, isTest = false }: Props) {
       getStyleNonce={styleNonce}
       env={isTest ? "test" : "default"}
     >
-      <QueryClientProvider client={queries}>{children}</QueryClientProvider>
+      <I18nProvider i18n={i18n}>
+        <QueryClientProvider client={queries}>{children}</QueryClientProvider>
+      </I18nProvider>
     </MantineProvider>
   );
 }

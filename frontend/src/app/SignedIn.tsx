@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets only people who are signed in past; others sign in first and come back.
+import { t } from "@lingui/core/macro";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Navigate, useLocation } from "react-router";
@@ -17,7 +18,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
     return <Navigate to={`/sign-in?next=${encodeURIComponent(pathname + search)}`} replace />;
   }
   if (me.data) return children;
-  if (me.isPending) return <Loading label="Signing in" />;
+  if (me.isPending) return <Loading label={t`Signing in`} />;
   return (
     <Page title="MLHub">
       <ProblemAlert error={me.error} onRetry={() => void me.refetch()} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which address shows which page. A page's code is loaded when it is first shown; the shell is there before.
+import { t } from "@lingui/core/macro";
 import type { RouteObject } from "react-router";
 
 import { NotFound } from "@/app/NotFound";
@@ -56,7 +57,7 @@ export function shellRoute(shown: RouteObject[]): RouteObject {
     children: [
       {
         errorElement: <RouteError />,
-        children: shown.map((page) => ({ hydrateFallbackElement: <Loading label="Loading the page" />, ...page })),
+        children: shown.map((page) => ({ hydrateFallbackElement: <Loading label={t`Loading the page`} />, ...page })),
       },
     ],
   };
@@ -67,7 +68,7 @@ function openRoute(path: string, lazy: RouteObject["lazy"]): RouteObject {
   return {
     path,
     ...(lazy && { lazy }),
-    hydrateFallbackElement: <Loading label="Loading the page" />,
+    hydrateFallbackElement: <Loading label={t`Loading the page`} />,
     errorElement: <RouteError />,
   };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parallel coordinates: one vertical axis a quantity, one line a thing. Dragging along an axis keeps the lines that cross it there.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Text, useComputedColorScheme } from "@mantine/core";
 import { type PointerEvent, useRef, useState } from "react";
 
@@ -75,16 +76,16 @@ export function ParallelCoordinates({ axes, lines, onKept }: Props) {
     <div>
       <Group justify="space-between" mih={26}>
         <Text size="xs" c="dimmed" role="status">
-          {kept.size === lines.length ? "Drag along an axis to keep the lines that cross it there." : `${kept.size} of ${lines.length} lines kept`}
+          {kept.size === lines.length ? t`Drag along an axis to keep the lines that cross it there.` : t`${kept.size} of ${lines.length} lines kept`}
         </Text>
         {Object.keys(ranges).length > 0 && (
           <Button size="compact-xs" variant="light" onClick={() => change({})}>
-            Keep all lines
+            {t`Keep all lines`}
           </Button>
         )}
       </Group>
-      <div style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label="Parallel coordinates">
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${lines.length} lines over ${axes.map(({ label }) => label).join(", ")}`}>
+      <div style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={t`Parallel coordinates`}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={t`${lines.length} lines over ${axes.map(({ label }) => label).join(", ")}`}>
           {lines.map((line) => (
             <path
               key={line.id}

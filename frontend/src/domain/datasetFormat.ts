@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formats a dataset may come in: the names of their files, and which options each has.
+import { t } from "@lingui/core/macro";
 import type { DatasetFormat } from "@/api/types";
 
 interface FormatDeclaration {
@@ -24,7 +25,7 @@ interface FormatDeclaration {
 
 export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
   npz: {
-    label: "NumPy arrays (.npz)",
+    label: t`NumPy arrays (.npz)`,
     short: "NPZ",
     suffixes: ["npz"],
     hasTargetColumn: false,
@@ -32,7 +33,7 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isTokenized: false,
   },
   csv: {
-    label: "CSV table (.csv)",
+    label: t`CSV table (.csv)`,
     short: "CSV",
     suffixes: ["csv"],
     hasTargetColumn: true,
@@ -40,24 +41,24 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isTokenized: false,
   },
   parquet: {
-    label: "Parquet table (.parquet)",
-    short: "Parquet",
+    label: t`Parquet table (.parquet)`,
+    short: t`Parquet`,
     suffixes: ["parquet", "pq"],
     hasTargetColumn: true,
     mayLackTargets: true,
     isTokenized: false,
   },
   json_lines: {
-    label: "JSON lines (.jsonl)",
-    short: "JSON lines",
+    label: t`JSON lines (.jsonl)`,
+    short: t`JSON lines`,
     suffixes: ["jsonl", "ndjson"],
     hasTargetColumn: true,
     mayLackTargets: true,
     isTokenized: false,
   },
   image_folder: {
-    label: "Images in folders (.zip)",
-    short: "a zip with one folder of images for each class",
+    label: t`Images in folders (.zip)`,
+    short: t`a zip with one folder of images for each class`,
     suffixes: ["zip"],
     hasTargetColumn: false,
     mayLackTargets: true,
@@ -65,21 +66,21 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isOfImages: true,
   },
   webdataset: {
-    label: "WebDataset shards (.tar)",
-    short: "WebDataset shards",
+    label: t`WebDataset shards (.tar)`,
+    short: t`WebDataset shards`,
     suffixes: ["tar"],
     hasTargetColumn: true,
     target: {
-      label: "Field of the class",
-      description: "In the JSON of each sample. Left empty: the .cls file, else target, label, class, cls or y of the JSON.",
+      label: t`Field of the class`,
+      description: t`In the JSON of each sample. Left empty: the .cls file, else target, label, class, cls or y of the JSON.`,
     },
     mayLackTargets: true,
     isTokenized: false,
     isOfImages: true,
   },
   text: {
-    label: "Text (.txt)",
-    short: "plain text",
+    label: t`Text (.txt)`,
+    short: t`plain text`,
     suffixes: ["txt", "text"],
     hasTargetColumn: false,
     // the next token is the target
@@ -87,14 +88,14 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isTokenized: true,
   },
   text_lines: {
-    label: "Texts in JSON lines (.jsonl)",
-    short: "texts in JSON lines",
+    label: t`Texts in JSON lines (.jsonl)`,
+    short: t`texts in JSON lines`,
     // shared with tables: what the lines hold decides
     suffixes: [],
     hasTargetColumn: true,
     target: {
-      label: "Field of the label",
-      description: "Left empty: target, label, class or y. Without any of them a language model learns the texts.",
+      label: t`Field of the label`,
+      description: t`Left empty: target, label, class or y. Without any of them a language model learns the texts.`,
     },
     mayLackTargets: true,
     isTokenized: true,
@@ -134,5 +135,5 @@ export function formatOfFile(filename: string): DatasetFormat | undefined {
 }
 
 function sentence(parts: string[]): string {
-  return `${parts.slice(0, -1).join(", ")} or ${parts.at(-1) ?? ""}.`;
+  return t`${parts.slice(0, -1).join(", ")} or ${parts.at(-1) ?? ""}.`;
 }

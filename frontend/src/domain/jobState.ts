@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's states: all that the dashboard says and does by a state is declared here, once.
+import { t } from "@lingui/core/macro";
 import type { JobState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
 
@@ -15,14 +16,14 @@ interface StateDeclaration {
 }
 
 export const JOB_STATES: Record<JobState, StateDeclaration> = {
-  queued: { label: "Pending", color: "gray", phase: "waiting", verbs: ["pause", "cancel"] },
-  starting: { label: "Starting", color: "yellow", phase: "moving", verbs: ["pause", "cancel"] },
-  running: { label: "Running", color: "indigo", phase: "moving", verbs: ["pause", "cancel"] },
-  stopping: { label: "Stopping", color: "orange", phase: "moving", verbs: ["pause", "cancel"] },
-  paused: { label: "Paused", color: "violet", phase: "waiting", verbs: ["resume", "cancel"] },
-  succeeded: { label: "Succeeded", color: "teal", phase: "over", verbs: [] },
-  failed: { label: "Failed", color: "red", phase: "over", verbs: ["resume"] },
-  cancelled: { label: "Cancelled", color: "gray", phase: "over", verbs: [] },
+  queued: { label: t`Pending`, color: "gray", phase: "waiting", verbs: ["pause", "cancel"] },
+  starting: { label: t`Starting`, color: "yellow", phase: "moving", verbs: ["pause", "cancel"] },
+  running: { label: t`Running`, color: "indigo", phase: "moving", verbs: ["pause", "cancel"] },
+  stopping: { label: t`Stopping`, color: "orange", phase: "moving", verbs: ["pause", "cancel"] },
+  paused: { label: t`Paused`, color: "violet", phase: "waiting", verbs: ["resume", "cancel"] },
+  succeeded: { label: t`Succeeded`, color: "teal", phase: "over", verbs: [] },
+  failed: { label: t`Failed`, color: "red", phase: "over", verbs: ["resume"] },
+  cancelled: { label: t`Cancelled`, color: "gray", phase: "over", verbs: [] },
 };
 
 interface WithState {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads a part of the dashboard's code on demand. Code that does not arrive is an error of its own kind: reloading mends it.
+import { t } from "@lingui/core/macro";
 import { type ComponentType, lazy } from "react";
 
 /** Code did not arrive: most often a new version of MLHub has replaced the files of the one that is shown. */
 export class ChunkLoadError extends Error {
   constructor(cause: unknown) {
-    super("A part of this page could not be loaded.", { cause });
+    super(t`A part of this page could not be loaded.`, { cause });
     this.name = "ChunkLoadError";
   }
 }

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 
 import { cursorOf } from "@/lib/cursor";
-import { bytes, count, number } from "@/lib/quantities";
+import { bytes, number } from "@/lib/quantities";
 import { ago, duration, shortDuration, until } from "@/lib/time";
 
 describe("Quantities", () => {
@@ -28,10 +28,6 @@ describe("Quantities", () => {
     [NaN, "–"],
   ])("writes the number %s as %s", (x, shown) => {
     expect(number(x)).toBe(shown);
-  });
-
-  it("counts one and many", () => {
-    expect([count(1, "node"), count(2, "node")]).toEqual(["1 node", "2 nodes"]);
   });
 });
 

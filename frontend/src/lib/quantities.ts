@@ -37,11 +37,6 @@ function exponential(x: number): string {
   return significant(x, 3).toExponential().replace("e+", "e");
 }
 
-/** "3 versions", "1 version". */
-export function count(n: number, noun: string): string {
-  return `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
-}
-
 /** "82 %" of 0.82. */
 export function percent(fraction: number): string {
   return `${Math.round(fraction * 100)} %`;

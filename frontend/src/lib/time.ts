@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times and durations as people read them.
+import { t } from "@lingui/core/macro";
 import { useEffect, useState } from "react";
+
+import { dateLocale } from "@/locales/locale";
 
 const MINUTE_S = 60;
 const HOUR_S = 60 * MINUTE_S;
@@ -10,10 +13,10 @@ const DAY_S = 24 * HOUR_S;
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   const whole = Math.max(0, Math.round(seconds));
-  if (whole < MINUTE_S) return seconds < 10 && seconds > 0 ? `${tenths(seconds)} s` : `${whole} s`;
-  if (whole < HOUR_S) return `${Math.floor(whole / MINUTE_S)} min ${padded(whole % MINUTE_S)} s`;
-  if (whole < DAY_S) return `${Math.floor(whole / HOUR_S)} h ${padded(Math.floor((whole % HOUR_S) / MINUTE_S))} min`;
-  return `${Math.floor(whole / DAY_S)} d ${padded(Math.floor((whole % DAY_S) / HOUR_S))} h`;
+  if (whole < MINUTE_S) return seconds < 10 && seconds > 0 ? t`${tenths(seconds)} s` : t`${whole} s`;
+  if (whole < HOUR_S) return t`${Math.floor(whole / MINUTE_S)} min ${padded(whole % MINUTE_S)} s`;
+  if (whole < DAY_S) return t`${Math.floor(whole / HOUR_S)} h ${padded(Math.floor((whole % HOUR_S) / MINUTE_S))} min`;
+  return t`${Math.floor(whole / DAY_S)} d ${padded(Math.floor((whole % DAY_S) / HOUR_S))} h`;
 }
 
 /** As duration, in milliseconds below a second: of what is shorter than a person's patience. */
@@ -28,9 +31,9 @@ export function shortDuration(seconds: number | null | undefined): string {
 export function clock(iso: string | null | undefined, now: Date = new Date()): string {
   if (!iso) return "–";
   const at = new Date(iso);
-  const time = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  const time = at.toLocaleTimeString(dateLocale(), { hour: "2-digit", minute: "2-digit" });
   if (at.toDateString() === now.toDateString()) return time;
-  return `${at.toLocaleDateString(undefined, { day: "numeric", month: "short" })} ${time}`;
+  return `${at.toLocaleDateString(dateLocale(), { day: "numeric", month: "short" })} ${time}`;
 }
 
 /** By how much the server's clock and the browser's may differ: nothing so near is called the future. */
@@ -41,18 +44,18 @@ export function ago(iso: string | null | undefined, now: Date | number): string 
   if (!iso) return "–";
   const seconds = (Number(now) - new Date(iso).getTime()) / 1000;
   const distance = Math.abs(seconds);
-  if (seconds > -CLOCK_SKEW_S && seconds < 10) return "just now";
+  if (seconds > -CLOCK_SKEW_S && seconds < 10) return t`just now`;
   if (distance > 30 * DAY_S) {
-    return new Date(iso).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
+    return new Date(iso).toLocaleDateString(dateLocale(), { day: "numeric", month: "short", year: "numeric" });
   }
   const roughly = rough(distance);
-  return seconds < 0 ? `in ${roughly}` : `${roughly} ago`;
+  return seconds < 0 ? t`in ${roughly}` : t`${roughly} ago`;
 }
 
 /** Of a predicted time: "in 2 h"; "overdue by 3 min" once it has passed. */
 export function until(iso: string, now: Date | number): string {
   const seconds = (new Date(iso).getTime() - Number(now)) / 1000;
-  return seconds < 0 ? `overdue by ${rough(-seconds)}` : `in ${rough(seconds)}`;
+  return seconds < 0 ? t`overdue by ${rough(-seconds)}` : t`in ${rough(seconds)}`;
 }
 
 /** The time now in milliseconds, renewed every `period_s`. */
@@ -66,10 +69,10 @@ export function useNow(period_s = 1): number {
 }
 
 function rough(seconds: number): string {
-  if (seconds < MINUTE_S) return `${Math.round(seconds)} s`;
-  if (seconds < HOUR_S) return `${Math.floor(seconds / MINUTE_S)} min`;
-  if (seconds < DAY_S) return `${Math.floor(seconds / HOUR_S)} h`;
-  return `${Math.floor(seconds / DAY_S)} d`;
+  if (seconds < MINUTE_S) return t`${Math.round(seconds)} s`;
+  if (seconds < HOUR_S) return t`${Math.floor(seconds / MINUTE_S)} min`;
+  if (seconds < DAY_S) return t`${Math.floor(seconds / HOUR_S)} h`;
+  return t`${Math.floor(seconds / DAY_S)} d`;
 }
 
 function tenths(seconds: number): string {

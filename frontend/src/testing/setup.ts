@@ -2,6 +2,7 @@
 // Before each test file: jest-dom's matchers, the browser's missing parts, and a server that refuses surprises.
 import "@testing-library/jest-dom/vitest";
 
+import { i18n } from "@lingui/core";
 import { notifications } from "@mantine/notifications";
 import { cleanup, configure } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
@@ -56,6 +57,9 @@ function matchMedia(query: string): MediaQueryList {
     removeListener: () => undefined,
   });
 }
+
+// English, which is in the code: modules translate as they are loaded.
+i18n.loadAndActivate({ locale: "en", messages: {} });
 
 Object.defineProperty(HTMLElement.prototype, "offsetHeight", { get: offsetHeight, configurable: true });
 Object.defineProperty(Element.prototype, "clientHeight", { get: clientHeight, configurable: true });

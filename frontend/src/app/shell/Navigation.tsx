@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways to the pages, in groups with small headings; those of use to this person.
+import { t } from "@lingui/core/macro";
 import { NavLink, Stack, Text } from "@mantine/core";
 import { Link, useLocation } from "react-router";
 
@@ -17,41 +18,41 @@ interface Place {
 
 const GROUPS: [heading: string, places: Place[]][] = [
   [
-    "Work",
+    t`Work`,
     [
-      { to: "/", label: "Home", icon: "home" },
-      { to: "/jobs", label: "Jobs", icon: "jobs" },
-      { to: "/studies", label: "Studies", icon: "study" },
-      { to: "/runs", label: "Runs", icon: "run" },
-      { to: "/datasets", label: "Datasets", icon: "dataset" },
-      { to: "/models", label: "Models", icon: "model" },
-      { to: "/environments", label: "Environments", icon: "environment" },
+      { to: "/", label: t`Home`, icon: "home" },
+      { to: "/jobs", label: t`Jobs`, icon: "jobs" },
+      { to: "/studies", label: t`Studies`, icon: "study" },
+      { to: "/runs", label: t`Runs`, icon: "run" },
+      { to: "/datasets", label: t`Datasets`, icon: "dataset" },
+      { to: "/models", label: t`Models`, icon: "model" },
+      { to: "/environments", label: t`Environments`, icon: "environment" },
     ],
   ],
   [
-    "Scheduling",
+    t`Scheduling`,
     [
-      { to: "/queue", label: "Queue", icon: "queue" },
-      { to: "/cluster", label: "Cluster", icon: "cluster" },
-      { to: "/scheduler", label: "Scheduler", icon: "scheduler", isForStaff: true },
+      { to: "/queue", label: t`Queue`, icon: "queue" },
+      { to: "/cluster", label: t`Cluster`, icon: "cluster" },
+      { to: "/scheduler", label: t`Scheduler`, icon: "scheduler", isForStaff: true },
     ],
   ],
   [
-    "Organisation",
+    t`Organisation`,
     [
-      { to: "/members", label: "Members", icon: "team" },
-      { to: "/users", label: "Users", icon: "user", isForStaff: true },
-      { to: "/quotas", label: "Quotas", icon: "quota" },
-      { to: "/usage", label: "Usage", icon: "usage" },
-      { to: "/webhooks", label: "Webhooks", icon: "webhook", isForAdmins: true },
-      { to: "/audit", label: "Audit", icon: "file", isForAdmins: true },
+      { to: "/members", label: t`Members`, icon: "team" },
+      { to: "/users", label: t`Users`, icon: "user", isForStaff: true },
+      { to: "/quotas", label: t`Quotas`, icon: "quota" },
+      { to: "/usage", label: t`Usage`, icon: "usage" },
+      { to: "/webhooks", label: t`Webhooks`, icon: "webhook", isForAdmins: true },
+      { to: "/audit", label: t`Audit`, icon: "file", isForAdmins: true },
     ],
   ],
   [
-    "You",
+    t`You`,
     [
-      { to: "/account", label: "Account", icon: "account" },
-      { to: "/tokens", label: "API tokens", icon: "token" },
+      { to: "/account", label: t`Account`, icon: "account" },
+      { to: "/tokens", label: t`API tokens`, icon: "token" },
     ],
   ],
 ];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
+import { t } from "@lingui/core/macro";
 import { Badge, Burger, Container, Group, Progress, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
@@ -31,7 +32,7 @@ export function Shell() {
   return (
     <>
       <a className="skip-link" href="#content">
-        Skip to the content
+        {t`Skip to the content`}
       </a>
       <header className={classes.header}>
         <Group gap="sm">
@@ -39,14 +40,14 @@ export function Shell() {
             opened={isOpen}
             onClick={toggle}
             size="sm"
-            aria-label={isOpen ? "Close the navigation" : "Open the navigation"}
+            aria-label={isOpen ? t`Close the navigation` : t`Open the navigation`}
           />
           <Brand />
         </Group>
         <Liveness {...stream} />
       </header>
 
-      <nav className={classes.navbar} aria-label="Main" data-open={isOpen || undefined}>
+      <nav className={classes.navbar} aria-label={t`Main`} data-open={isOpen || undefined}>
         <Group px="sm" py="xs" justify="space-between" visibleFrom="sm" wrap="nowrap">
           <Brand />
           <Liveness {...stream} />
@@ -92,7 +93,7 @@ function PageLoading() {
   if (state !== "loading") return null;
   return (
     <Progress.Root size={3} radius={0} pos="fixed" top={0} left={0} right={0} style={{ zIndex: 1000 }}>
-      <Progress.Section value={100} animated aria-label="Loading the page" />
+      <Progress.Section value={100} animated aria-label={t`Loading the page`} />
     </Progress.Root>
   );
 }
@@ -100,22 +101,22 @@ function PageLoading() {
 function Brand() {
   return (
     <Text component={Link} to="/" fw={700} size="lg" c="var(--mantine-color-text)" td="none">
-      MLHub
+      {t`MLHub`}
     </Text>
   );
 }
 
 /** Whether changes appear by themselves; otherwise of when the page is. */
 function Liveness({ isConnected, staleSince }: StreamState) {
-  const since = staleSince === null ? "" : ` since ${clock(staleSince)}`;
+  const since = staleSince === null ? "" : t` since ${clock(staleSince)}`;
   return (
     <Badge
       size="sm"
       color={isConnected ? "teal" : "gray"}
       role="status"
-      title={isConnected ? "Changes appear automatically." : `Reconnecting: nothing was heard of the server${since}.`}
+      title={isConnected ? t`Changes appear automatically.` : t`Reconnecting: nothing was heard of the server${since}.`}
     >
-      {isConnected ? "Live" : `Offline${since}`}
+      {isConnected ? t`Live` : t`Offline${since}`}
     </Badge>
   );
 }

@@ -2,6 +2,7 @@
 // The menus at the foot of the navigation, with the code that places them.
 import { Group } from "@mantine/core";
 
+import { LanguageMenu } from "@/app/shell/LanguageMenu";
 import { ThemeToggle } from "@/app/shell/ThemeToggle";
 import { UserMenu } from "@/app/shell/UserMenu";
 
@@ -9,7 +10,10 @@ export function ShellMenus() {
   return (
     <Group justify="space-between" wrap="nowrap" gap="xs">
       <UserMenu />
-      <ThemeToggle />
+      <Group gap={0} wrap="nowrap">
+        <LanguageMenu />
+        <ThemeToggle />
+      </Group>
     </Group>
   );
 }

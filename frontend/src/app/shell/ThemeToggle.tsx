@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Light, dark, or as the system says.
+import { t } from "@lingui/core/macro";
 import { ActionIcon, Menu, useMantineColorScheme } from "@mantine/core";
 
 import { Icon } from "@/components/display/Icon";
 
 const SCHEMES = [
-  { value: "light", label: "Light" },
-  { value: "dark", label: "Dark" },
-  { value: "auto", label: "As the system" },
+  { value: "light", label: t`Light` },
+  { value: "dark", label: t`Dark` },
+  { value: "auto", label: t`As the system` },
 ] as const;
 
 export function ThemeToggle() {
@@ -15,7 +16,7 @@ export function ThemeToggle() {
   return (
     <Menu position="top-end">
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Theme">
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t`Theme`}>
           <Icon name="sun" />
         </ActionIcon>
       </Menu.Target>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is signed in; the ways out, to the API's documentation, and to the administration.
+import { t } from "@lingui/core/macro";
 import { Button, Menu, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
@@ -30,7 +31,7 @@ export function UserMenu() {
           justify="flex-start"
           flex={1}
           miw={0}
-          aria-label={`Account of ${me.username}`}
+          aria-label={t`Account of ${me.username}`}
         >
           <Text size="sm" truncate>
             {me.username}
@@ -44,22 +45,22 @@ export function UserMenu() {
           </Menu.Label>
         ))}
         <Menu.Item component={Link} to="/account">
-          Account
+          {t`Account`}
         </Menu.Item>
         <Menu.Item component={Link} to="/tokens">
-          API tokens
+          {t`API tokens`}
         </Menu.Item>
         <Menu.Item component="a" href="/api/v1/docs">
-          API documentation
+          {t`API documentation`}
         </Menu.Item>
         {isStaff(me) && (
           <Menu.Item component="a" href="/admin/">
-            Administration
+            {t`Administration`}
           </Menu.Item>
         )}
         <Menu.Divider />
         <Menu.Item disabled={signOut.isPending} onClick={() => signOut.mutate()}>
-          Sign out
+          {t`Sign out`}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>

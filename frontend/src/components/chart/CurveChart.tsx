@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One uPlot chart of a few curves by step, with a mark where an attempt resumed. Dragging asks for a range of steps.
+import { t } from "@lingui/core/macro";
 import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useEffectEvent, useMemo, useRef } from "react";
 import uPlot from "uplot";
@@ -110,7 +111,7 @@ function options(
     height: CHART_HEIGHT,
     axes: [{ ...axis }, { ...axis, size: 56 }],
     series: [
-      { label: "step" },
+      { label: t`step` },
       ...labels.map((label, index) => ({
         label,
         stroke: STROKES[scheme][index % STROKES[scheme].length] ?? ink.text,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One uPlot chart of up to a thousand lines. The line under the pointer is named; the raw line is faint behind a smoothed one.
+import { t } from "@lingui/core/macro";
 import { Text, useComputedColorScheme } from "@mantine/core";
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
@@ -91,7 +92,7 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, height = 420, onCan
     <div>
       <div ref={frame} className={classes.frame} style={{ minHeight: height }} aria-hidden="true" />
       <Text size="xs" c="dimmed" h={18} truncate>
-        {near || "Point at a line to see whose it is; drag to zoom, double click to leave."}
+        {near || t`Point at a line to see whose it is; drag to zoom, double click to leave.`}
       </Text>
     </div>
   );
@@ -119,5 +120,5 @@ function nearText(drawn: uPlot, lines: readonly NamedLine[], data: uPlot.Aligned
     if (away < distance) [best, distance] = [index, away];
   }
   const line = lines[best];
-  return line === undefined ? "" : `${line.label}: ${number(data[best + 1]?.[idx] ?? null)} at ${number(data[0][idx] ?? null)}`;
+  return line === undefined ? "" : t`${line.label}: ${number(data[best + 1]?.[idx] ?? null)} at ${number(data[0][idx] ?? null)}`;
 }

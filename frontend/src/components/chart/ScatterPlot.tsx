@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Points of two quantities, each named when one points at it.
+import { t } from "@lingui/core/macro";
 import { useComputedColorScheme } from "@mantine/core";
 
 import { number } from "@/lib/quantities";
@@ -34,7 +35,7 @@ export function ScatterPlot({ points, xLabel, yLabel }: Props) {
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       style={{ width: "100%", maxWidth: WIDTH }}
       role="img"
-      aria-label={`${yLabel} of ${points.length} jobs by ${xLabel}`}
+      aria-label={t`${yLabel} of ${points.length} jobs by ${xLabel}`}
     >
       <g fill={ink} fontSize={11}>
         <line x1={LEFT} x2={RIGHT} y1={BOTTOM} y2={BOTTOM} stroke={ink} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packages that code requires: the state of their build, why it failed, what was installed, and the log.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Code, Collapse, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -21,17 +22,17 @@ export function EnvironmentStatus({ environment, isLogShown = false }: Props) {
   const { state, origin, size_bytes } = data ?? environment;
   const { label, color } = ENVIRONMENT_STATES[state];
   return (
-    <Stack component="section" gap={6} aria-label="Packages">
+    <Stack component="section" gap={6} aria-label={t`Packages`}>
       <Group gap="xs">
         <Text size="sm" fw={500}>
-          Packages of {origin}
+          {t`Packages of ${origin}`}
         </Text>
         <Badge color={color}>{label}</Badge>
         <Text size="xs" c="dimmed">
-          {state === "ready" && (size_bytes === 0 ? "The platform has them all." : bytes(size_bytes))}
+          {state === "ready" && (size_bytes === 0 ? t`The platform has them all.` : bytes(size_bytes))}
         </Text>
         <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? "Hide the log" : "Show the log"}
+          {isOpen ? t`Hide the log` : t`Show the log`}
         </Button>
       </Group>
       {data && data.packages.length > 0 && (
@@ -58,10 +59,10 @@ function Log({ id, isBuilding }: { id: string; isBuilding: boolean }) {
       block
       tabIndex={0}
       role="region"
-      aria-label="Log of the build"
+      aria-label={t`Log of the build`}
       style={{ maxHeight: "24rem", overflow: "auto", whiteSpace: "pre-wrap" }}
     >
-      {data?.log || "Nothing yet."}
+      {data?.log || t`Nothing yet.`}
     </Code>
   );
 }

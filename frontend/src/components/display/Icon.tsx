@@ -25,6 +25,7 @@ const PATHS = {
   user: "M12 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM4 21c0-4 3.6-6 8-6s8 2 8 6",
   plus: "M12 5v14M5 12h14",
   download: "M12 4v12m0 0l-5-5m5 5l5-5M4 20h16",
+  globe: "M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18zM3 12h18M12 3c4 5 4 13 0 18M12 3c-4 5-4 13 0 18",
   back: "M15 5l-7 7 7 7",
 } as const;
 

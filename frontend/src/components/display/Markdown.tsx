@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Markdown that people wrote, as elements: HTML in it is shown as text, links are of the web or of this dashboard, pictures are links.
 // Load it on demand: its library is larger than most pages.
+import { t } from "@lingui/core/macro";
 import { Anchor } from "@mantine/core";
 import Library, { type MarkdownToJSX } from "markdown-to-jsx/react";
 import type { ReactNode } from "react";
@@ -27,7 +28,7 @@ function SafeLink({ href = "", children }: LinkProps) {
 
 /** A browser that loaded it would say to its server who reads this. */
 function LinkedPicture({ src, alt }: { src?: string; alt?: string }) {
-  return <SafeLink href={src ?? ""}>{alt || "Picture"}</SafeLink>;
+  return <SafeLink href={src ?? ""}>{alt || t`Picture`}</SafeLink>;
 }
 
 /** Headings begin below those of the page, and have no ids that a text could choose. */

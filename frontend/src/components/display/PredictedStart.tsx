@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a pending job is predicted to start, P50 and P90; "not known" rather than a time that has come without a start.
+import { t } from "@lingui/core/macro";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { clock, useNow } from "@/lib/time";
@@ -14,7 +15,7 @@ interface Props {
 export function PredictedStart({ at, p90 }: Props) {
   const now = useNow(10);
   const start = meaningfulStart(at, now);
-  if (start === null) return <>not known</>;
+  if (start === null) return <>{t`not known`}</>;
   return (
     <>
       <PredictedTime at={start} /> ({p90 === null ? clock(start) : `${clock(start)}–${clock(p90)}`})

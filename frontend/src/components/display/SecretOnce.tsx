@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A secret that the API shows once: to copy, then to put away.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Code, CopyButton, Group, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 
@@ -24,12 +25,12 @@ export function SecretOnce({ title, text, secret, label, onDone }: Props) {
           <CopyButton value={secret}>
             {({ copied, copy }) => (
               <Button size="xs" onClick={copy}>
-                {copied ? "Copied" : "Copy"}
+                {copied ? t`Copied` : t`Copy`}
               </Button>
             )}
           </CopyButton>
           <Button size="xs" variant="default" onClick={onDone}>
-            I have it
+            {t`I have it`}
           </Button>
         </Group>
       </Stack>

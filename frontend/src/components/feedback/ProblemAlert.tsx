@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What went wrong, as the API describes it, and what to do about it.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, List, Text } from "@mantine/core";
 
 import { Problem } from "@/api/client";
@@ -17,10 +18,10 @@ export function ProblemAlert({ error, atFields = [], onRetry }: Props) {
   if (error === null || error === undefined) return null;
   const problem = error instanceof Problem ? error : undefined;
   if (problem && problem.errors.length > 0 && problem.errors.every(({ field }) => atFields.includes(field))) return null;
-  const detail = problem?.detail ?? (error instanceof Error ? error.message : "Something went wrong.");
+  const detail = problem?.detail ?? (error instanceof Error ? error.message : t`Something went wrong.`);
   const others = problem?.errors.filter(({ message }) => !detail.includes(message)) ?? [];
   return (
-    <Alert color="red" role="alert" icon={<Icon name="alert" />} title={problem?.title ?? "Something went wrong"}>
+    <Alert color="red" role="alert" icon={<Icon name="alert" />} title={problem?.title ?? t`Something went wrong`}>
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
         {detail}
       </Text>
@@ -40,7 +41,7 @@ export function ProblemAlert({ error, atFields = [], onRetry }: Props) {
       )}
       {onRetry && (
         <Button size="xs" variant="default" mt="xs" onClick={onRetry}>
-          Try again
+          {t`Try again`}
         </Button>
       )}
     </Alert>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a query answered, once it is there; until then that it is on its way, and always what went wrong.
+import { t } from "@lingui/core/macro";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
@@ -15,7 +16,7 @@ interface Props<T> {
   children: (answer: T) => ReactNode;
 }
 
-export function QueryResult<T>({ of: query, label = "Loading", children }: Props<T>) {
+export function QueryResult<T>({ of: query, label = t`Loading`, children }: Props<T>) {
   return (
     <>
       <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why inspection refused an upload, and the way to mend it.
+import { t } from "@lingui/core/macro";
 import { Alert, Text } from "@mantine/core";
 
 import type { InputError } from "@/api/types";
@@ -10,7 +11,7 @@ interface Props {
   title?: string;
 }
 
-export function RejectionAlert({ error, title = "This upload was refused" }: Props) {
+export function RejectionAlert({ error, title = t`This upload was refused` }: Props) {
   return (
     <Alert color="red" role="alert" icon={<Icon name="alert" />} title={title}>
       <Text size="sm" style={{ overflowWrap: "anywhere", whiteSpace: "pre-line" }}>
@@ -18,7 +19,7 @@ export function RejectionAlert({ error, title = "This upload was refused" }: Pro
       </Text>
       {error.remedy && (
         <Text size="sm" mt={4} fw={500} style={{ whiteSpace: "pre-line" }}>
-          What to do: {error.remedy}
+          {t`What to do: ${error.remedy}`}
         </Text>
       )}
     </Alert>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a person cannot do something in an organisation: which role it needs, which one is theirs, and who can give it.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
@@ -37,11 +39,13 @@ export function RoleNeeded({ organisation, role, action }: Props) {
   // an admin gives roles up to admin, an owner all
   const givers = (people.data ?? []).filter((each) => each.role === "owner" || (each.role === "admin" && role !== "owner"));
   const names = givers.slice(0, MAX_NAMES).map(({ user, role: theirs }) => `${user.username} (${theirs})`);
-  const who = names.length > 0 ? names.join(", ") : "an administrator of MLHub";
+  const who = names.length > 0 ? names.join(", ") : t`an administrator of MLHub`;
   return (
     <Text size="sm" c="dimmed" role="note">
-      {action} needs the role {role} in {organisation.name}; yours is {own ?? "none"}.
-      {(people.data || own === undefined) && ` Ask ${who} for it.`}
+      <Trans>
+        {action} needs the role {role} in {organisation.name}; yours is {own ?? t`none`}.
+        {(people.data || own === undefined) && t` Ask ${who} for it.`}
+      </Trans>
     </Text>
   );
 }

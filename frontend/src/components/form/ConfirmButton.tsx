@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A button whose act asks first: it cannot be undone, or it changes what others get. It stays open while it runs, shows why it was refused.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
@@ -22,7 +23,7 @@ interface Props {
   dismiss?: string;
 }
 
-export function ConfirmButton({ label, title, text, action, size = "sm", ariaLabel, color = "red", dismiss = "Keep it" }: Props) {
+export function ConfirmButton({ label, title, text, action, size = "sm", ariaLabel, color = "red", dismiss = t`Keep it` }: Props) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const act = useMutation({ mutationFn: action, onSuccess: close });
   return (

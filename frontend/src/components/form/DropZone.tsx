@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses one file: by dropping it, or with the labelled button.
+import { t } from "@lingui/core/macro";
 import { Button, FileButton, Group, Paper, Stack, Text } from "@mantine/core";
 import { type DragEvent, useId, useState } from "react";
 
@@ -51,13 +52,13 @@ export function DropZone({ label, hint, accept, file, onFile, isDisabled = false
               {file.name} · {bytes(file.size)}
             </Text>
           ) : (
-            <Text size="sm">Drop the file here, or choose it.</Text>
+            <Text size="sm">{t`Drop the file here, or choose it.`}</Text>
           )}
           <Group gap="xs">
             <FileButton onChange={onFile} accept={accept} disabled={isDisabled} inputProps={{ "aria-label": label }}>
               {(props) => (
                 <Button {...props} variant="default" size="xs" aria-describedby={id}>
-                  {file ? "Choose another file" : "Choose a file"}
+                  {file ? t`Choose another file` : t`Choose a file`}
                 </Button>
               )}
             </FileButton>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uploads something new: after the caller's fields, the project it belongs to, its name and its description.
+import { t } from "@lingui/core/macro";
 import { Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 
@@ -29,7 +30,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
           {children(sending)}
           <ProjectSelect value={chosenProject} onChange={setChosenProject} error={sending.problem?.of("project")} />
           <TextInput
-            label="Name"
+            label={t`Name`}
             value={name}
             maxLength={100}
             disabled={sending.isDisabled}
@@ -37,7 +38,7 @@ export function NamedUploadForm<T>({ fields, children, ...upload }: Omit<UploadF
             error={sending.problem?.of("name")}
           />
           <Textarea
-            label="Description"
+            label={t`Description`}
             value={description}
             rows={3}
             disabled={sending.isDisabled}

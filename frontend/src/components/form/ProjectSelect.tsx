@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses a project one may write to; where there is none yet, makes one.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -18,11 +19,11 @@ interface Props {
 export function ProjectSelect({ value, onChange, error }: Props) {
   const projects = useWritableProjects();
   const { isPending } = useQuery(projectsQuery);
-  if (isPending) return <Loading label="Loading the projects" />;
+  if (isPending) return <Loading label={t`Loading the projects`} />;
   if (projects.length === 0) return <FirstProject onMade={onChange} />;
   return (
     <NativeSelect
-      label="Project"
+      label={t`Project`}
       value={value || projects[0]?.id}
       onChange={(event) => onChange(event.currentTarget.value)}
       data={projects.map(({ id, name, organisation }) => ({ value: id, label: `${name} (${organisation.name})` }))}
@@ -54,7 +55,7 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
   if (!organisation) {
     return (
       <Text size="sm" c="dimmed">
-        You are not a member of an organisation that you may add to. Ask an administrator to make you one.
+        {t`You are not a member of an organisation that you may add to. Ask an administrator to make you one.`}
       </Text>
     );
   }
@@ -62,8 +63,8 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
     <Stack gap={4}>
       <Group align="flex-end" gap="xs">
         <TextInput
-          label="New project"
-          description={`${organisation.name} has no project yet.`}
+          label={t`New project`}
+          description={t`${organisation.name} has no project yet.`}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           error={make.error instanceof Problem ? make.error.detail : undefined}
@@ -75,7 +76,7 @@ function FirstProject({ onMade }: { onMade: (id: string) => void }) {
           loading={make.isPending}
           onClick={() => make.mutate(organisation.id)}
         >
-          Make it
+          {t`Make it`}
         </Button>
       </Group>
     </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tags as people write them on jobs and model versions; the bounds are mlhub/core/tags.py's.
+import { t } from "@lingui/core/macro";
 import { TagsInput } from "@mantine/core";
 
 const MAX_TAGS = 20;
@@ -15,8 +16,8 @@ interface Props {
 export function TagsField({ value, onChange, known = [] }: Props) {
   return (
     <TagsInput
-      label="Tags"
-      placeholder={value.length === 0 ? "Type a tag, then Enter" : ""}
+      label={t`Tags`}
+      placeholder={value.length === 0 ? t`Type a tag, then Enter` : ""}
       data={known}
       maxTags={MAX_TAGS}
       value={value}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that this browser began to send and did not finish: choosing one again goes on where it ended.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -31,22 +32,22 @@ export function UnfinishedUploads({ project }: { project: string | undefined }) 
   );
   if (unfinished.length === 0) return null;
   return (
-    <Alert title="Not sent to the end" color="blue">
+    <Alert title={t`Not sent to the end`} color="blue">
       <Stack gap="xs">
         {unfinished.map(({ id, filename, offset_bytes, length_bytes }) => (
           <Group key={id} justify="space-between">
             <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-              {filename}: {bytes(offset_bytes)} of {bytes(length_bytes)} have arrived. Choose this file again to go on.
+              {t`${filename}: ${bytes(offset_bytes)} of ${bytes(length_bytes)} have arrived. Choose this file again to go on.`}
             </Text>
             <Button
               size="compact-sm"
               variant="subtle"
               color="gray"
-              aria-label={`Discard ${filename}`}
+              aria-label={t`Discard ${filename}`}
               loading={discard.isPending}
               onClick={() => discard.mutate(id)}
             >
-              Discard
+              {t`Discard`}
             </Button>
           </Group>
         ))}

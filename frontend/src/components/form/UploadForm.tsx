@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends a file with its fields, shows the progress, and shows what was refused. The fields are the caller's.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Stack } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode, SubmitEvent } from "react";
@@ -53,7 +54,7 @@ export function UploadForm<T>(props: UploadFormProps<T>) {
         {isSending && <UploadProgress transfer={transfer} isPaused={isPaused} pausing={pausing} onCancel={cancel} />}
         <Group justify="flex-end">
           <Button type="submit" loading={isSending} disabled={!fields.file || !isComplete}>
-            Upload
+            {t`Upload`}
           </Button>
         </Group>
       </Stack>

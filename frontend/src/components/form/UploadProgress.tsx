@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of an upload has left this computer, and when the rest will have.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Progress, Stack, Text } from "@mantine/core";
 
 import { bytes } from "@/lib/quantities";
@@ -20,7 +21,7 @@ export function UploadProgress({ transfer, isPaused, pausing, onCancel }: Props)
   return (
     <Stack gap={4}>
       <Progress.Root size="lg">
-        <Progress.Section value={total > 0 ? (100 * sent) / total : 0} aria-label="Upload" animated={isSent} />
+        <Progress.Section value={total > 0 ? (100 * sent) / total : 0} aria-label={t`Upload`} animated={isSent} />
       </Progress.Root>
       <Group justify="space-between">
         <Text size="sm" role="status">
@@ -29,11 +30,11 @@ export function UploadProgress({ transfer, isPaused, pausing, onCancel }: Props)
         <Group gap="xs">
           {pausing && !isSent && (
             <Button size="compact-sm" variant="default" onClick={isPaused ? pausing.resume : pausing.pause}>
-              {isPaused ? "Resume" : "Pause"}
+              {isPaused ? t`Resume` : t`Pause`}
             </Button>
           )}
           <Button size="compact-sm" variant="subtle" color="gray" onClick={onCancel}>
-            Cancel the upload
+            {t`Cancel the upload`}
           </Button>
         </Group>
       </Group>
@@ -42,8 +43,8 @@ export function UploadProgress({ transfer, isPaused, pausing, onCancel }: Props)
 }
 
 function words({ sent, total, secondsLeft }: Transfer, isSent: boolean, isPaused: boolean): string {
-  if (isSent) return "Sent. MLHub is storing it…";
-  const done = total > 0 ? `${bytes(sent)} of ${bytes(total)}` : "the first bytes";
-  if (isPaused) return `Paused: ${done}`;
-  return secondsLeft === undefined ? `Sending: ${done}` : `Sending: ${done}, ${duration(secondsLeft)} left`;
+  if (isSent) return t`Sent. MLHub is storing it…`;
+  const done = total > 0 ? t`${bytes(sent)} of ${bytes(total)}` : t`the first bytes`;
+  if (isPaused) return t`Paused: ${done}`;
+  return secondsLeft === undefined ? t`Sending: ${done}` : t`Sending: ${done}, ${duration(secondsLeft)} left`;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page that lists what the projects own, of one project or of all.
+import { t } from "@lingui/core/macro";
 import { NativeSelect } from "@mantine/core";
 import type { ReactNode } from "react";
 
@@ -23,11 +24,11 @@ export function CatalogPage<T>({ title, subtitle, actions, project, onProject, .
     <Page title={title} subtitle={subtitle} actions={actions}>
       {projects.length > 1 && (
         <NativeSelect
-          label="Project"
+          label={t`Project`}
           maw={280}
           value={project ?? ""}
           onChange={(event) => onProject(event.currentTarget.value)}
-          data={[{ value: "", label: "All projects" }, ...projects.map(({ id, name }) => ({ value: id, label: name }))]}
+          data={[{ value: "", label: t`All projects` }, ...projects.map(({ id, name }) => ({ value: id, label: name }))]}
         />
       )}
       <PagedTable label={title} {...table} />

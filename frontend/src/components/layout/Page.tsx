@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of every page: its title (also the tab's), its actions, its content.
+import { t } from "@lingui/core/macro";
 import { Box, Container, Group, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
 
@@ -17,7 +18,7 @@ interface Props {
 
 export function Page({ title, subtitle, back, actions, isWide = false, children }: Props) {
   useEffect(() => {
-    document.title = `${title} · MLHub`;
+    document.title = t`${title} · MLHub`;
   }, [title]);
 
   return (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links to the parts of a long page, which stay at its top while one scrolls. Cards announce themselves when they appear.
+import { t } from "@lingui/core/macro";
 import { Anchor, Box } from "@mantine/core";
 import { type ReactNode, createContext, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 
@@ -45,7 +46,7 @@ export function SectionNav() {
   const entries = useContext(Entries);
   const current = useCurrent(entries);
   return (
-    <Box component="nav" className={classes.nav} aria-label="On this page">
+    <Box component="nav" className={classes.nav} aria-label={t`On this page`}>
       {entries.map(({ title }) => (
         <Anchor
           key={title}

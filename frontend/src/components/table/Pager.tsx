@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps through a cursor-paged list; shows nothing when there is one page only.
+import { t } from "@lingui/core/macro";
 import { Button, Group } from "@mantine/core";
 
 import { cursorOf } from "@/lib/cursor";
@@ -13,17 +14,17 @@ interface Props {
 export function Pager({ page, onCursor }: Props) {
   if (!page.next && !page.previous) return null;
   return (
-    <Group component="nav" aria-label="Pages" justify="flex-end" gap="xs">
+    <Group component="nav" aria-label={t`Pages`} justify="flex-end" gap="xs">
       <Button
         variant="default"
         size="xs"
         disabled={!page.previous}
         onClick={() => onCursor(cursorOf(page.previous))}
       >
-        Newer
+        {t`Newer`}
       </Button>
       <Button variant="default" size="xs" disabled={!page.next} onClick={() => onCursor(cursorOf(page.next))}>
-        Older
+        {t`Older`}
       </Button>
     </Group>
   );

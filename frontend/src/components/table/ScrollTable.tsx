@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table that, where there is no room, scrolls inside its own frame (also with the keyboard), never the page.
+import { t } from "@lingui/core/macro";
 import { Paper, Table } from "@mantine/core";
 import type { ReactNode } from "react";
 
@@ -12,7 +13,7 @@ interface Props {
 
 export function ScrollTable({ label, head, minWidth = 640, children }: Props) {
   return (
-    <Paper withBorder style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={`${label}, table`}>
+    <Paper withBorder style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={t`${label}, table`}>
       <Table miw={minWidth} aria-label={label}>
         <Table.Thead>
           <Table.Tr>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of a dataset or model, to choose the one to show: its number, then the caller's cells.
+import { t } from "@lingui/core/macro";
 import { Table } from "@mantine/core";
 import type { ReactNode } from "react";
 
@@ -23,7 +24,7 @@ export function VersionsTable<T extends { id: string; number: number }>({ shownI
           <Table.Tr key={version.id} bg={isShown ? "var(--mantine-color-default-hover)" : undefined}>
             <Table.Td style={{ whiteSpace: "nowrap" }}>
               <TextLink to={`?version=${version.id}`} aria-current={isShown ? "true" : undefined}>
-                Version {version.number}
+                {t`Version ${version.number}`}
               </TextLink>
             </Table.Td>
             {cells(version).map((cell, index) => (

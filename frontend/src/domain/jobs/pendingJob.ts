@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be said of a job that is pending: since when, what it waits for, and whether its predicted start means anything.
+import { t } from "@lingui/core/macro";
 import type { Job } from "@/api/types";
 import { duration } from "@/lib/time";
 
@@ -21,18 +22,18 @@ export function pendingText(job: Pending, now: number): string {
   const pending_s = Math.max(0, (now - pendingSince(job)) / 1000);
   const isUsual = pending_s < USUAL_S;
   if (job.preflight === "pending" && job.validation_problem !== "") {
-    return `The platform could not validate the model and data, and tries again: ${job.validation_problem}`;
+    return t`The platform could not validate the model and data, and tries again: ${job.validation_problem}`;
   }
   if (job.preflight === "pending") {
     return isUsual
-      ? "The model and data are being validated."
-      : `The model and data have not been validated for ${duration(pending_s)}. Code that imports or builds slowly takes long; ` +
-          "tell an administrator if this does not end.";
+      ? t`The model and data are being validated.`
+      : t`The model and data have not been validated for ${duration(pending_s)}. Code that imports or builds slowly takes long; ` +
+          t`tell an administrator if this does not end.`;
   }
   return isUsual
-    ? "The scheduler considers it in its next round."
-    : `No scheduling round has considered it for ${duration(pending_s)}. The Queue page shows when the last round was; ` +
-        "tell an administrator if that is long ago.";
+    ? t`The scheduler considers it in its next round.`
+    : t`No scheduling round has considered it for ${duration(pending_s)}. The Queue page shows when the last round was; ` +
+        t`tell an administrator if that is long ago.`;
 }
 
 /** The predicted start of a pending job; null when there is none, or when its time has come without a start. */

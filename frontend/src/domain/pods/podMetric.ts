@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pods measure of themselves: each metric's label, unit and meaning, and when there is anything to show of it.
+import { t } from "@lingui/core/macro";
 import type { Speed } from "@/api/types";
 import { bytes, number, percent, significant } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
@@ -27,7 +28,7 @@ type MeasuredUnit = Speed["measured"][number]["unit"];
 const UNITS: Record<MeasuredUnit, (value: number) => string> = {
   bytes,
   count: number,
-  examples: (value) => `${number(significant(value, 2))} examples`,
+  examples: (value) => t`${number(significant(value, 2))} examples`,
   seconds: shortDuration,
   share: percent,
 };
@@ -41,44 +42,44 @@ interface MetricDeclaration {
 
 export const POD_METRICS: Record<PodMetric, MetricDeclaration> = {
   step_s: {
-    label: "Step",
-    about: "Learning from one batch: its examples are read, gradients computed and synchronised.",
+    label: t`Step`,
+    about: t`Learning from one batch: its examples are read, gradients computed and synchronised.`,
     isShown: () => true,
     text: ({ step_s }) => shortDuration(step_s),
   },
   input_s: {
-    label: "Reading",
-    about: "Time in which a worker waits for its examples. Much of it: the data is too slow.",
+    label: t`Reading`,
+    about: t`Time in which a worker waits for its examples. Much of it: the data is too slow.`,
     isShown: ({ input_s }) => input_s > 0,
     text: ({ input_s }) => shortDuration(input_s),
   },
   compute_s: {
-    label: "Computing",
-    about: "Time in which gradients are computed and applied.",
+    label: t`Computing`,
+    about: t`Time in which gradients are computed and applied.`,
     isShown: ({ compute_s }) => compute_s > 0,
     text: ({ compute_s }) => shortDuration(compute_s),
   },
   sync_s: {
-    label: "Synchronising",
-    about: "Time in which gradients or weights are exchanged. Much of it: a larger batch helps.",
+    label: t`Synchronising`,
+    about: t`Time in which gradients or weights are exchanged. Much of it: a larger batch helps.`,
     isShown: ({ sync_s }) => sync_s > 0,
     text: ({ sync_s }) => shortDuration(sync_s),
   },
   wait_s: {
-    label: "Waiting for others",
-    about: "Time in which a worker is done and others are not.",
+    label: t`Waiting for others`,
+    about: t`Time in which a worker is done and others are not.`,
     isShown: ({ wait_s }) => wait_s > 0,
     text: ({ wait_s }) => shortDuration(wait_s),
   },
   staleness: {
-    label: "Staleness",
-    about: "How many versions the weights had advanced when a gradient arrived. 0 is fresh; the larger, the less it helps.",
+    label: t`Staleness`,
+    about: t`How many versions the weights had advanced when a gradient arrived. 0 is fresh; the larger, the less it helps.`,
     isShown: ({ staleness }) => staleness.length > 1,
-    text: ({ staleness }) => `${number(significant(meanStaleness(staleness), 2))} on average`,
+    text: ({ staleness }) => t`${number(significant(meanStaleness(staleness), 2))} on average`,
   },
   n_discarded: {
-    label: "Discarded gradients",
-    about: "Gradients that arrived too late to be used.",
+    label: t`Discarded gradients`,
+    about: t`Gradients that arrived too late to be used.`,
     isShown: ({ n_discarded }) => n_discarded > 0,
     text: ({ n_discarded }) => number(n_discarded),
   },

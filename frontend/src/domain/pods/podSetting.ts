@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job may ask of its pods: the fields of `resources` and `limits`, each with label, unit, bounds and default.
+import { t } from "@lingui/core/macro";
 import type { JobSubmit } from "@/api/types";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";
@@ -23,78 +24,78 @@ interface PodSettingDeclaration {
   text: (value: number) => string;
 }
 
-const gib = (value: number) => `${number(value)} GiB`;
+const gib = (value: number) => t`${number(value)} GiB`;
 
 export const POD_SETTINGS: Record<PodSetting, PodSettingDeclaration> = {
   cpus: {
     group: "resources",
-    label: "CPUs per worker",
-    unit: "CPUs",
+    label: t`CPUs per worker`,
+    unit: t`CPUs`,
     min: 0.1,
     max: 1024,
     isWhole: false,
     byDefault: "1",
-    about: "Reserved for it on its node",
+    about: t`Reserved for it on its node`,
     formerName: null,
     text: number,
   },
   memory_gib: {
     group: "resources",
-    label: "Memory per worker (GiB)",
-    unit: "GiB",
+    label: t`Memory per worker (GiB)`,
+    unit: t`GiB`,
     min: 0.5,
     max: 4096,
     isWhole: false,
-    byDefault: "Twice what the dry run took",
-    about: "On Kubernetes a worker that takes more is ended",
+    byDefault: t`Twice what the dry run took`,
+    about: t`On Kubernetes a worker that takes more is ended`,
     formerName: "memory_gib",
     text: gib,
   },
   n_servers: {
     group: "resources",
-    label: "Parameter servers",
-    unit: "servers",
+    label: t`Parameter servers`,
+    unit: t`servers`,
     min: 1,
     max: 1024,
     isWhole: true,
-    byDefault: "The scheduler's choice",
-    about: "Only where the job runs on parameter servers",
+    byDefault: t`The scheduler's choice`,
+    about: t`Only where the job runs on parameter servers`,
     formerName: "n_servers",
     text: number,
   },
   server_memory_gib: {
     group: "resources",
-    label: "Memory per server (GiB)",
-    unit: "GiB",
+    label: t`Memory per server (GiB)`,
+    unit: t`GiB`,
     min: 0.5,
     max: 4096,
     isWhole: false,
-    byDefault: "By the size of the model",
-    about: "For weights, state of the optimiser and gradients",
+    byDefault: t`By the size of the model`,
+    about: t`For weights, state of the optimiser and gradients`,
     formerName: "server_memory_gib",
     text: gib,
   },
   n_workers: {
     group: "resources",
-    label: "Workers under fixed sizes",
-    unit: "workers",
+    label: t`Workers under fixed sizes`,
+    unit: t`workers`,
     min: 1,
     max: 4096,
     isWhole: true,
-    byDefault: "The policy's choice",
-    about: "What a scheduling policy of fixed sizes gives",
+    byDefault: t`The policy's choice`,
+    about: t`What a scheduling policy of fixed sizes gives`,
     formerName: null,
     text: number,
   },
   stall_s: {
     group: "limits",
-    label: "Stall limit (seconds)",
-    unit: "seconds",
+    label: t`Stall limit (seconds)`,
+    unit: t`seconds`,
     min: 60,
     max: 30 * 24 * 3600,
     isWhole: false,
-    byDefault: "600; scripts 3,600",
-    about: "The job is ended after so long without a step",
+    byDefault: t`600; scripts 3,600`,
+    about: t`The job is ended after so long without a step`,
     formerName: "stall_limit_s",
     text: duration,
   },
@@ -120,5 +121,5 @@ export function podSettingFacts(asked: { resources: Resources; limits: Limits })
     const value = values[name];
     return value === undefined ? [] : [[nameOf(name), POD_SETTINGS[name].text(value)]];
   });
-  return types === undefined ? facts : [...facts, ["GPU types", types.join(", ")]];
+  return types === undefined ? facts : [...facts, [t`GPU types`, types.join(", ")]];
 }

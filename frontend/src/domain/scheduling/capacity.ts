@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of the cluster's GPUs can be had: a free one counts only where the scheduler may start something.
+import { t } from "@lingui/core/macro";
 import type { Cluster, Node, SlotJob } from "@/api/types";
 
 export interface Capacity {
@@ -12,9 +13,9 @@ export interface Capacity {
 
 /** Why nothing new starts on the node; undefined when it may. */
 export function closedReason(node: Node): string | undefined {
-  if (!node.is_ready) return "Not ready";
-  if (node.maintenance !== null) return node.maintenance.drain_by === null ? "Cordoned" : "Draining";
-  if (!node.is_schedulable) return "Takes no new jobs";
+  if (!node.is_ready) return t`Not ready`;
+  if (node.maintenance !== null) return node.maintenance.drain_by === null ? t`Cordoned` : t`Draining`;
+  if (!node.is_schedulable) return t`Takes no new jobs`;
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the scheduler can decide on a job: what it did, and what it would do.
+import { t } from "@lingui/core/macro";
 import type { DecisionKind } from "@/api/types";
 
 interface DecisionDeclaration {
@@ -10,9 +11,9 @@ interface DecisionDeclaration {
 }
 
 export const DECISIONS: Record<DecisionKind, DecisionDeclaration> = {
-  launch: { done: "Launched", hypothetical: "starts now" },
-  resize: { done: "Resized", hypothetical: "is resized" },
-  preempt: { done: "Preempted", hypothetical: "is preempted" },
-  keep: { done: "Kept running", hypothetical: "keeps running" },
-  wait: { done: "Pending", hypothetical: "stays pending" },
+  launch: { done: t`Launched`, hypothetical: t`starts now` },
+  resize: { done: t`Resized`, hypothetical: t`is resized` },
+  preempt: { done: t`Preempted`, hypothetical: t`is preempted` },
+  keep: { done: t`Kept running`, hypothetical: t`keeps running` },
+  wait: { done: t`Pending`, hypothetical: t`stays pending` },
 };

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What two jobs may have in common, and by how much one slows the other there.
+import { plural, t } from "@lingui/core/macro";
 import type { Cluster } from "@/api/types";
 import { number } from "@/lib/quantities";
 
 export type SharedResource = Cluster["interference"][number]["resource"];
 
 export const SHARED_RESOURCES: Record<SharedResource, string> = {
-  gpu: "the same GPU",
-  nic: "the same network interface",
-  node: "the same node",
-  uplink: "the same rack's uplink",
+  gpu: t`the same GPU`,
+  nic: t`the same network interface`,
+  node: t`the same node`,
+  uplink: t`the same rack's uplink`,
 };
 
 /** "1.50 ± 0.02 times as long". */
 export function slowdownText(slowdown: number, error: number | null): string {
   const spread = error === null ? "" : ` ± ${error.toFixed(2)}`;
-  return `${slowdown.toFixed(2)}${spread} times as long`;
+  return t`${slowdown.toFixed(2)}${spread} times as long`;
 }
 
 /** "after 1,200 steps of 3 attempts". */
 export function evidence(n_steps: number, n: number): string {
-  return `after ${number(n_steps)} steps of ${number(n)} ${n === 1 ? "attempt" : "attempts"}`;
+  return t`after ${number(n_steps)} steps of ${plural(n, { one: "# attempt", other: "# attempts" })}`;
 }

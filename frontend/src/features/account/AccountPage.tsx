@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One's own account: the password, the second factor, single sign-on, and the browsers that are signed in.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Badge, Button, PasswordInput, Stack, Table, Text } from "@mantine/core";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -28,23 +30,25 @@ const sessionsQuery = queryOptions({
 export function AccountPage() {
   const me = useMe();
   return (
-    <Page title="Account" subtitle={`Signed in as ${me.username}.`}>
-      <Section title="Password">
+    <Page title={t`Account`} subtitle={t`Signed in as ${me.username}.`}>
+      <Section title={t`Password`}>
         <ChangePassword />
       </Section>
-      <Section title="Second factor">
+      <Section title={t`Second factor`}>
         <SecondFactor />
       </Section>
       <Identity />
-      <Section title="E-mail">
+      <Section title={t`E-mail`}>
         <MailNotices />
       </Section>
-      <Section title="Sessions">
+      <Section title={t`Sessions`}>
         <Sessions />
       </Section>
-      <Section title="API tokens">
+      <Section title={t`API tokens`}>
         <Text size="sm">
-          Programs sign in with tokens: <TextLink to="/tokens">API tokens</TextLink>.
+          <Trans>
+            Programs sign in with tokens: <TextLink to="/tokens">API tokens</TextLink>.
+          </Trans>
         </Text>
       </Section>
     </Page>
@@ -71,12 +75,12 @@ function ChangePassword() {
     change.mutate();
   }
 
-  const shared = { required: true, visibilityToggleButtonProps: { "aria-label": "Show or hide what is typed" } };
+  const shared = { required: true, visibilityToggleButtonProps: { "aria-label": t`Show or hide what is typed` } };
   return (
-    <form onSubmit={submit} aria-label="Change the password">
+    <form onSubmit={submit} aria-label={t`Change the password`}>
       <Stack maw={400} gap="sm">
         <PasswordInput
-          label="Present password"
+          label={t`Present password`}
           autoComplete="current-password"
           value={current}
           onChange={(event) => setCurrent(event.currentTarget.value)}
@@ -84,8 +88,8 @@ function ChangePassword() {
           {...shared}
         />
         <PasswordInput
-          label="New password"
-          description="At least 10 characters."
+          label={t`New password`}
+          description={t`At least 10 characters.`}
           autoComplete="new-password"
           value={next}
           onChange={(event) => setNext(event.currentTarget.value)}
@@ -95,11 +99,11 @@ function ChangePassword() {
         {problem && problem.errors.length === 0 && <ProblemAlert error={problem} />}
         {change.isSuccess && (
           <Text size="sm" role="status">
-            The password is changed; other sessions have ended.
+            {t`The password is changed; other sessions have ended.`}
           </Text>
         )}
         <Button type="submit" loading={change.isPending} disabled={current === "" || next === ""}>
-          Change password
+          {t`Change password`}
         </Button>
       </Stack>
     </form>
@@ -111,7 +115,7 @@ function Sessions() {
   return (
     <QueryResult of={sessions}>
       {(found) => (
-        <ScrollTable label="Sessions" head={["Browser", "From", "Signed in", "With", ""]} minWidth={640}>
+        <ScrollTable label={t`Sessions`} head={[t`Browser`, t`From`, t`Signed in`, t`With`, ""]} minWidth={640}>
           {found.map((session) => (
             <SessionRow key={session.id} session={session} />
           ))}
@@ -132,21 +136,21 @@ function SessionRow({ session }: { session: Session }) {
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
-        {session.user_agent || "Unknown"} {session.is_current && <Badge color="teal">This one</Badge>}
+        {session.user_agent || t`Unknown`} {session.is_current && <Badge color="teal">{t`This one`}</Badge>}
       </Table.Td>
       <Table.Td>{session.address || "–"}</Table.Td>
       <Table.Td>
         <RelativeTime at={session.created_at} />
       </Table.Td>
-      <Table.Td>{session.method === "single_sign_on" ? "Single sign-on" : "Password"}</Table.Td>
+      <Table.Td>{session.method === "single_sign_on" ? t`Single sign-on` : t`Password`}</Table.Td>
       <Table.Td ta="right">
         {!session.is_current && (
           <ConfirmButton
-            label="Sign out"
-            ariaLabel={`Sign out the session from ${session.address}`}
+            label={t`Sign out`}
+            ariaLabel={t`Sign out the session from ${session.address ?? ""}`}
             size="xs"
-            title="Sign this browser out?"
-            text="Its pages, streams and downloads end at once."
+            title={t`Sign this browser out?`}
+            text={t`Its pages, streams and downloads end at once.`}
             action={end}
           />
         )}

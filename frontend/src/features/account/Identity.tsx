@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The identity at the provider of single sign-on that opens one's account: linked with the password, and unlinked.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Group, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -27,7 +29,7 @@ export function Identity() {
   const [parameters] = useSearchParams();
   if (!provider) return null;
   return (
-    <Section title="Single sign-on">
+    <Section title={t`Single sign-on`}>
       <Stack maw={560} gap="sm">
         {parameters.has("refused") && <ProblemAlert error={refusalOf(methods.data)} />}
         <QueryResult of={identities}>
@@ -55,14 +57,16 @@ function Linked({ identity, provider }: { identity: ExternalIdentity; provider: 
   return (
     <Group justify="space-between">
       <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-        <b>{identity.label || identity.subject}</b> at {provider} ({identity.issuer}), linked{" "}
-        <RelativeTime at={identity.created_at} />
+        <Trans>
+          <b>{identity.label || identity.subject}</b> at {provider} ({identity.issuer}), linked{" "}
+          <RelativeTime at={identity.created_at} />
+        </Trans>
       </Text>
       <ConfirmButton
-        label="Unlink"
+        label={t`Unlink`}
         size="xs"
-        title={`Unlink ${provider}?`}
-        text="You then sign in with your password. Your other sessions end, and roles that your groups gave are taken away."
+        title={t`Unlink ${provider}?`}
+        text={t`You then sign in with your password. Your other sessions end, and roles that your groups gave are taken away.`}
         action={unlink}
       />
     </Group>
@@ -85,23 +89,23 @@ function Link({ provider }: { provider: string }) {
   }
 
   return (
-    <form onSubmit={submit} aria-label={`Link ${provider}`}>
+    <form onSubmit={submit} aria-label={t`Link ${provider}`}>
       <Stack gap="sm" maw={400}>
         <Text size="sm">
-          Link your identity at {provider} to sign in with it. It opens this account from then on.
+          {t`Link your identity at ${provider} to sign in with it. It opens this account from then on.`}
         </Text>
         <PasswordInput
-          label="Your password"
+          label={t`Your password`}
           autoComplete="current-password"
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
           error={problem?.of("password")}
-          visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+          visibilityToggleButtonProps={{ "aria-label": t`Show or hide what is typed` }}
           required
         />
         {isCodeAsked && (
           <TextInput
-            label="Code of your second factor"
+            label={t`Code of your second factor`}
             autoComplete="one-time-code"
             value={code}
             onChange={(event) => setCode(event.currentTarget.value)}
@@ -111,7 +115,7 @@ function Link({ provider }: { provider: string }) {
         )}
         <ProblemAlert error={begin.error} atFields={["password", "code"]} />
         <Button type="submit" loading={begin.isPending} disabled={password === ""}>
-          Link {provider}
+          {t`Link ${provider}`}
         </Button>
       </Stack>
     </form>

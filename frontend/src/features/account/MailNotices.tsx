@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one is notified of by e-mail: each change is kept at once.
+import { t } from "@lingui/core/macro";
 import { Alert, Checkbox, SimpleGrid, Stack, Text } from "@mantine/core";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
@@ -11,12 +12,12 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 const BUDGET = "budget.reached";
 
 const JOBS: Record<Exclude<MailTopic, typeof BUDGET>, string> = {
-  "job.running": "runs",
-  "job.succeeded": "succeeded",
-  "job.failed": "failed",
-  "job.cancelled": "was cancelled",
-  "job.paused": "was paused",
-  "job.waiting_long": "waits for long",
+  "job.running": t`runs`,
+  "job.succeeded": t`succeeded`,
+  "job.failed": t`failed`,
+  "job.cancelled": t`was cancelled`,
+  "job.paused": t`was paused`,
+  "job.waiting_long": t`waits for long`,
 };
 
 const noticesQuery = queryOptions({
@@ -37,18 +38,18 @@ function Topics({ notices }: { notices: Notices }) {
   if (!notices.has_mail_server) {
     return (
       <Text size="sm" c="dimmed">
-        This platform has no mail server; its administrators can set one (MLHUB_EMAIL_URL).
+        {t`This platform has no mail server; its administrators can set one (MLHUB_EMAIL_URL).`}
       </Text>
     );
   }
   return (
     <Stack gap="sm">
       {notices.email === "" && (
-        <Alert color="yellow">Your account has no e-mail address: ask an administrator to enter it.</Alert>
+        <Alert color="yellow">{t`Your account has no e-mail address: ask an administrator to enter it.`}</Alert>
       )}
       <Checkbox.Group
-        label="Notify me when a job that I submitted"
-        description={notices.email === "" ? undefined : `By a message to ${notices.email}`}
+        label={t`Notify me when a job that I submitted`}
+        description={notices.email === "" ? undefined : t`By a message to ${notices.email}`}
         value={choose.isPending ? choose.variables : notices.topics}
         onChange={(topics) => choose.mutate(topics)}
       >
@@ -58,9 +59,9 @@ function Topics({ notices }: { notices: Notices }) {
           ))}
         </SimpleGrid>
         <Text size="sm" fw={500} mt="sm" mb={6}>
-          As an admin or owner, notify me when
+          {t`As an admin or owner, notify me when`}
         </Text>
-        <Checkbox value={BUDGET} label="80 or 100 % of a budget is used" disabled={notices.email === ""} />
+        <Checkbox value={BUDGET} label={t`80 or 100 % of a budget is used`} disabled={notices.email === ""} />
       </Checkbox.Group>
       <ProblemAlert error={choose.error} />
     </Stack>

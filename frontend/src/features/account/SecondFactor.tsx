@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The second factor of one's account: set up with an authenticator app, and removed with password and code.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Code, Image, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -15,7 +16,7 @@ const secondFactorQuery = queryOptions({
   queryFn: () => unwrap(api.GET("/api/v1/auth/second-factor")),
 });
 
-const SHOW_OR_HIDE = { "aria-label": "Show or hide what is typed" };
+const SHOW_OR_HIDE = { "aria-label": t`Show or hide what is typed` };
 
 export function SecondFactor() {
   const me = useMe();
@@ -24,10 +25,10 @@ export function SecondFactor() {
   if (recoveryCodes) {
     return (
       <SecretOnce
-        title="The second factor is on. Keep these recovery codes"
-        text="Each signs you in once when you do not have your phone. They are not shown again."
+        title={t`The second factor is on. Keep these recovery codes`}
+        text={t`Each signs you in once when you do not have your phone. They are not shown again.`}
         secret={recoveryCodes.join("\n")}
-        label="Recovery codes"
+        label={t`Recovery codes`}
         onDone={() => setRecoveryCodes(undefined)}
       />
     );
@@ -35,8 +36,8 @@ export function SecondFactor() {
   return (
     <Stack maw={400} gap="sm">
       {me.needs_second_factor && (
-        <Alert color="yellow" title="Set up a second factor">
-          Administrators of this MLHub have their rights only with a second factor.
+        <Alert color="yellow" title={t`Set up a second factor`}>
+          {t`Administrators of this MLHub have their rights only with a second factor.`}
         </Alert>
       )}
       <QueryResult of={factor}>
@@ -71,13 +72,13 @@ function SetUp({ onDone }: { onDone: (recoveryCodes: string[]) => void }) {
   }
 
   return (
-    <form onSubmit={submit} aria-label="Set up a second factor">
+    <form onSubmit={submit} aria-label={t`Set up a second factor`}>
       <Stack gap="sm">
         {begin.data ? (
           <>
-            <Text size="sm">Scan this with an authenticator app, or type the secret into it, and give the code that it shows.</Text>
-            <Image src={`data:image/svg+xml,${encodeURIComponent(begin.data.qr_svg)}`} alt="QR code of the secret" w={220} />
-            <Code style={{ overflowWrap: "anywhere" }} aria-label="The secret">
+            <Text size="sm">{t`Scan this with an authenticator app, or type the secret into it, and give the code that it shows.`}</Text>
+            <Image src={`data:image/svg+xml,${encodeURIComponent(begin.data.qr_svg)}`} alt={t`QR code of the secret`} w={220} />
+            <Code style={{ overflowWrap: "anywhere" }} aria-label={t`The secret`}>
               {begin.data.secret}
             </Code>
             <CodeInput value={code} onChange={setCode} error={errorOf(confirm.error, "code")} />
@@ -85,13 +86,13 @@ function SetUp({ onDone }: { onDone: (recoveryCodes: string[]) => void }) {
           </>
         ) : (
           <>
-            <Text size="sm">Signing in then asks for a code of your phone as well. API tokens go on without it.</Text>
+            <Text size="sm">{t`Signing in then asks for a code of your phone as well. API tokens go on without it.`}</Text>
             <Password value={password} onChange={setPassword} error={errorOf(begin.error, "password")} />
             <ProblemAlert error={begin.error} atFields={["password"]} />
           </>
         )}
         <Button type="submit" loading={begin.isPending || confirm.isPending} disabled={(begin.data ? code : password) === ""}>
-          {begin.data ? "Turn it on" : "Set up"}
+          {begin.data ? t`Turn it on` : t`Set up`}
         </Button>
       </Stack>
     </form>
@@ -114,14 +115,14 @@ function Remove({ nRecoveryCodes }: { nRecoveryCodes: number }) {
   }
 
   return (
-    <form onSubmit={submit} aria-label="Remove the second factor">
+    <form onSubmit={submit} aria-label={t`Remove the second factor`}>
       <Stack gap="sm">
-        <Text size="sm">It is on. Recovery codes left: {nRecoveryCodes}.</Text>
+        <Text size="sm">{t`It is on. Recovery codes left: ${nRecoveryCodes}.`}</Text>
         <Password value={password} onChange={setPassword} error={errorOf(remove.error, "password")} />
         <CodeInput value={code} onChange={setCode} error={errorOf(remove.error, "code")} />
         <ProblemAlert error={remove.error} atFields={["password", "code"]} />
         <Button type="submit" color="red" variant="light" loading={remove.isPending} disabled={password === "" || code === ""}>
-          Remove it
+          {t`Remove it`}
         </Button>
       </Stack>
     </form>
@@ -137,7 +138,7 @@ interface InputProps {
 function Password({ value, onChange, error }: InputProps) {
   return (
     <PasswordInput
-      label="Your password"
+      label={t`Your password`}
       autoComplete="current-password"
       value={value}
       onChange={(event) => onChange(event.currentTarget.value)}
@@ -151,7 +152,7 @@ function Password({ value, onChange, error }: InputProps) {
 function CodeInput({ value, onChange, error }: InputProps) {
   return (
     <TextInput
-      label="Code"
+      label={t`Code`}
       autoComplete="one-time-code"
       value={value}
       onChange={(event) => onChange(event.currentTarget.value)}

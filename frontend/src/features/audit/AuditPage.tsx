@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who did what, when, to what: the events of the organisations, with filters that live in the address.
+import { plural, t } from "@lingui/core/macro";
 import { Alert, Button, Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -14,25 +15,24 @@ import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
 import { describeAudit } from "@/features/audit/describeAudit";
 import { eventsQuery, exportAddress, verificationQuery } from "@/features/audit/queries";
-import { count } from "@/lib/quantities";
 
 const NAMES = ["organisation", "actor", "kind_prefix", "subject", "since", "until"] as const;
 type Name = (typeof NAMES)[number];
 
 /** The beginnings of kinds that people look for. */
 const KINDS = [
-  { value: "", label: "Everything" },
-  { value: "membership.", label: "Memberships" },
-  { value: "invitation.", label: "Invitations" },
-  { value: "project.", label: "Projects" },
-  { value: "team.", label: "Teams" },
-  { value: "quota.", label: "Quotas" },
-  { value: "job.", label: "Jobs" },
-  { value: "dataset.", label: "Datasets" },
-  { value: "model.", label: "Models" },
-  { value: "user.", label: "Accounts" },
-  { value: "token.", label: "API tokens" },
-  { value: "session.", label: "Sessions" },
+  { value: "", label: t`Everything` },
+  { value: "membership.", label: t`Memberships` },
+  { value: "invitation.", label: t`Invitations` },
+  { value: "project.", label: t`Projects` },
+  { value: "team.", label: t`Teams` },
+  { value: "quota.", label: t`Quotas` },
+  { value: "job.", label: t`Jobs` },
+  { value: "dataset.", label: t`Datasets` },
+  { value: "model.", label: t`Models` },
+  { value: "user.", label: t`Accounts` },
+  { value: "token.", label: t`API tokens` },
+  { value: "session.", label: t`Sessions` },
 ];
 
 export function AuditPage() {
@@ -40,22 +40,22 @@ export function AuditPage() {
   const { filters, filter, turn } = useFilters(NAMES);
   const events = useQuery(eventsQuery(filters));
   return (
-    <Page title="Audit" subtitle="Who did what, newest first. Events are never changed; each carries the hash of the one before.">
+    <Page title={t`Audit`} subtitle={t`Who did what, newest first. Events are never changed; each carries the hash of the one before.`}>
       {isStaff(me) && <Verification />}
       <Filters filters={filters} onChange={filter} />
       <Group gap="xs">
         {(["csv", "jsonl"] as const).map((form) => (
           <Button key={form} size="xs" variant="default" component="a" href={exportAddress(filters, form)} download>
-            {form === "csv" ? "Export CSV" : "Export JSON lines"}
+            {form === "csv" ? t`Export CSV` : t`Export JSON lines`}
           </Button>
         ))}
       </Group>
       <PagedTable
         list={events}
-        label="Events"
-        head={["When", "Who", "What", "Before", "After", "From"]}
+        label={t`Events`}
+        head={[t`When`, t`Who`, t`What`, t`Before`, t`After`, t`From`]}
         minWidth={900}
-        empty={<EmptyState title="No events" text="Nothing matches these filters." />}
+        empty={<EmptyState title={t`No events`} text={t`Nothing matches these filters.`} />}
         row={(event) => <Row key={event.id} event={event} onSubject={(id) => filter("subject", id)} />}
         onCursor={turn}
       />
@@ -79,7 +79,7 @@ function Row({ event, onSubject }: { event: Event; onSubject: (id: string) => vo
         </Text>
         {subject && (
           <Button size="compact-xs" variant="subtle" onClick={() => onSubject(subject)}>
-            Only this {event.subject_kind}
+            {t`Only this ${event.subject_kind}`}
           </Button>
         )}
       </Table.Td>
@@ -97,14 +97,14 @@ function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>
     <Group gap="sm" align="end">
       <NativeSelect
         size="xs"
-        label="Organisation"
+        label={t`Organisation`}
         value={filters.organisation ?? ""}
         onChange={(event) => onChange("organisation", event.currentTarget.value)}
-        data={[{ value: "", label: "All" }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+        data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
       />
       <NativeSelect
         size="xs"
-        label="Kind"
+        label={t`Kind`}
         value={filters.kind_prefix ?? ""}
         onChange={(event) => onChange("kind_prefix", event.currentTarget.value)}
         data={KINDS}
@@ -116,9 +116,9 @@ function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>
         }}
       >
         <Group gap={4} align="end">
-          <TextInput size="xs" label="Person" value={actor} onChange={(event) => setActor(event.currentTarget.value)} />
+          <TextInput size="xs" label={t`Person`} value={actor} onChange={(event) => setActor(event.currentTarget.value)} />
           <Button size="xs" variant="default" type="submit">
-            Find
+            {t`Find`}
           </Button>
         </Group>
       </form>
@@ -127,14 +127,14 @@ function Filters({ filters, onChange }: { filters: Partial<Record<Name, string>>
           key={name}
           size="xs"
           type="date"
-          label={name === "since" ? "From day" : "Before day"}
+          label={name === "since" ? t`From day` : t`Before day`}
           value={filters[name] ?? ""}
           onChange={(event) => onChange(name, event.currentTarget.value)}
         />
       ))}
       {filters.subject && (
         <Button size="xs" variant="light" onClick={() => onChange("subject", "")}>
-          All subjects
+          {t`All subjects`}
         </Button>
       )}
     </Group>
@@ -147,13 +147,13 @@ function Verification() {
     <>
       <Group>
         <Button size="xs" variant="default" loading={isFetching} onClick={() => void refetch()}>
-          Verify the chain
+          {t`Verify the chain`}
         </Button>
       </Group>
       <ProblemAlert error={error} />
       {data && (
-        <Alert color={data.is_intact ? "teal" : "red"} title={data.is_intact ? "The chain is intact" : "The chain is broken"}>
-          {data.is_intact ? `${count(data.n_events, "event")}, up to ${data.head}` : data.problem}
+        <Alert color={data.is_intact ? "teal" : "red"} title={data.is_intact ? t`The chain is intact` : t`The chain is broken`}>
+          {data.is_intact ? t`${plural(data.n_events, { one: "# event", other: "# events" })}, up to ${data.head}` : data.problem}
         </Alert>
       )}
     </>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster: its map now and at other times, its racks, their nodes, and which job each GPU runs.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
@@ -19,17 +21,17 @@ import { SandboxSection } from "@/features/cluster/SandboxSection";
 import { type Capacity, capacityOf } from "@/domain/scheduling/capacity";
 import { bandwidth } from "@/features/cluster/format";
 import { clusterQuery } from "@/features/cluster/queries";
-import { count, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 
 export function ClusterPage() {
   const cluster = useQuery(clusterQuery);
   return (
     <Page
-      title="Cluster"
-      subtitle="Which job each GPU runs: now, in the last hours, and as predicted."
+      title={t`Cluster`}
+      subtitle={t`Which job each GPU runs: now, in the last hours, and as predicted.`}
       actions={
         <Button component={Link} to="/cluster/timeline" variant="default" size="xs">
-          Timeline
+          {t`Timeline`}
         </Button>
       }
     >
@@ -47,7 +49,7 @@ function Shown({ cluster }: { cluster: Cluster }) {
       <BackendAlert backend={backend} />
       <LedgerAlert since={ledger_failing_since} />
       <Totals capacity={capacityOf({ racks })} totals={totals} />
-      {racks.length === 0 && <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />}
+      {racks.length === 0 && <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />}
       {racks.length > 0 && <ClusterMap cluster={cluster} />}
       {racks.map((rack) => (
         <RackSection key={rack.name} rack={rack} />
@@ -64,10 +66,12 @@ function Shown({ cluster }: { cluster: Cluster }) {
 function LedgerAlert({ since }: { since: string | null }) {
   if (since === null) return null;
   return (
-    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The ledger of GPU-hours disagrees with the attempts">
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title={t`The ledger of GPU-hours disagrees with the attempts`}>
       <Text size="sm">
-        Since <RelativeTime at={since} />. Reports, budgets and bills may be wrong by the entries that the event usage.mismatch on the
-        page Audit names.
+        <Trans>
+          Since <RelativeTime at={since} />. Reports, budgets and bills may be wrong by the entries that the event usage.mismatch on the
+          page Audit names.
+        </Trans>
       </Text>
     </Alert>
   );
@@ -76,10 +80,12 @@ function LedgerAlert({ since }: { since: string | null }) {
 function BackendAlert({ backend }: { backend: Cluster["backend"] }) {
   if (backend.away_since === null) return null;
   return (
-    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title="The cluster cannot be reached">
+    <Alert color="orange" role="alert" icon={<Icon name="alert" />} title={t`The cluster cannot be reached`}>
       <Text size="sm">
-        Since <RelativeTime at={backend.away_since} />. Running jobs continue; nothing is started or stopped until it is reachable again.
-        {backend.message !== "" && ` ${backend.message}`}
+        <Trans>
+          Since <RelativeTime at={backend.away_since} />. Running jobs continue; nothing is started or stopped until it is reachable again.
+          {backend.message !== "" && ` ${backend.message}`}
+        </Trans>
       </Text>
     </Alert>
   );
@@ -87,14 +93,14 @@ function BackendAlert({ backend }: { backend: Cluster["backend"] }) {
 
 function Totals({ capacity, totals }: { capacity: Capacity; totals: Cluster["totals"] }) {
   const figures: [string, string][] = [
-    ["GPUs free", `${number(capacity.free)} of ${number(capacity.gpus)}`],
-    ["GPUs in use", number(capacity.inUse)],
-    ["Jobs running", number(totals.running_jobs)],
-    ["Jobs pending", number(totals.queued_jobs)],
+    [t`GPUs free`, t`${number(capacity.free)} of ${number(capacity.gpus)}`],
+    [t`GPUs in use`, number(capacity.inUse)],
+    [t`Jobs running`, number(totals.running_jobs)],
+    [t`Jobs pending`, number(totals.queued_jobs)],
   ];
-  if (capacity.unavailable > 0) figures.splice(2, 0, ["GPUs unavailable", number(capacity.unavailable)]);
+  if (capacity.unavailable > 0) figures.splice(2, 0, [t`GPUs unavailable`, number(capacity.unavailable)]);
   return (
-    <SimpleGrid component="dl" cols={{ base: 2, sm: figures.length }} spacing="sm" m={0} aria-label="Totals">
+    <SimpleGrid component="dl" cols={{ base: 2, sm: figures.length }} spacing="sm" m={0} aria-label={t`Totals`}>
       {figures.map(([name, value]) => (
         <Paper key={name} withBorder p="sm">
           <Text component="dt" size="xs" c="dimmed">
@@ -111,13 +117,13 @@ function Totals({ capacity, totals }: { capacity: Capacity; totals: Cluster["tot
 
 function RackSection({ rack }: { rack: Rack }) {
   return (
-    <Stack component="section" gap="xs" aria-label={`Rack ${rack.name}`}>
+    <Stack component="section" gap="xs" aria-label={t`Rack ${rack.name}`}>
       <Group gap="sm" align="baseline">
         <Title order={2} size="h4">
           {rack.name}
         </Title>
         <Text size="sm" c="dimmed">
-          {count(rack.nodes.length, "node")} · uplink {bandwidth(rack.uplink_bps)}
+          {t`${plural(rack.nodes.length, { one: "# node", other: "# nodes" })} · uplink ${bandwidth(rack.uplink_bps)}`}
         </Text>
       </Group>
       <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">

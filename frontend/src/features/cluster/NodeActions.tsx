@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a platform administrator may do to a node: cordon, drain, uncordon; a drain says which jobs it moves.
+import { plural, t } from "@lingui/core/macro";
 import { Button, Group, List, Menu, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
@@ -11,12 +12,11 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
 import { jobsOn } from "@/domain/scheduling/capacity";
 import { type NodeAction, useNodeAction } from "@/features/cluster/queries";
-import { count } from "@/lib/quantities";
 
 const DRAINS: readonly [string, number][] = [
-  ["Drain now", 0],
-  ["Drain within 10 minutes", 600],
-  ["Drain within 2 hours", 7200],
+  [t`Drain now`, 0],
+  [t`Drain within 10 minutes`, 600],
+  [t`Drain within 2 hours`, 7200],
 ];
 
 export function NodeActions({ node }: { node: Node }) {
@@ -38,15 +38,15 @@ export function NodeActions({ node }: { node: Node }) {
     <>
       <Menu position="bottom-end" width={220}>
         <Menu.Target>
-          <Button variant="default" size="compact-xs" aria-label={`Actions on ${node.name}`}>
-            Actions
+          <Button variant="default" size="compact-xs" aria-label={t`Actions on ${node.name}`}>
+            {t`Actions`}
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
           {node.maintenance === null ? (
-            <Menu.Item onClick={() => ask("Cordon", { verb: "cordon" })}>Cordon</Menu.Item>
+            <Menu.Item onClick={() => ask(t`Cordon`, { verb: "cordon" })}>{t`Cordon`}</Menu.Item>
           ) : (
-            <Menu.Item onClick={() => ask("Uncordon", { verb: "uncordon" })}>Uncordon</Menu.Item>
+            <Menu.Item onClick={() => ask(t`Uncordon`, { verb: "uncordon" })}>{t`Uncordon`}</Menu.Item>
           )}
           {DRAINS.map(([label, deadline_s]) => (
             <Menu.Item key={label} onClick={() => ask(label, { verb: "drain", deadline_s })}>
@@ -62,7 +62,7 @@ export function NodeActions({ node }: { node: Node }) {
           <ProblemAlert error={action.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
-              Cancel
+              {t`Cancel`}
             </Button>
             <Button loading={action.isPending} onClick={act}>
               {asked?.label}
@@ -75,20 +75,20 @@ export function NodeActions({ node }: { node: Node }) {
 }
 
 const MEANING: Record<NodeAction["verb"], string> = {
-  cordon: "Nothing new starts on it. What runs there continues.",
-  uncordon: "The scheduler may use it from its next round on.",
+  cordon: t`Nothing new starts on it. What runs there continues.`,
+  uncordon: t`The scheduler may use it from its next round on.`,
   drain:
-    "Nothing new starts on it. Jobs that will be done by then finish; all others are preempted: they save a checkpoint " +
-    "and continue elsewhere as soon as GPUs are free.",
+    t`Nothing new starts on it. Jobs that will be done by then finish; all others are preempted: they save a checkpoint ` +
+    t`and continue elsewhere as soon as GPUs are free.`,
 };
 
 function JobsOnNode({ node }: { node: Node }) {
   const { named, nOthers } = jobsOn(node);
-  if (named.length === 0 && nOthers === 0) return <Text size="sm">No job runs there.</Text>;
+  if (named.length === 0 && nOthers === 0) return <Text size="sm">{t`No job runs there.`}</Text>;
   return (
     <div>
       <Text size="sm" fw={500} id={`jobs-on-${node.name}`}>
-        Jobs that run there
+        {t`Jobs that run there`}
       </Text>
       <List size="sm" aria-labelledby={`jobs-on-${node.name}`}>
         {named.map(({ id, name }) => (
@@ -96,7 +96,7 @@ function JobsOnNode({ node }: { node: Node }) {
             <TextLink to={`/jobs/${id}`}>{name}</TextLink>
           </List.Item>
         ))}
-        {nOthers > 0 && <List.Item>Jobs of other organisations, in {count(nOthers, "place")}</List.Item>}
+        {nOthers > 0 && <List.Item>{t`Jobs of other organisations, in ${plural(nOthers, { one: "# place", other: "# places" })}`}</List.Item>}
       </List>
     </div>
   );

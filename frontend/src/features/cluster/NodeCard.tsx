@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One node: what it is, whether it can be used, and each of its GPUs.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Anchor, Badge, Group, Paper, Stack, Text, Title } from "@mantine/core";
 import { Suspense } from "react";
 import { Link } from "react-router";
@@ -10,7 +12,7 @@ import classes from "@/features/cluster/NodeCard.module.css";
 import { closedReason } from "@/domain/scheduling/capacity";
 import { bandwidth, gpuUse, isOfOthers } from "@/features/cluster/format";
 import { lazyComponent } from "@/lib/chunk";
-import { bytes, count, number } from "@/lib/quantities";
+import { bytes, number } from "@/lib/quantities";
 
 const NodeActions = lazyComponent(async () => (await import("./NodeActions")).NodeActions);
 
@@ -18,13 +20,13 @@ export function NodeCard({ node }: { node: Node }) {
   const closed = closedReason(node);
   const free = node.slots.filter(({ job, gpu }) => job === null && !gpu?.problem).length;
   const make = [
-    `${count(node.n_slots, "GPU")}${node.gpu_type && ` ${node.gpu_type}`}`,
-    `${number(node.cpus)} CPUs`,
+    `${plural(node.n_slots, { one: "# GPU", other: "# GPUs" })}${node.gpu_type && ` ${node.gpu_type}`}`,
+    t`${number(node.cpus)} CPUs`,
     bytes(node.memory_bytes),
     bandwidth(node.nic_bps),
   ];
   return (
-    <Paper withBorder p="sm" component="article" aria-label={`Node ${node.name}`}>
+    <Paper withBorder p="sm" component="article" aria-label={t`Node ${node.name}`}>
       <Stack gap="xs">
         <div>
           <Group justify="space-between" gap="xs" wrap="nowrap">
@@ -35,7 +37,7 @@ export function NodeCard({ node }: { node: Node }) {
               {closed ? (
                 <Badge color={node.is_ready ? "orange" : "red"}>{closed}</Badge>
               ) : (
-                <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? `${free} free` : "Full"}</Badge>
+                <Badge color={free > 0 ? "teal" : "gray"}>{free > 0 ? t`${free} free` : t`Full`}</Badge>
               )}
               <Suspense fallback={null}>
                 <NodeActions node={node} />
@@ -57,13 +59,13 @@ export function NodeCard({ node }: { node: Node }) {
             </Text>
           )}
         </div>
-        <ul className={classes.slots} aria-label={`GPUs of ${node.name}`}>
+        <ul className={classes.slots} aria-label={t`GPUs of ${node.name}`}>
           {node.slots.map(({ index, job, colocated, gpu }) => (
             <li
               key={index}
               className={classes.slot}
               data-use={holderOf(job)}
-              aria-label={`GPU ${index}`}
+              aria-label={t`GPU ${index}`}
               title={gpu?.name}
             >
               <Text span size="xs" c="dimmed" aria-hidden>
@@ -81,7 +83,9 @@ export function NodeCard({ node }: { node: Node }) {
         </ul>
         {node.servers.map(({ job, n }, index) => (
           <Text key={index} size="xs" component="div">
-            {count(n, "parameter server")} of <JobName job={job} />
+            <Trans>
+              {plural(n, { one: "# parameter server", other: "# parameter servers" })} of <JobName job={job} />
+            </Trans>
           </Text>
         ))}
       </Stack>
@@ -92,11 +96,13 @@ export function NodeCard({ node }: { node: Node }) {
 function Maintenance({ maintenance: { drain_by, asked_by, asked_at } }: { maintenance: NonNullable<Node["maintenance"]> }) {
   return (
     <Text size="xs" c="dimmed" component="div">
-      {asked_by && `By ${asked_by}, `}
+      {asked_by && t`By ${asked_by}, `}
       <RelativeTime at={asked_at} />
       {drain_by !== null && (
         <>
-          ; empty <RelativeTime at={drain_by} />
+          <Trans>
+            ; empty <RelativeTime at={drain_by} />
+          </Trans>
         </>
       )}
     </Text>
@@ -107,7 +113,7 @@ function Occupant({ job, isUsable }: { job: SlotJob | null; isUsable: boolean })
   if (job === null) {
     return (
       <Text span size="xs" c="dimmed">
-        {isUsable ? "Free" : "Unavailable"}
+        {isUsable ? t`Free` : t`Unavailable`}
       </Text>
     );
   }
@@ -141,8 +147,8 @@ function GpuUse({ gpu }: { gpu: NonNullable<Node["slots"][number]["gpu"]> }) {
 function JobName({ job }: { job: SlotJob }) {
   if (isOfOthers(job)) {
     return (
-      <Text span size="xs" title="Taken by a job of another organisation">
-        another organisation
+      <Text span size="xs" title={t`Taken by a job of another organisation`}>
+        {t`another organisation`}
       </Text>
     );
   }
@@ -156,7 +162,7 @@ function JobName({ job }: { job: SlotJob }) {
       truncate
       title={job.name ?? undefined}
     >
-      {job.name ?? "A job"}
+      {job.name ?? t`A job`}
     </Anchor>
   );
 }

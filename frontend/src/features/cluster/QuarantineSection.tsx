@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the control loop could not read or handle, and left out so that everything else is scheduled.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Badge, Stack, Table, Text, Title } from "@mantine/core";
 
 import type { Cluster } from "@/api/types";
@@ -12,14 +14,14 @@ type Item = Cluster["quarantined"][number];
 export function QuarantineSection({ items }: { items: Item[] }) {
   if (items.length === 0) return null;
   return (
-    <Stack component="section" gap="xs" aria-label="Quarantined">
+    <Stack component="section" gap="xs" aria-label={t`Quarantined`}>
       <Title order={2} size="h4">
-        Quarantined
+        {t`Quarantined`}
       </Title>
       <Text size="sm" c="dimmed">
-        These could not be read or handled and were left out of scheduling rounds; everything else is scheduled as usual.
+        {t`These could not be read or handled and were left out of scheduling rounds; everything else is scheduled as usual.`}
       </Text>
-      <ScrollTable label="Quarantined" head={["What", "Reason", "Since", "State", "Remedy"]} minWidth={800}>
+      <ScrollTable label={t`Quarantined`} head={[t`What`, t`Reason`, t`Since`, t`State`, t`Remedy`]} minWidth={800}>
         {items.map((item) => (
           <Table.Tr key={`${item.kind} ${item.name}`}>
             <Table.Td style={{ overflowWrap: "anywhere" }}>
@@ -41,10 +43,12 @@ export function QuarantineSection({ items }: { items: Item[] }) {
 }
 
 function State({ item }: { item: Item }) {
-  if (item.ended_at === null) return <Badge color="orange">Left out</Badge>;
+  if (item.ended_at === null) return <Badge color="orange">{t`Left out`}</Badge>;
   return (
     <>
-      Ended <RelativeTime at={item.ended_at} />
+      <Trans>
+        Ended <RelativeTime at={item.ended_at} />
+      </Trans>
     </>
   );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Up to a thousand jobs next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
+import { plural, t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
@@ -11,7 +12,6 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
 import { lazyComponent } from "@/lib/chunk";
-import { count } from "@/lib/quantities";
 
 import { CurvesSection } from "./CurvesSection";
 import { DifferencesTable } from "./DifferencesTable";
@@ -30,16 +30,16 @@ export function ComparePage() {
   const shown = useMemo(() => ids.slice(0, MOST_JOBS), [ids]);
   const jobs = useQuery(comparedJobsQuery(shown));
   const [first, second] = jobs.data ?? [];
-  const back = <BackLink to="/jobs">Jobs</BackLink>;
+  const back = <BackLink to="/jobs">{t`Jobs`}</BackLink>;
   if (shown.length === 0) {
     return (
-      <Page title="Compare" back={back}>
+      <Page title={t`Compare`} back={back}>
         <EmptyState
-          title="No jobs to compare"
-          text="Select jobs in the list of jobs, then choose Compare."
+          title={t`No jobs to compare`}
+          text={t`Select jobs in the list of jobs, then choose Compare.`}
           action={
             <Button component={Link} to="/jobs">
-              Select jobs
+              {t`Select jobs`}
             </Button>
           }
         />
@@ -49,16 +49,16 @@ export function ComparePage() {
   const left = ids.length - shown.length;
   return (
     <Page
-      title="Compare"
+      title={t`Compare`}
       back={back}
       isWide
-      subtitle={`${count(shown.length, "job")}${left > 0 ? `; ${count(left, "more job")} left out` : ""}`}
+      subtitle={`${plural(shown.length, { one: "# job", other: "# jobs" })}${left > 0 ? t`; ${plural(left, { one: "# more job", other: "# more jobs" })} left out` : ""}`}
     >
-      <QueryResult of={jobs} label="Loading the jobs">
+      <QueryResult of={jobs} label={t`Loading the jobs`}>
         {(found) => (
           <>
             <CurvesSection ids={shown} jobs={found} />
-            <Section title="What differs">
+            <Section title={t`What differs`}>
               <DifferencesTable jobs={found} />
             </Section>
             {first && second && found.length === 2 && (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric's curves of all jobs, over the axis that is chosen, smoothed and on a logarithmic scale where that is wanted.
+import { plural, t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Skeleton, Slider, Stack, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo, useRef } from "react";
@@ -9,7 +10,6 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
 import { lazyComponent } from "@/lib/chunk";
 import { csvOf, saveCanvas, saveText } from "@/lib/download";
-import { count } from "@/lib/quantities";
 
 import { type Axis, type ComparedJob, curvesQuery, metricsQuery } from "./queries";
 import { useSetting } from "./useSetting";
@@ -17,10 +17,10 @@ import { useSetting } from "./useSetting";
 const ManyLines = lazyComponent(async () => (await import("@/components/chart/ManyLines")).ManyLines);
 
 export const AXES: Record<Axis, string> = {
-  step: "Step",
-  wall: "Seconds since the first step",
-  gpu_hours: "GPU-hours",
-  epoch: "Epoch",
+  step: t`Step`,
+  wall: t`Seconds since the first step`,
+  gpu_hours: t`GPU-hours`,
+  epoch: t`Epoch`,
 };
 const HEIGHT = 420;
 
@@ -42,33 +42,33 @@ export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: rea
 
   if (metrics.data?.length === 0) {
     return (
-      <Section title="Curves">
+      <Section title={t`Curves`}>
         <Text size="sm" c="dimmed">
-          None of these jobs has reported a metric.
+          {t`None of these jobs has reported a metric.`}
         </Text>
       </Section>
     );
   }
   return (
-    <Section title="Curves">
+    <Section title={t`Curves`}>
       <Group align="end" gap="sm">
         <NativeSelect
           size="xs"
-          label="Metric"
+          label={t`Metric`}
           value={metric}
           onChange={(event) => setMetric(event.currentTarget.value)}
-          data={(metrics.data ?? []).map(({ key, n_jobs }) => ({ value: key, label: `${key} (${count(n_jobs, "job")})` }))}
+          data={(metrics.data ?? []).map(({ key, n_jobs }) => ({ value: key, label: `${key} (${plural(n_jobs, { one: "# job", other: "# jobs" })})` }))}
         />
         <NativeSelect
           size="xs"
-          label="Over"
+          label={t`Over`}
           value={axis}
           onChange={(event) => setAxis(event.currentTarget.value)}
           data={Object.entries(AXES).map(([value, label]) => ({ value, label }))}
         />
         <Stack gap={2} w={160}>
           <Text size="xs" fw={500} id="smoothing-label">
-            Smoothing
+            {t`Smoothing`}
           </Text>
           <Slider
             size="sm"
@@ -76,19 +76,19 @@ export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: rea
             max={0.99}
             step={0.01}
             label={(value) => value.toFixed(2)}
-            thumbLabel="Smoothing"
+            thumbLabel={t`Smoothing`}
             defaultValue={smoothing}
             onChangeEnd={(value) => setSmooth(String(value))}
           />
         </Stack>
         <Switch
           size="xs"
-          label="Logarithmic scale"
+          label={t`Logarithmic scale`}
           checked={log === "1"}
           onChange={(event) => setLog(event.currentTarget.checked ? "1" : "")}
         />
         <Button size="xs" variant="default" disabled={lines.length === 0} onClick={() => saveText(`${fileName(metric)}.csv`, csvOfLines(lines, axis, metric))}>
-          Save as CSV
+          {t`Save as CSV`}
         </Button>
         <Button
           size="xs"
@@ -98,14 +98,14 @@ export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: rea
             if (canvas.current !== null) saveCanvas(`${fileName(metric)}.png`, canvas.current);
           }}
         >
-          Save as PNG
+          {t`Save as PNG`}
         </Button>
       </Group>
       <ProblemAlert error={metrics.error ?? curves.error} onRetry={() => void (metrics.error ? metrics : curves).refetch()} />
       {curves.data === undefined ? (
         <Skeleton h={HEIGHT} animate={curves.isFetching} />
       ) : (
-        <figure style={{ margin: 0 }} aria-label={`${metric} of ${count(lines.length, "job")} by ${AXES[axis].toLowerCase()}`}>
+        <figure style={{ margin: 0 }} aria-label={t`${metric} of ${plural(lines.length, { one: "# job", other: "# jobs" })} by ${AXES[axis].toLowerCase()}`}>
           <Suspense fallback={<Skeleton h={HEIGHT} />}>
             <ManyLines
               lines={lines}

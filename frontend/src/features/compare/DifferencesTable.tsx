@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the jobs were asked to do and what they reached: a row a job, a column for each thing in which they differ.
+import { t } from "@lingui/core/macro";
 import { Anchor, Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef } from "react";
@@ -39,19 +40,19 @@ export function DifferencesTable({ jobs }: { jobs: readonly ComparedJob[] }) {
       <Group gap="sm">
         <Switch
           size="xs"
-          label="Only what differs"
+          label={t`Only what differs`}
           checked={same !== "1"}
           onChange={(event) => setSame(event.currentTarget.checked ? "" : "1")}
         />
         <Button size="xs" variant="default" onClick={() => saveText("jobs.csv", csv())}>
-          Save the table as CSV
+          {t`Save the table as CSV`}
         </Button>
-        {columns.length === 0 && <Text size="sm">These jobs were asked to do the same, and reached the same.</Text>}
+        {columns.length === 0 && <Text size="sm">{t`These jobs were asked to do the same, and reached the same.`}</Text>}
       </Group>
-      <div ref={box} className={classes.frame} role="table" aria-label="What differs" aria-rowcount={jobs.length + 1} tabIndex={0}>
+      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={jobs.length + 1} tabIndex={0}>
         <div role="rowgroup">
           <div role="row" className={classes.head} style={tracks}>
-            {["Job", "State", ...columns].map((name) => (
+            {[t`Job`, t`State`, ...columns].map((name) => (
               <div key={name} role="columnheader" className={classes.cell} title={name}>
                 {name}
               </div>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings against results: a scatter plot of two of them, and parallel coordinates of all that are numbers.
+import { t } from "@lingui/core/macro";
 import { Group, NativeSelect, Text, useComputedColorScheme } from "@mantine/core";
 import { useMemo, useState } from "react";
 
@@ -23,9 +24,9 @@ export function PicturesSection({ jobs }: { jobs: readonly ComparedJob[] }) {
   const [chosenY, setY] = useSetting("y", "");
   if (names.length < 2) {
     return (
-      <Section title="Settings and results">
+      <Section title={t`Settings and results`}>
         <Text size="sm" c="dimmed">
-          These jobs differ in fewer than two numbers.
+          {t`These jobs differ in fewer than two numbers.`}
         </Text>
       </Section>
     );
@@ -44,10 +45,10 @@ export function PicturesSection({ jobs }: { jobs: readonly ComparedJob[] }) {
     values: axes.map(({ name }) => valueOf(index, name)),
   }));
   return (
-    <Section title="Settings and results">
+    <Section title={t`Settings and results`}>
       <Group gap="sm" align="end">
-        <NativeSelect size="xs" label="Across" value={xName} onChange={(event) => setX(event.currentTarget.value)} data={names} />
-        <NativeSelect size="xs" label="Up" value={yName} onChange={(event) => setY(event.currentTarget.value)} data={names} />
+        <NativeSelect size="xs" label={t`Across`} value={xName} onChange={(event) => setX(event.currentTarget.value)} data={names} />
+        <NativeSelect size="xs" label={t`Up`} value={yName} onChange={(event) => setY(event.currentTarget.value)} data={names} />
       </Group>
       <ScatterPlot
         xLabel={xName}
@@ -63,7 +64,7 @@ export function PicturesSection({ jobs }: { jobs: readonly ComparedJob[] }) {
       <ParallelCoordinates axes={axes} lines={lines} onKept={setKept} />
       {names.length > MOST_AXES && (
         <Text size="xs" c="dimmed">
-          The first {MOST_AXES} of {names.length} numbers in which they differ.
+          {t`The first ${MOST_AXES} of ${names.length} numbers in which they differ.`}
         </Text>
       )}
     </Section>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What jobs were asked to do, as one flat row of names and values each, so that rows can be laid next to each other.
+import { t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
 import { modeLabel } from "@/domain/mode";
 
@@ -13,17 +14,17 @@ export function settingsOf(job: ComparedJob): Settings {
   const { dataset_version: data, model_version: model } = job;
   return new Map<string, Value>([
     ...nested("", job.hyperparameters),
-    ["Epochs", job.epochs],
-    ["Batch size", job.batch_size],
-    ["Seed", job.seed],
-    ["Mode", modeLabel(job.mode)],
+    [t`Epochs`, job.epochs],
+    [t`Batch size`, job.batch_size],
+    [t`Seed`, job.seed],
+    [t`Mode`, modeLabel(job.mode)],
     ...nested("strategy.", job.strategy),
-    ["Fewest workers", job.min_workers],
-    ["Most workers", job.max_workers],
+    [t`Fewest workers`, job.min_workers],
+    [t`Most workers`, job.max_workers],
     ...nested("resources.", job.resources),
-    ["Priority", job.priority],
-    ["Data", data === null ? "No dataset" : `${data.dataset.name} v${data.number}`],
-    ["Code", `${model.model.name} v${model.number}`],
+    [t`Priority`, job.priority],
+    [t`Data`, data === null ? t`No dataset` : `${data.dataset.name} v${data.number}`],
+    [t`Code`, `${model.model.name} v${model.number}`],
   ]);
 }
 
@@ -31,8 +32,8 @@ export function settingsOf(job: ComparedJob): Settings {
 export function resultsOf(job: ComparedJob): Settings {
   return new Map<string, Value>([
     ...nested("", job.result_metrics),
-    ["GPU-hours", job.gpu_hours],
-    ["Training (s)", job.trained_s],
+    [t`GPU-hours`, job.gpu_hours],
+    [t`Training (s)`, job.trained_s],
   ]);
 }
 

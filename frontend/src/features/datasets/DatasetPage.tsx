@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One dataset: its versions, and what inspection found in the one chosen.
+import { t } from "@lingui/core/macro";
 import { Button, Collapse, Group } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -21,7 +22,7 @@ import { Versions } from "@/features/datasets/Versions";
 import { datasetQuery } from "@/features/datasets/queries";
 import { lazyComponent } from "@/lib/chunk";
 
-const BACK = <BackLink to="/datasets">Datasets</BackLink>;
+const BACK = <BackLink to="/datasets">{t`Datasets`}</BackLink>;
 
 const UsedBy = lazyComponent(async () => (await import("./usedBy/UsedBy")).UsedBy);
 
@@ -35,7 +36,7 @@ export function DatasetPage() {
 
   if (!dataset.data) {
     return (
-      <Page title="Dataset" back={BACK}>
+      <Page title={t`Dataset`} back={BACK}>
         {dataset.error ? <ProblemAlert error={dataset.error} onRetry={() => void dataset.refetch()} /> : <Loading />}
       </Page>
     );
@@ -66,7 +67,7 @@ export function DatasetPage() {
           <>
             {latest?.state === "ready" && (
               <Button component={Link} to={`/jobs/new?dataset=${id}`}>
-                Train on it
+                {t`Train on it`}
               </Button>
             )}
             <NewVersion
@@ -77,9 +78,9 @@ export function DatasetPage() {
             />
             {canDelete(me, project.organisation.id, maker) && (
               <ConfirmButton
-                label="Delete"
-                title={`Delete ${name}?`}
-                text="All its versions and their files are deleted. Datasets that jobs use cannot be."
+                label={t`Delete`}
+                title={t`Delete ${name}?`}
+                text={t`All its versions and their files are deleted. Datasets that jobs use cannot be.`}
                 action={remove}
               />
             )}
@@ -87,7 +88,7 @@ export function DatasetPage() {
         )
       }
     >
-      <RoleNeeded organisation={project.organisation} role="member" action="Uploading versions and training" />
+      <RoleNeeded organisation={project.organisation} role="member" action={t`Uploading versions and training`} />
       {shown && (
         <Version
           id={shown}
@@ -98,16 +99,16 @@ export function DatasetPage() {
       {shown && canDelete(me, project.organisation.id, maker) && (
         <Group>
           <ConfirmButton
-            label="Delete this version"
+            label={t`Delete this version`}
             size="xs"
-            title="Delete this version?"
-            text="Its files are deleted for good. A version that jobs use cannot be, nor the only one of a dataset."
+            title={t`Delete this version?`}
+            text={t`Its files are deleted for good. A version that jobs use cannot be, nor the only one of a dataset.`}
             action={() => removeVersion(shown)}
           />
         </Group>
       )}
       {shown && <Uses key={shown} version={shown} />}
-      <Section title="Versions">
+      <Section title={t`Versions`}>
         <Versions datasetId={id} shownId={shown} />
       </Section>
     </Page>
@@ -118,10 +119,10 @@ export function DatasetPage() {
 function Uses({ version }: { version: string }) {
   const [isOpen, { toggle }] = useDisclosure(false);
   return (
-    <Section title="Used by">
+    <Section title={t`Used by`}>
       <div>
         <Button variant="default" size="xs" onClick={toggle} aria-expanded={isOpen}>
-          {isOpen ? "Hide what used this version" : "Show what used this version"}
+          {isOpen ? t`Hide what used this version` : t`Show what used this version`}
         </Button>
       </div>
       <Collapse expanded={isOpen} keepMounted={false}>

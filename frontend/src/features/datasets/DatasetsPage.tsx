@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All datasets that one may see, newest first.
+import { t } from "@lingui/core/macro";
 import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -19,19 +20,19 @@ export function DatasetsPage() {
   const { filters, filter, turn } = useFilters(["project"]);
   return (
     <CatalogPage
-      title="Datasets"
-      subtitle="What jobs learn from. Each upload is inspected before it can be used."
+      title={t`Datasets`}
+      subtitle={t`What jobs learn from. Each upload is inspected before it can be used.`}
       actions={<NewDataset />}
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(datasetsQuery(filters))}
       empty={
         <EmptyState
-          title="No datasets yet"
-          text="Upload NPZ, CSV, Parquet, JSON lines, text, WebDataset shards, or a zip of images in one folder for each class."
+          title={t`No datasets yet`}
+          text={t`Upload NPZ, CSV, Parquet, JSON lines, text, WebDataset shards, or a zip of images in one folder for each class.`}
         />
       }
-      head={["Name", "State", "What is in it", "Size", "Project", "Uploaded"]}
+      head={[t`Name`, t`State`, t`What is in it`, t`Size`, t`Project`, t`Uploaded`]}
       minWidth={760}
       row={(dataset) => <Row key={dataset.id} dataset={dataset} />}
       onCursor={turn}
@@ -49,7 +50,7 @@ function Row({ dataset }: { dataset: Dataset }) {
         </TextLink>{" "}
         {version && (
           <Text span size="xs" c="dimmed">
-            v{version.number}
+            {t`v${version.number}`}
           </Text>
         )}
       </Table.Td>

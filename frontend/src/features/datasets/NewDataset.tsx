@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that make a new dataset: an upload, or what is at an address.
+import { t } from "@lingui/core/macro";
 import { UploadDialog } from "@/components/form/UploadDialog";
 import { OriginChoice } from "@/features/datasets/upload/OriginChoice";
 import { lazyComponent } from "@/lib/chunk";
@@ -9,7 +10,7 @@ const DatasetFromAddress = lazyComponent(async () => (await import("./source/Fro
 
 export function NewDataset() {
   return (
-    <UploadDialog label="Upload a dataset" isMain>
+    <UploadDialog label={t`Upload a dataset`} isMain>
       {() => <OriginChoice upload={<NewDatasetForm />} address={<DatasetFromAddress />} />}
     </UploadDialog>
   );

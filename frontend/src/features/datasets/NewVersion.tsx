@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that make a new version of a dataset: an upload, or what is at an address.
+import { t } from "@lingui/core/macro";
 import type { DatasetVersion } from "@/api/types";
 import { UploadDialog } from "@/components/form/UploadDialog";
 import type { NewVersionProps } from "@/features/datasets/upload/NewVersionForm";
@@ -11,7 +12,7 @@ const VersionFromAddress = lazyComponent(async () => (await import("./source/Fro
 
 export function NewVersion({ onUploaded, ...rest }: NewVersionProps) {
   return (
-    <UploadDialog label="Upload a new version">
+    <UploadDialog label={t`Upload a new version`}>
       {(close) => {
         const done = (version: DatasetVersion) => {
           close();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A small sample of a dataset: rows, pictures or lines.
+import { t } from "@lingui/core/macro";
 import { Badge, Box, Group, Paper, Stack, Table, Text } from "@mantine/core";
 
 import { ScrollTable } from "@/components/table/ScrollTable";
@@ -11,7 +12,7 @@ export function PreviewView({ preview }: { preview: Preview }) {
   switch (preview.kind) {
     case "table":
       return (
-        <ScrollTable label="Preview" head={preview.columns} minWidth={preview.columns.length * COLUMN_WIDTH}>
+        <ScrollTable label={t`Preview`} head={preview.columns} minWidth={preview.columns.length * COLUMN_WIDTH}>
           {preview.rows.map((row, index) => (
             <Table.Tr key={index}>
               {row.map((cell, column) => (
@@ -31,7 +32,7 @@ export function PreviewView({ preview }: { preview: Preview }) {
               <Box
                 component="img"
                 src={`data:image/png;base64,${png_base64}`}
-                alt={`Example of ${label}`}
+                alt={t`Example of ${label}`}
                 w={72}
                 h={72}
                 style={{ imageRendering: "pixelated", objectFit: "contain", borderRadius: 4 }}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One version of a dataset: its state, why it was refused, what is in it, and a sample.
+import { t } from "@lingui/core/macro";
 import { Badge, Group, Paper, Progress, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
@@ -51,23 +52,23 @@ function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: 
     <>
       <Group gap="xs">
         <Title order={2} size="h4">
-          Version {version.number}
+          {t`Version ${version.number}`}
         </Title>
         <VersionStateBadge state={version.state} />
       </Group>
       {version.state === "inspecting" && (
-        <InspectingAlert title="MLHub is reading the file" queue={version.queue}>
-          It checks every example, so that a job does not fail on one later.
+        <InspectingAlert title={t`MLHub is reading the file`} queue={version.queue}>
+          {t`It checks every example, so that a job does not fail on one later.`}
         </InspectingAlert>
       )}
       {version.error && version.state === "refused" && (
         <RejectionAlert
           error={version.error}
-          title={version.source === null ? "This upload was refused" : "What is at this address was refused"}
+          title={version.source === null ? t`This upload was refused` : t`What is at this address was refused`}
         />
       )}
       {version.source !== null && (
-        <Suspense fallback={<Loading label="Loading the source" />}>
+        <Suspense fallback={<Loading label={t`Loading the source`} />}>
           <SourcePanel version={version} source={version.source} mayRefresh={mayChoose} onRefreshed={onChosen} />
         </Suspense>
       )}
@@ -76,14 +77,14 @@ function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: 
         {version.state !== "refused" && version.files.length > 0 && (
           <Group mt="sm">
             <DownloadButton href={`/api/v1/dataset-versions/${version.id}/download`}>
-              {`Download ${version.files[0]?.name ?? "the file"}`}
+              {t`Download ${version.files[0]?.name ?? t`the file`}`}
             </DownloadButton>
           </Group>
         )}
       </Paper>
       <Classes version={version} />
       {table && (
-        <Suspense fallback={<Loading label="Loading the columns" />}>
+        <Suspense fallback={<Loading label={t`Loading the columns`} />}>
           <ColumnsSection
             key={`${version.id} ${version.state}`}
             version={version}
@@ -94,7 +95,7 @@ function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: 
         </Suspense>
       )}
       {preview && (
-        <Section title="Preview" order={3}>
+        <Section title={t`Preview`} order={3}>
           <PreviewView preview={preview} />
         </Section>
       )}
@@ -107,18 +108,18 @@ function Classes({ version }: { version: DatasetVersion }) {
   if (classes.length === 0) return null;
   if (classes.length <= MOST_BARS && classes.every(({ n }) => n !== undefined)) {
     return (
-      <Section title="Classes" order={3}>
+      <Section title={t`Classes`} order={3}>
         <ClassBalance classes={classes} />
       </Section>
     );
   }
   return (
-    <Section title="Classes" order={3}>
+    <Section title={t`Classes`} order={3}>
       <Group component="ul" gap={6} p={0} m={0} style={{ listStyle: "none" }}>
         {classes.slice(0, MOST_CLASSES).map(({ name, n }) => (
           <li key={name}>
             <Badge color="gray">
-              {name || "(empty)"}
+              {name || t`(empty)`}
               {n !== undefined && ` · ${number(n)}`}
             </Badge>
           </li>
@@ -126,7 +127,7 @@ function Classes({ version }: { version: DatasetVersion }) {
       </Group>
       {classes.length > MOST_CLASSES && (
         <Text size="sm" c="dimmed">
-          and {number(classes.length - MOST_CLASSES)} more.
+          {t`and ${number(classes.length - MOST_CLASSES)} more.`}
         </Text>
       )}
     </Section>
@@ -141,7 +142,7 @@ function ClassBalance({ classes }: { classes: DatasetClass[] }) {
       {classes.map(({ name, n = 0 }) => (
         <Group component="li" key={name} gap="sm" wrap="nowrap">
           <Text size="sm" w={140} truncate title={name}>
-            {name || "(empty)"}
+            {name || t`(empty)`}
           </Text>
           <Progress value={(100 * n) / most} flex={1} aria-hidden />
           <Text size="sm" w={70} ta="end">
@@ -157,12 +158,12 @@ function factsOf(version: DatasetVersion): Fact[] {
   const target = targetIn(version.schema) ?? targetIn(version.options);
   return [
     ...schemaFacts(version.schema),
-    ["Format", DATASET_FORMATS[version.format].label],
-    ...(target ? [["Target column", target] satisfies Fact] : []),
-    ["Size", version.files.length > 0 ? bytes(version.size_bytes) : "–"],
-    ["Files", version.files.map(({ name }) => name).join(", ") || "–"],
-    [version.source === null ? "Uploaded" : "Created", <RelativeTime key="uploaded" at={version.created_at} />],
-    ["Fingerprint", version.manifest_sha256.slice(0, 12) || "–"],
+    [t`Format`, DATASET_FORMATS[version.format].label],
+    ...(target ? [[t`Target column`, target] satisfies Fact] : []),
+    [t`Size`, version.files.length > 0 ? bytes(version.size_bytes) : "–"],
+    [t`Files`, version.files.map(({ name }) => name).join(", ") || "–"],
+    [version.source === null ? t`Uploaded` : t`Created`, <RelativeTime key="uploaded" at={version.created_at} />],
+    [t`Fingerprint`, version.manifest_sha256.slice(0, 12) || "–"],
   ];
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of a dataset, to choose one from.
+import { t } from "@lingui/core/macro";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -17,9 +18,9 @@ export function Versions({ datasetId, shownId }: { datasetId: string; shownId: s
   return (
     <VersionsTable
       list={useQuery(versionsQuery(datasetId, cursor))}
-      label="Versions"
-      head={["Version", "State", "Format", "What is in it", "Size", "Uploaded"]}
-      empty={<EmptyState title="No versions yet" />}
+      label={t`Versions`}
+      head={[t`Version`, t`State`, t`Format`, t`What is in it`, t`Size`, t`Uploaded`]}
+      empty={<EmptyState title={t`No versions yet`} />}
       shownId={shownId}
       cells={(version) => [
         <VersionStateBadge key="state" state={version.state} />,

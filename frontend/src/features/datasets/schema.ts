@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What inspection found in a dataset, read with care: its shape is the readers' own.
+import { plural, t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
-import { count, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 
 export interface DatasetClass {
   name: string;
@@ -9,40 +10,40 @@ export interface DatasetClass {
 }
 
 const TASKS: Record<string, string> = {
-  classification: "Classification",
-  regression: "Regression",
-  language_modelling: "Language modelling",
-  none: "No targets: to predict on",
+  classification: t`Classification`,
+  regression: t`Regression`,
+  language_modelling: t`Language modelling`,
+  none: t`No targets: to predict on`,
 };
 
 const TOKENS: Record<string, string> = {
-  bpe: "Byte pairs learnt from the text",
-  word: "Whole words",
-  byte: "Single bytes",
+  bpe: t`Byte pairs learnt from the text`,
+  word: t`Whole words`,
+  byte: t`Single bytes`,
 };
 
 /** "1,797 examples, 10 classes"; "–" before inspection. */
 export function summary(schema: unknown): string {
   if (!isRecord(schema)) return "–";
   const parts = [];
-  if (typeof schema.n_examples === "number") parts.push(count(schema.n_examples, "example"));
-  if (typeof schema.n_classes === "number") parts.push(`${number(schema.n_classes)} classes`);
+  if (typeof schema.n_examples === "number") parts.push(plural(schema.n_examples, { one: "# example", other: "# examples" }));
+  if (typeof schema.n_classes === "number") parts.push(t`${number(schema.n_classes)} classes`);
   return parts.join(", ") || "–";
 }
 
 export function schemaFacts(schema: unknown): [string, string][] {
   if (!isRecord(schema)) return [];
   const facts: [string, string][] = [];
-  if (typeof schema.task === "string") facts.push(["Task", TASKS[schema.task] ?? schema.task]);
-  if (typeof schema.n_examples === "number") facts.push(["Examples", number(schema.n_examples)]);
-  if (typeof schema.n_classes === "number") facts.push(["Classes", number(schema.n_classes)]);
-  if (Array.isArray(schema.input_shape)) facts.push(["Shape of an input", schema.input_shape.map(String).join(" × ")]);
-  if (Array.isArray(schema.columns)) facts.push(["Columns", number(schema.columns.length)]);
+  if (typeof schema.task === "string") facts.push([t`Task`, TASKS[schema.task] ?? schema.task]);
+  if (typeof schema.n_examples === "number") facts.push([t`Examples`, number(schema.n_examples)]);
+  if (typeof schema.n_classes === "number") facts.push([t`Classes`, number(schema.n_classes)]);
+  if (Array.isArray(schema.input_shape)) facts.push([t`Shape of an input`, schema.input_shape.map(String).join(" × ")]);
+  if (Array.isArray(schema.columns)) facts.push([t`Columns`, number(schema.columns.length)]);
   const tokens = isRecord(schema.tokenizer) ? schema.tokenizer.kind : undefined;
-  if (typeof tokens === "string") facts.push(["Tokens", TOKENS[tokens] ?? tokens]);
-  if (typeof schema.vocabulary_size === "number") facts.push(["Vocabulary", number(schema.vocabulary_size)]);
+  if (typeof tokens === "string") facts.push([t`Tokens`, TOKENS[tokens] ?? tokens]);
+  if (typeof schema.vocabulary_size === "number") facts.push([t`Vocabulary`, number(schema.vocabulary_size)]);
   if (typeof schema.context_length === "number") {
-    facts.push(["Length of an example", `${number(schema.context_length)} tokens`]);
+    facts.push([t`Length of an example`, t`${number(schema.context_length)} tokens`]);
   }
   return facts;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packages that code requires: every environment that was built, what uses it, and the log of its build.
+import { plural, t } from "@lingui/core/macro";
 import { Badge, Button, NativeSelect, Paper, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -17,7 +18,7 @@ import { PagedTable } from "@/components/table/PagedTable";
 import { useFilters } from "@/components/table/useFilters";
 import { ENVIRONMENT_STATES } from "@/domain/environmentState";
 import { environmentsQuery } from "@/features/environments/queries";
-import { bytes, count } from "@/lib/quantities";
+import { bytes } from "@/lib/quantities";
 
 const STATES = Object.entries(ENVIRONMENT_STATES).map(([value, { label }]) => ({ value, label }));
 
@@ -36,25 +37,25 @@ export function EnvironmentsPage() {
     });
 
   return (
-    <Page title="Environments" subtitle="The packages that code requires, built once for each organisation.">
+    <Page title={t`Environments`} subtitle={t`The packages that code requires, built once for each organisation.`}>
       {shown !== null && <Shown key={shown} id={shown} />}
       <NativeSelect
-        label="State"
+        label={t`State`}
         maw={280}
         value={state.state ?? ""}
         onChange={(event) => filter("state", event.currentTarget.value)}
-        data={[{ value: "", label: "All states" }, ...STATES]}
+        data={[{ value: "", label: t`All states` }, ...STATES]}
       />
       <PagedTable
         list={useQuery(environmentsQuery({ ...state, ...cursor }))}
-        label="Environments"
-        head={["Packages of", "State", "Packages", "Size", "Used by", "Requested", "Log"]}
+        label={t`Environments`}
+        head={[t`Packages of`, t`State`, t`Packages`, t`Size`, t`Used by`, t`Requested`, t`Log`]}
         minWidth={720}
         empty={
           <EmptyState
-            title="No environments"
-            text="Code that requires packages brings requirements.txt, uv.lock or pyproject.toml; its packages are then built here."
-            action={<TextLink to="/models">Upload code</TextLink>}
+            title={t`No environments`}
+            text={t`Code that requires packages brings requirements.txt, uv.lock or pyproject.toml; its packages are then built here.`}
+            action={<TextLink to="/models">{t`Upload code`}</TextLink>}
           />
         }
         row={(environment) => (
@@ -102,15 +103,15 @@ function Row({ environment, isShown, onShow }: RowProps) {
       <Table.Td>
         <Badge color={color}>{label}</Badge>
       </Table.Td>
-      <Table.Td title={requirements.join(", ")}>{count(requirements.length, "requirement")}</Table.Td>
-      <Table.Td>{state === "ready" && size_bytes === 0 ? "The platform has them" : bytes(size_bytes)}</Table.Td>
+      <Table.Td title={requirements.join(", ")}>{plural(requirements.length, { one: "# requirement", other: "# requirements" })}</Table.Td>
+      <Table.Td>{state === "ready" && size_bytes === 0 ? t`The platform has them` : bytes(size_bytes)}</Table.Td>
       <Table.Td>{usersOf(environment)}</Table.Td>
       <Table.Td>
         <RelativeTime at={created_at} />
       </Table.Td>
       <Table.Td>
         <Button variant="subtle" size="compact-xs" aria-expanded={isShown} onClick={onShow}>
-          {isShown ? "Hide" : "Show"}
+          {isShown ? t`Hide` : t`Show`}
         </Button>
       </Table.Td>
     </Table.Tr>
@@ -119,7 +120,7 @@ function Row({ environment, isShown, onShow }: RowProps) {
 
 /** Links to the newest versions that require it, and how many more there are. */
 function usersOf({ used_by, n_versions }: Environment): ReactNode {
-  if (n_versions === 0) return "no version";
+  if (n_versions === 0) return t`no version`;
   const rest = n_versions - used_by.length;
   return (
     <>
@@ -127,11 +128,11 @@ function usersOf({ used_by, n_versions }: Environment): ReactNode {
         <span key={id}>
           {index > 0 && ", "}
           <TextLink to={`/models/${model.id}?version=${id}`}>
-            {model.name} v{number}
+            {t`${model.name} v${number}`}
           </TextLink>
         </span>
       ))}
-      {rest > 0 && ` and ${rest} more`}
+      {rest > 0 && t` and ${rest} more`}
     </>
   );
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For people without a job: the way from nothing to a trained model, and a sample that goes it by one click.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Group, List, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -18,25 +20,27 @@ export function FirstSteps() {
   const project = useProjects().find(({ organisation, archived_at }) => archived_at === null && canWrite(me, organisation.id));
   const hasData = useQuery(anyDatasetQuery).data === true;
   return (
-    <SectionCard title="First steps">
+    <SectionCard title={t`First steps`}>
       <Stack gap="sm">
         <List type="ordered" size="sm" spacing={4}>
           <List.Item>
             {project === undefined ? (
               <>
-                Get a project: <TextLink to="/members">make an organisation and a project, or accept an invitation</TextLink>
+                <Trans>
+                  Get a project: <TextLink to="/members">make an organisation and a project, or accept an invitation</TextLink>
+                </Trans>
               </>
             ) : (
               <>
-                A project: {project.organisation.name} / {project.name} ✓
+                {t`A project: ${project.organisation.name} / ${project.name} ✓`}
               </>
             )}
           </List.Item>
           <List.Item>
-            {hasData ? "Data: there are datasets ✓" : <TextLink to="/datasets">Upload a dataset: a CSV file is enough</TextLink>}
+            {hasData ? t`Data: there are datasets ✓` : <TextLink to="/datasets">{t`Upload a dataset: a CSV file is enough`}</TextLink>}
           </List.Item>
           <List.Item>
-            <TextLink to="/jobs/new">Start a job on it, with a built-in model or your own</TextLink>
+            <TextLink to="/jobs/new">{t`Start a job on it, with a built-in model or your own`}</TextLink>
           </List.Item>
         </List>
         {project !== undefined && <Sample project={project} />}
@@ -59,15 +63,15 @@ function Sample({ project }: { project: Parameters<typeof trainSample>[0] }) {
   return (
     <Stack gap="xs">
       <Text size="sm">
-        Or see it work first: the sample uploads a small table to {project.name} and trains a built-in model on it, in about two minutes.
+        {t`Or see it work first: the sample uploads a small table to ${project.name} and trains a built-in model on it, in about two minutes.`}
       </Text>
       <ProblemAlert error={train.error} />
       <Group gap="xs">
         <Button loading={train.isPending} onClick={() => train.mutate()}>
-          Train a sample
+          {t`Train a sample`}
         </Button>
         <Button variant="default" component={Link} to="/datasets">
-          Use my own data
+          {t`Use my own data`}
         </Button>
         {train.isPending && (
           <Text size="sm" role="status">

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where one begins: one's own jobs, what is free, and, for new people, the first steps.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Group, RingProgress, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
@@ -13,7 +15,7 @@ import { SectionCard } from "@/components/layout/Section";
 import { budgetName, usedPart, usedText } from "@/domain/scheduling/budget";
 import { capacityOf } from "@/domain/scheduling/capacity";
 import { maxGpusNow } from "@/domain/scheduling/quotaLimits";
-import { bytes, count, number } from "@/lib/quantities";
+import { bytes, number } from "@/lib/quantities";
 
 import { FirstSteps } from "./FirstSteps";
 import { MyJobs, useMyJobs } from "./MyJobs";
@@ -28,10 +30,10 @@ export function HomePage() {
   const isNew = [jobs.running, jobs.waiting, jobs.over].every(({ data }) => data?.length === 0);
   return (
     <Page
-      title="Home"
+      title={t`Home`}
       actions={
         <Button component={Link} to="/jobs/new">
-          New job
+          {t`New job`}
         </Button>
       }
     >
@@ -39,11 +41,11 @@ export function HomePage() {
       {isNew && <FirstSteps />}
       <MyJobs {...jobs} />
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        <SectionCard title="Quota">
+        <SectionCard title={t`Quota`}>
           <Stack gap="md">
             {me.memberships.length === 0 && (
               <Text size="sm" c="dimmed">
-                You belong to no organisation yet.
+                {t`You belong to no organisation yet.`}
               </Text>
             )}
             {me.memberships.slice(0, MOST_QUOTAS).map(({ organisation }) => (
@@ -61,8 +63,8 @@ function Invitations() {
   const waiting = useQuery(invitationsQuery).data ?? [];
   if (waiting.length === 0) return null;
   return (
-    <Alert color="blue" title={count(waiting.length, "open invitation")} role="status">
-      {waiting.map(({ organisation }) => organisation.name).join(", ")}: <TextLink to="/members">accept or decline</TextLink>
+    <Alert color="blue" title={plural(waiting.length, { one: "# open invitation", other: "# open invitations" })} role="status">
+      {waiting.map(({ organisation }) => organisation.name).join(", ")}: <TextLink to="/members">{t`accept or decline`}</TextLink>
     </Alert>
   );
 }
@@ -70,9 +72,9 @@ function Invitations() {
 function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }) {
   const quota = useQuery(quotaQuery(organisation.id));
   return (
-    <QueryResult of={quota} label={`Loading the quota of ${organisation.name}`}>
+    <QueryResult of={quota} label={t`Loading the quota of ${organisation.name}`}>
       {(found) => (
-        <Stack gap={4} component="section" aria-label={`Quota of ${organisation.name}`}>
+        <Stack gap={4} component="section" aria-label={t`Quota of ${organisation.name}`}>
           <Text size="sm" fw={600}>
             {organisation.name}
           </Text>
@@ -87,9 +89,9 @@ function Rings({ quota }: { quota: Quota }) {
   const { used } = quota;
   return (
     <Group gap="lg">
-      <Ring label="GPUs" used={used.gpus} most={maxGpusNow(quota)} text={number} />
-      <Ring label="Running jobs" used={used.running_jobs} most={quota.max_running_jobs} text={number} />
-      <Ring label="Storage" used={used.storage_bytes} most={quota.max_storage_bytes} text={bytes} />
+      <Ring label={t`GPUs`} used={used.gpus} most={maxGpusNow(quota)} text={number} />
+      <Ring label={t`Running jobs`} used={used.running_jobs} most={quota.max_running_jobs} text={number} />
+      <Ring label={t`Storage`} used={used.storage_bytes} most={quota.max_storage_bytes} text={bytes} />
       {quota.budgets.map((budget) => (
         <LabelledRing
           key={`${budget.period} ${budget.gpu_type}`}
@@ -108,7 +110,7 @@ function Ring({ label, used, most, text }: { label: string; used: number; most: 
     <LabelledRing
       label={label}
       share={share}
-      text={most === null ? `${text(used)}, no limit` : `${text(used)} of ${text(most)}`}
+      text={most === null ? t`${text(used)}, no limit` : t`${text(used)} of ${text(most)}`}
     />
   );
 }
@@ -139,27 +141,29 @@ function ClusterNow() {
   const cluster = useQuery(clusterQuery);
   return (
     <SectionCard
-      title="Cluster"
+      title={t`Cluster`}
       aside={
         <Button size="compact-sm" variant="subtle" component={Link} to="/cluster">
-          All nodes
+          {t`All nodes`}
         </Button>
       }
     >
-      <QueryResult of={cluster} label="Loading the cluster">
+      <QueryResult of={cluster} label={t`Loading the cluster`}>
         {({ racks, backend }) => {
           const { gpus, free, inUse, unavailable } = capacityOf({ racks });
           return (
             <Stack gap={4}>
               <Text size="xl" fw={600}>
-                {number(free)} of {count(gpus, "GPU")} free
+                {t`${number(free)} of ${plural(gpus, { one: "# GPU", other: "# GPUs" })} free`}
               </Text>
               <Text size="sm" c="dimmed">
-                {number(inUse)} in use{unavailable > 0 && ` · ${number(unavailable)} not to be had`} ·{" "}
-                {count(racks.reduce((sum, rack) => sum + rack.nodes.length, 0), "node")}
+                <Trans>
+                  {number(inUse)} in use{unavailable > 0 && t` · ${number(unavailable)} not to be had`} ·{" "}
+                  {plural(racks.reduce((sum, rack) => sum + rack.nodes.length, 0), { one: "# node", other: "# nodes" })}
+                </Trans>
               </Text>
-              {backend.away_since !== null && <Text size="sm">The cluster cannot be reached at the moment.</Text>}
-              <TextLink to="/queue">Who waits, and why</TextLink>
+              {backend.away_since !== null && <Text size="sm">{t`The cluster cannot be reached at the moment.`}</Text>}
+              <TextLink to="/queue">{t`Who waits, and why`}</TextLink>
             </Stack>
           );
         }}

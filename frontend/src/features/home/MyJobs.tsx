@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One's own jobs: those that run with their curve and finish, those that wait with the reason, and those that have just ended.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Anchor, Box, Button, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -34,25 +36,25 @@ export function useMyJobs() {
 export function MyJobs({ running, waiting, over }: ReturnType<typeof useMyJobs>) {
   const sparks = useQuery(sparksQuery((running.data ?? []).map(({ id }) => id))).data ?? {};
   return (
-    <SectionCard title="My jobs" aside={<AllMine />}>
+    <SectionCard title={t`My jobs`} aside={<AllMine />}>
       <Stack gap="md">
-        <QueryResult of={running} label="Loading the jobs that run">
+        <QueryResult of={running} label={t`Loading the jobs that run`}>
           {(jobs) => (
-            <Rows title="Running" jobs={jobs} empty="None of your jobs is running.">
+            <Rows title={t`Running`} jobs={jobs} empty={t`None of your jobs is running.`}>
               {(job) => <Running job={job} spark={sparks[job.id] ?? []} />}
             </Rows>
           )}
         </QueryResult>
-        <QueryResult of={waiting} label="Loading the jobs that wait">
+        <QueryResult of={waiting} label={t`Loading the jobs that wait`}>
           {(jobs) => (
-            <Rows title="Waiting" jobs={jobs} empty="None of your jobs is waiting.">
+            <Rows title={t`Waiting`} jobs={jobs} empty={t`None of your jobs is waiting.`}>
               {(job) => <Waiting job={job} />}
             </Rows>
           )}
         </QueryResult>
-        <QueryResult of={over} label="Loading the jobs that have ended">
+        <QueryResult of={over} label={t`Loading the jobs that have ended`}>
           {(jobs) => (
-            <Rows title="Ended" jobs={jobs} empty="None of your jobs has ended.">
+            <Rows title={t`Ended`} jobs={jobs} empty={t`None of your jobs has ended.`}>
               {(job) => (
                 <Text size="sm" truncate title={job.failure?.message}>
                   <RelativeTime at={job.finished_at} />
@@ -71,7 +73,7 @@ function AllMine() {
   const { username } = useMe();
   return (
     <Button size="compact-sm" variant="subtle" component={Link} to={`/jobs?owner=${encodeURIComponent(username)}`}>
-      All my jobs
+      {t`All my jobs`}
     </Button>
   );
 }
@@ -105,24 +107,28 @@ function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]
 function Running({ job, spark }: { job: HomeJob; spark: readonly number[] }) {
   return (
     <Group gap="sm" wrap="nowrap" justify="flex-end">
-      <SparkLine values={spark} label={`Loss of ${job.name}`} />
+      <SparkLine values={spark} label={t`Loss of ${job.name}`} />
       <Progress.Root size="sm" w={80} visibleFrom="xs">
-        <Progress.Section value={job.progress * 100} aria-label={`Progress of ${job.name}`} />
+        <Progress.Section value={job.progress * 100} aria-label={t`Progress of ${job.name}`} />
       </Progress.Root>
       <Text size="sm" style={{ whiteSpace: "nowrap" }}>
-        {percent(job.progress)} · finish <PredictedTime at={job.predicted_finish_at} unknown="not known yet" />
+        <Trans>
+          {percent(job.progress)} · finish <PredictedTime at={job.predicted_finish_at} unknown={t`not known yet`} />
+        </Trans>
       </Text>
     </Group>
   );
 }
 
 function Waiting({ job }: { job: HomeJob }) {
-  const reason = job.state === "paused" ? "Paused until it is resumed." : (job.explanations[0]?.sentence ?? "The scheduler has not looked at it yet.");
+  const reason = job.state === "paused" ? t`Paused until it is resumed.` : (job.explanations[0]?.sentence ?? t`The scheduler has not looked at it yet.`);
   return (
     <Text size="sm" truncate title={reason}>
       {job.predicted_start_at !== null && job.state === "queued" && (
         <>
-          start <PredictedTime at={job.predicted_start_at} /> ·{" "}
+          <Trans>
+            start <PredictedTime at={job.predicted_start_at} /> ·{" "}
+          </Trans>
         </>
       )}
       {reason}

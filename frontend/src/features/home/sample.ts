@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sample job: a small table made here is uploaded as anybody's would be, and a built-in model is trained on it.
+import { t } from "@lingui/core/macro";
 import { api, unwrap } from "@/api/client";
 import type { Dataset, Job, Project } from "@/api/types";
 import { upload } from "@/api/upload";
@@ -30,16 +31,16 @@ export function sampleCsv(): string {
 
 /** Uploads the sample to the project unless it is there, waits until it is inspected, and starts the job. */
 export async function trainSample(project: Project, onStep: (text: string) => void): Promise<Job> {
-  onStep("Uploading a table of 600 rows…");
+  onStep(t`Uploading a table of 600 rows…`);
   const dataset = (await known(project)) ?? (await uploaded(project));
-  onStep("Waiting until the data are inspected…");
+  onStep(t`Waiting until the data are inspected…`);
   await inspected(dataset.id);
-  onStep("Starting the job…");
+  onStep(t`Starting the job…`);
   const body = {
     project: project.id,
     dataset: dataset.id,
     model: MODEL,
-    name: "Sample: two moons",
+    name: t`Sample: two moons`,
     epochs: 60,
     batch_size: 32,
     max_workers: 2,
@@ -54,7 +55,7 @@ async function known(project: Project): Promise<Dataset | undefined> {
 
 function uploaded(project: Project): Promise<Dataset> {
   const file = new File([sampleCsv()], "two-moons.csv", { type: "text/csv" });
-  const fields = { file, name: SAMPLE, project: project.id, format: "csv", target: "moon", description: "Made by the first page." };
+  const fields = { file, name: SAMPLE, project: project.id, format: "csv", target: "moon", description: t`Made by the first page.` };
   return upload<Dataset>("/api/v1/datasets", fields, () => undefined).done;
 }
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the jobs' pages write sizes, metrics and free JSON.
+import { plural, t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
 import type { Attempt, Job } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 import { strategyLabel } from "@/domain/strategy";
-import { count, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 
 /** "3 workers + 1 server". */
 export function sizeOf(attempt: Pick<Attempt, "n_workers" | "n_servers">): string {
-  const workers = count(attempt.n_workers, "worker");
-  return attempt.n_servers > 0 ? `${workers} + ${count(attempt.n_servers, "server")}` : workers;
+  const workers = plural(attempt.n_workers, { one: "# worker", other: "# workers" });
+  return attempt.n_servers > 0 ? `${workers} + ${plural(attempt.n_servers, { one: "# server", other: "# servers" })}` : workers;
 }
 
 /** What it runs as, or what was asked for. */
 export function shapeOf(job: Pick<Job, "kind" | "mode" | "min_workers" | "max_workers" | "current_attempt">): string {
   const attempt = job.current_attempt;
   const { min_workers: min, max_workers: max } = job;
-  const asked = min === max ? count(min, "worker") : `${min}–${max} workers`;
+  const asked = min === max ? plural(min, { one: "# worker", other: "# workers" }) : t`${min}–${max} workers`;
   const size = attempt === null ? asked : sizeOf(attempt);
   // workers that only ask a model exchange nothing
   return job.kind === "train" ? `${modeLabel(attempt === null ? job.mode : attempt.mode)} · ${size}` : size;

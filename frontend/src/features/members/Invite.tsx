@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Invites a person by a link, or by user name: the answer does not say whether there is such an account.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -10,10 +11,10 @@ import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const ROLES: { value: Role; label: string }[] = [
-  { value: "viewer", label: "Viewer: sees everything" },
-  { value: "member", label: "Member: uploads, and runs jobs" },
-  { value: "admin", label: "Admin: manages members and all jobs" },
-  { value: "owner", label: "Owner: may do everything" },
+  { value: "viewer", label: t`Viewer: sees everything` },
+  { value: "member", label: t`Member: uploads, and runs jobs` },
+  { value: "admin", label: t`Admin: manages members and all jobs` },
+  { value: "owner", label: t`Owner: may do everything` },
 ];
 
 export function Invite({ organisationId, isOwner }: { organisationId: string; isOwner: boolean }) {
@@ -45,22 +46,22 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
   if (invite.data?.link) {
     return (
       <SecretOnce
-        title={`This link lets one person join as ${invite.data.role}`}
-        text="Give it to the person you invite. It works once, for 14 days, and is not shown again."
+        title={t`This link lets one person join as ${invite.data.role}`}
+        text={t`Give it to the person you invite. It works once, for 14 days, and is not shown again.`}
         secret={invite.data.link}
-        label="The link"
+        label={t`The link`}
         onDone={invite.reset}
       />
     );
   }
   return (
     <Paper withBorder p="md">
-      <form onSubmit={submit} aria-label="Invite a person">
+      <form onSubmit={submit} aria-label={t`Invite a person`}>
         <Stack>
           <Group align="flex-start" grow preventGrowOverflow={false}>
             <TextInput
-              label="User name"
-              description="Empty: a link is made, also for people without an account."
+              label={t`User name`}
+              description={t`Empty: a link is made, also for people without an account.`}
               maxLength={150}
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
@@ -68,9 +69,9 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               miw={220}
             />
             <TextInput
-              label="E-mail"
+              label={t`E-mail`}
               type="email"
-              description="Where the link is sent, if mail is set up."
+              description={t`Where the link is sent, if mail is set up.`}
               disabled={username.trim() !== ""}
               value={email}
               onChange={(event) => setEmail(event.currentTarget.value)}
@@ -78,8 +79,8 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
               miw={220}
             />
             <NativeSelect
-              label="Role"
-              description="It can be changed later."
+              label={t`Role`}
+              description={t`It can be changed later.`}
               value={role}
               onChange={(event) => setRole(event.currentTarget.value as Role)}
               data={ROLES.filter(({ value }) => isOwner || value !== "owner")}
@@ -90,7 +91,7 @@ export function Invite({ organisationId, isOwner }: { organisationId: string; is
           <ProblemAlert error={invite.error} />
           <Group justify="flex-end">
             <Button type="submit" loading={invite.isPending}>
-              {username.trim() === "" ? "Make a link" : "Invite"}
+              {username.trim() === "" ? t`Make a link` : t`Invite`}
             </Button>
           </Group>
         </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who belongs to an organisation, whom it has invited, its projects, and where the user is invited to.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, Stack, Table } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
@@ -28,17 +29,17 @@ export function MembersPage() {
   const organisations = useOrganisations();
   const chosen = organisations.find(({ id }) => id === parameters.get("organisation")) ?? organisations[0];
   return (
-    <Page title="Members" subtitle="Who belongs to your organisations. People are invited, and accept.">
+    <Page title={t`Members`} subtitle={t`Who belongs to your organisations. People are invited, and accept.`}>
       <MyInvitations />
       {chosen === undefined && (
         <EmptyState
-          title="You belong to no organisation"
-          text="Ask an admin of one to invite you; invitations are shown here."
+          title={t`You belong to no organisation`}
+          text={t`Ask an admin of one to invite you; invitations are shown here.`}
         />
       )}
       {organisations.length > 1 && (
         <NativeSelect
-          label="Organisation"
+          label={t`Organisation`}
           maw={360}
           value={chosen?.id}
           onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
@@ -59,11 +60,11 @@ function Members({ organisation }: { organisation: Organisation }) {
       <OrganisationHead organisation={organisation} />
       <QueryResult of={members}>
         {(found) => (
-          <Table aria-label="Members">
+          <Table aria-label={t`Members`}>
             <Table.Thead>
               <Table.Tr>
-                <Table.Th>Name</Table.Th>
-                <Table.Th>Role</Table.Th>
+                <Table.Th>{t`Name`}</Table.Th>
+                <Table.Th>{t`Role`}</Table.Th>
                 <Table.Th />
               </Table.Tr>
             </Table.Thead>
@@ -73,7 +74,7 @@ function Members({ organisation }: { organisation: Organisation }) {
                   <Table.Td>{member.user.username}</Table.Td>
                   <Table.Td>
                     {member.role}
-                    {member.from_groups && " (by group)"}
+                    {member.from_groups && t` (by group)`}
                   </Table.Td>
                   <Table.Td ta="right">
                     <Remove
@@ -89,7 +90,7 @@ function Members({ organisation }: { organisation: Organisation }) {
           </Table>
         )}
       </QueryResult>
-      <RoleNeeded organisation={organisation} role="admin" action="Inviting and removing people" />
+      <RoleNeeded organisation={organisation} role="admin" action={t`Inviting and removing people`} />
       {isAdmin && (
         <>
           <Pending organisation={organisation} />
@@ -119,14 +120,14 @@ function Remove({ organisation, membershipId, user, isAdmin }: RemoveProps) {
   }
 
   if (!isAdmin && !isMe) return null;
-  const label = isMe ? "Leave" : "Remove";
+  const label = isMe ? t`Leave` : t`Remove`;
   return (
     <ConfirmButton
       label={label}
-      ariaLabel={isMe ? `Leave ${organisation.name}` : `Remove ${user.username}`}
+      ariaLabel={isMe ? t`Leave ${organisation.name}` : t`Remove ${user.username}`}
       size="xs"
-      title={isMe ? `Leave ${organisation.name}?` : `Remove ${user.username} from ${organisation.name}?`}
-      text="Jobs and data stay with the organisation. Open pages, streams and downloads end at once."
+      title={isMe ? t`Leave ${organisation.name}?` : t`Remove ${user.username} from ${organisation.name}?`}
+      text={t`Jobs and data stay with the organisation. Open pages, streams and downloads end at once.`}
       action={remove}
     />
   );
@@ -138,7 +139,7 @@ function Pending({ organisation }: { organisation: Organisation }) {
   return (
     <QueryResult of={invitations}>
       {(found) => (
-        <ScrollTable label="Pending invitations" head={["Invited", "Role", "Expires", ""]} minWidth={480}>
+        <ScrollTable label={t`Pending invitations`} head={[t`Invited`, t`Role`, t`Expires`, ""]} minWidth={480}>
           {found.map((invitation) => (
             <PendingRow key={invitation.id} invitation={invitation} organisationId={organisation.id} />
           ))}
@@ -165,11 +166,11 @@ function PendingRow({ invitation, organisationId }: { invitation: Invitation; or
       </Table.Td>
       <Table.Td ta="right">
         <ConfirmButton
-          label="Withdraw"
-          ariaLabel={`Withdraw the invitation of ${invited(invitation)}`}
+          label={t`Withdraw`}
+          ariaLabel={t`Withdraw the invitation of ${invited(invitation)}`}
           size="xs"
-          title={`Withdraw the invitation of ${invited(invitation)}?`}
-          text="It cannot be accepted any more. The person can be invited again."
+          title={t`Withdraw the invitation of ${invited(invitation)}?`}
+          text={t`It cannot be accepted any more. The person can be invited again.`}
           action={withdraw}
         />
       </Table.Td>
@@ -178,5 +179,5 @@ function PendingRow({ invitation, organisationId }: { invitation: Invitation; or
 }
 
 function invited({ username, email }: Invitation): string {
-  return username || email || "a person with the link";
+  return username || email || t`a person with the link`;
 }

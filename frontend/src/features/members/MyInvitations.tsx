@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Organisations that invite the user, who becomes a member by accepting.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
@@ -34,18 +36,20 @@ function Waiting({ invitation }: { invitation: MyInvitation }) {
   });
   const { organisation, role, invited_by, expires_at } = invitation;
   return (
-    <Alert color="blue" title={`${organisation.name} invites you as ${role}`} role="status">
+    <Alert color="blue" title={t`${organisation.name} invites you as ${role}`} role="status">
       <Stack gap="xs">
         <Text size="sm">
-          {invited_by && `Sent by ${invited_by.username}. `}It expires <RelativeTime at={expires_at} />.
+          <Trans>
+            {invited_by && t`Sent by ${invited_by.username}. `}It expires <RelativeTime at={expires_at} />.
+          </Trans>
         </Text>
         <ProblemAlert error={answer.error} />
         <Group gap="xs">
           <Button size="xs" loading={answer.isPending} onClick={() => answer.mutate(true)}>
-            Accept
+            {t`Accept`}
           </Button>
           <Button size="xs" variant="default" disabled={answer.isPending} onClick={() => answer.mutate(false)}>
-            Decline
+            {t`Decline`}
           </Button>
         </Group>
       </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates an organisation; for administrators of the platform.
+import { t } from "@lingui/core/macro";
 import { Button, Group, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -26,18 +27,18 @@ export function NewOrganisation() {
   }
 
   return (
-    <Section title="New organisation">
-      <form onSubmit={submit} aria-label="New organisation">
+    <Section title={t`New organisation`}>
+      <form onSubmit={submit} aria-label={t`New organisation`}>
         <Group align="end" gap="xs">
           <TextInput
-            label="Name"
+            label={t`Name`}
             maxLength={100}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
             error={problem?.of("name")}
           />
           <Button type="submit" loading={create.isPending} disabled={name.trim() === ""}>
-            Create organisation
+            {t`Create organisation`}
           </Button>
         </Group>
       </form>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's name; its owners rename, archive, open and delete it.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, TextInput, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -37,49 +38,49 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
     <>
       <Group justify="space-between">
         <Title order={2} size="h4">
-          {organisation.name} {isArchived && <Badge color="gray">Archived</Badge>}
+          {organisation.name} {isArchived && <Badge color="gray">{t`Archived`}</Badge>}
         </Title>
         {organisation.role === "owner" && (
           <Group gap="xs">
             <Button size="xs" variant="default" onClick={() => setName(organisation.name)}>
-              Rename organisation
+              {t`Rename organisation`}
             </Button>
             {isArchived ? (
               <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate({ is_archived: false })}>
-                Open organisation
+                {t`Open organisation`}
               </Button>
             ) : (
               <ConfirmButton
-                label="Archive organisation"
+                label={t`Archive organisation`}
                 size="xs"
-                title={`Archive ${organisation.name}?`}
-                text="It takes no projects, uploads and jobs until it is opened again. Jobs that wait or run go on; everything stays readable."
+                title={t`Archive ${organisation.name}?`}
+                text={t`It takes no projects, uploads and jobs until it is opened again. Jobs that wait or run go on; everything stays readable.`}
                 action={() => change.mutateAsync({ is_archived: true })}
               />
             )}
             <ConfirmButton
-              label="Delete organisation"
+              label={t`Delete organisation`}
               size="xs"
-              title={`Delete ${organisation.name}?`}
-              text="For good, with its memberships, and only when it has no projects and teams any more."
+              title={t`Delete ${organisation.name}?`}
+              text={t`For good, with its memberships, and only when it has no projects and teams any more.`}
               action={remove}
             />
           </Group>
         )}
       </Group>
       {name !== null && (
-        <form onSubmit={submit} aria-label="Rename the organisation">
+        <form onSubmit={submit} aria-label={t`Rename the organisation`}>
           <Group gap="xs">
             <TextInput
-              aria-label={`New name of ${organisation.name}`}
+              aria-label={t`New name of ${organisation.name}`}
               value={name}
               onChange={(event) => setName(event.currentTarget.value)}
             />
             <Button size="xs" type="submit" loading={change.isPending} disabled={name.trim() === ""}>
-              Save
+              {t`Save`}
             </Button>
             <Button size="xs" variant="default" onClick={() => setName(null)}>
-              Keep the name
+              {t`Keep the name`}
             </Button>
           </Group>
         </form>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's projects; admins rename, move, archive, open and delete them.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -23,7 +24,7 @@ export function Projects({ organisation, isAdmin }: { organisation: Organisation
   const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
   if (projects.length === 0) return null;
   return (
-    <ScrollTable label="Projects" head={["Project", "Team", ""]} minWidth={680}>
+    <ScrollTable label={t`Projects`} head={[t`Project`, t`Team`, ""]} minWidth={680}>
       {projects.map((project) => (
         <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin} />
       ))}
@@ -60,7 +61,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
       <Table.Tr>
         <Table.Td>
           <TextInput
-            aria-label={`New name of ${project.name}`}
+            aria-label={t`New name of ${project.name}`}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
             error={change.error instanceof Problem ? change.error.detail : undefined}
@@ -69,7 +70,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
         <Table.Td colSpan={2}>
           <Group gap="xs" justify="flex-end" wrap="nowrap">
             <Button size="xs" variant="default" onClick={() => setName(null)}>
-              Keep the name
+              {t`Keep the name`}
             </Button>
             <Button
               size="xs"
@@ -77,7 +78,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
               disabled={name.trim() === ""}
               onClick={() => change.mutate({ name: name.trim() })}
             >
-              Save
+              {t`Save`}
             </Button>
           </Group>
         </Table.Td>
@@ -87,16 +88,16 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
   return (
     <Table.Tr>
       <Table.Td>
-        {project.name} {isArchived && <Badge color="gray">Archived</Badge>}
+        {project.name} {isArchived && <Badge color="gray">{t`Archived`}</Badge>}
       </Table.Td>
       <Table.Td>
         {isAdmin && teams.length > 0 ? (
           <NativeSelect
             size="xs"
-            aria-label={`Team of ${project.name}`}
+            aria-label={t`Team of ${project.name}`}
             value={project.team?.id ?? ""}
             onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
-            data={[{ value: "", label: "None" }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
+            data={[{ value: "", label: t`None` }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
             error={change.error instanceof Problem ? change.error.detail : undefined}
           />
         ) : (
@@ -105,40 +106,40 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
       </Table.Td>
       <Table.Td>
         <Group gap="xs" justify="flex-end" wrap="nowrap">
-          <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={`Secrets of ${project.name}`}>
-            Secrets
+          <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={t`Secrets of ${project.name}`}>
+            {t`Secrets`}
           </Button>
           {isAdmin && (
             <>
-              <Button size="xs" variant="default" aria-label={`Rename ${project.name}`} onClick={() => setName(project.name)}>
-                Rename
+              <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={() => setName(project.name)}>
+                {t`Rename`}
               </Button>
               {isArchived ? (
                 <Button
                   size="xs"
                   variant="default"
-                  aria-label={`Open ${project.name}`}
+                  aria-label={t`Open ${project.name}`}
                   loading={change.isPending}
                   onClick={() => change.mutate({ is_archived: false })}
                 >
-                  Open again
+                  {t`Open again`}
                 </Button>
               ) : (
                 <ConfirmButton
-                  label="Archive"
-                  ariaLabel={`Archive ${project.name}`}
+                  label={t`Archive`}
+                  ariaLabel={t`Archive ${project.name}`}
                   size="xs"
-                  title={`Archive ${project.name}?`}
-                  text="It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable."
+                  title={t`Archive ${project.name}?`}
+                  text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
                   action={() => change.mutateAsync({ is_archived: true })}
                 />
               )}
               <ConfirmButton
-                label="Delete"
-                ariaLabel={`Delete ${project.name}`}
+                label={t`Delete`}
+                ariaLabel={t`Delete ${project.name}`}
                 size="xs"
-                title={`Delete ${project.name}?`}
-                text="For good, and only an empty project: its jobs, datasets and models are deleted first."
+                title={t`Delete ${project.name}?`}
+                text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
                 action={remove}
               />
             </>

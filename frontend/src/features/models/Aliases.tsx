@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of a version, such as @best: given to it, moved to it from another version, or deleted.
+import { t } from "@lingui/core/macro";
 import { Button, Group, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -38,23 +39,23 @@ export function Aliases({ version: { model, number, aliases } }: { version: Mode
     <form onSubmit={send} noValidate>
       <Group align="flex-end" gap="xs">
         <TextInput
-          label="Alias"
-          description="A name for this version, such as best; another version loses it."
-          placeholder="best"
+          label={t`Alias`}
+          description={t`A name for this version, such as best; another version loses it.`}
+          placeholder={t`best`}
           value={name}
           onChange={({ currentTarget: { value } }) => setName(value)}
           error={wrong && [wrong.message, wrong.remedy].filter(Boolean).join(" ")}
         />
         <Button type="submit" variant="default" disabled={!name.trim()} loading={add.isPending}>
-          Set alias
+          {t`Set alias`}
         </Button>
         {aliases.map((alias) => (
           <ConfirmButton
             key={alias}
-            label={`Delete @${alias}`}
+            label={t`Delete @${alias}`}
             size="sm"
-            title={`Delete the alias @${alias}?`}
-            text="The version stays; what names it by this alias finds nothing then."
+            title={t`Delete the alias @${alias}?`}
+            text={t`The version stays; what names it by this alias finds nothing then.`}
             action={() => remove(alias)}
           />
         ))}

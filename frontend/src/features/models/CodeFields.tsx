@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part that a new model and a new version share: the file, its kind and where it starts.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, TextInput } from "@mantine/core";
 
 import { DropZone } from "@/components/form/DropZone";
@@ -33,8 +34,8 @@ export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
   return (
     <>
       <DropZone
-        label="Code file"
-        hint="A zip of a Python package, a single Python file, or a model made elsewhere: ONNX, Keras, Torch7, or a zip of Caffe’s two files."
+        label={t`Code file`}
+        hint={t`A zip of a Python package, a single Python file, or a model made elsewhere: ONNX, Keras, Torch7, or a zip of Caffe’s two files.`}
         accept={ACCEPT}
         file={values.file}
         onFile={(file) => onChange({ ...values, file })}
@@ -42,7 +43,7 @@ export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
         error={problem?.of("file")}
       />
       <NativeSelect
-        label="Kind"
+        label={t`Kind`}
         description={UPLOADED_KINDS[values.kind].description}
         value={values.kind}
         disabled={isDisabled}
@@ -52,9 +53,9 @@ export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
       />
       {!isSingleFile(values.file) && (
         <TextInput
-          label="Entry"
-          description={isScript ? "The path of the script in the zip." : "The module in the zip; “model” unless given."}
-          placeholder={isScript ? "train.py" : "model"}
+          label={t`Entry`}
+          description={isScript ? t`The path of the script in the zip.` : t`The module in the zip; “model” unless given.`}
+          placeholder={isScript ? "train.py" : t`model`}
           value={values.entry}
           disabled={isDisabled}
           onChange={(event) => onChange({ ...values, entry: event.currentTarget.value })}

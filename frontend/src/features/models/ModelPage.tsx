@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One model: the versions of its code, the versions that training made, and the one chosen in detail.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Group } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
@@ -18,7 +19,7 @@ import { Version } from "@/features/models/Version";
 import { CodeVersions, TrainedVersions } from "@/features/models/Versions";
 import { modelQuery } from "@/features/models/queries";
 
-const BACK = <BackLink to="/models">Models</BackLink>;
+const BACK = <BackLink to="/models">{t`Models`}</BackLink>;
 
 export function ModelPage() {
   const { id = "" } = useParams();
@@ -30,7 +31,7 @@ export function ModelPage() {
 
   if (!model.data) {
     return (
-      <Page title="Model" back={BACK}>
+      <Page title={t`Model`} back={BACK}>
         {model.error ? <ProblemAlert error={model.error} onRetry={() => void model.refetch()} /> : <Loading />}
       </Page>
     );
@@ -38,7 +39,7 @@ export function ModelPage() {
   const { name, description, project, created_by: maker, latest_version: latest } = model.data;
   const shown = parameters.get("version") ?? latest?.id;
   const isMine = project !== null && canWrite(me, project.organisation.id);
-  const home = project === null ? <Badge color="violet">Built-in</Badge> : `${project.organisation.name} / ${project.name}`;
+  const home = project === null ? <Badge color="violet">{t`Built-in`}</Badge> : `${project.organisation.name} / ${project.name}`;
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/models/{id}", { params: { path: { id } } }));
@@ -66,7 +67,7 @@ export function ModelPage() {
         <>
           {latest?.state === "ready" && (
             <Button component={Link} to={`/jobs/new?model=${id}`}>
-              Train it
+              {t`Train it`}
             </Button>
           )}
           {isMine && (
@@ -79,9 +80,9 @@ export function ModelPage() {
               />
               {maker !== null && canDelete(me, project.organisation.id, maker) && (
                 <ConfirmButton
-                  label="Delete"
-                  title={`Delete ${name}?`}
-                  text="All its versions are deleted, trained ones too. Models that jobs use cannot be."
+                  label={t`Delete`}
+                  title={t`Delete ${name}?`}
+                  text={t`All its versions are deleted, trained ones too. Models that jobs use cannot be.`}
                   action={remove}
                 />
               )}
@@ -91,25 +92,25 @@ export function ModelPage() {
       }
     >
       {project !== null && (
-        <RoleNeeded organisation={project.organisation} role="member" action="Uploading versions and training" />
+        <RoleNeeded organisation={project.organisation} role="member" action={t`Uploading versions and training`} />
       )}
       {shown && <Version id={shown} isMine={isMine} />}
       {shown && isMine && maker !== null && canDelete(me, project.organisation.id, maker) && (
         <Group>
           <ConfirmButton
-            label="Delete this version"
+            label={t`Delete this version`}
             size="xs"
-            title="Delete this version?"
-            text="Its files are deleted for good. A version that jobs or trained models use cannot be, nor the only one."
+            title={t`Delete this version?`}
+            text={t`Its files are deleted for good. A version that jobs or trained models use cannot be, nor the only one.`}
             action={() => removeVersion(shown)}
           />
         </Group>
       )}
-      <Section title="Trained versions">
+      <Section title={t`Trained versions`}>
         <TrainedVersions modelId={id} shownId={shown} />
       </Section>
       {project !== null && (
-        <Section title="Versions of the code">
+        <Section title={t`Versions of the code`}>
           <CodeVersions modelId={id} shownId={shown} />
         </Section>
       )}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All models that one may see, built-in ones marked, newest first.
+import { t } from "@lingui/core/macro";
 import { Badge, Group, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -19,14 +20,14 @@ export function ModelsPage() {
   const { filters, filter, turn } = useFilters(["project"]);
   return (
     <CatalogPage
-      title="Models"
-      subtitle="The code that jobs train, and what training made of it."
+      title={t`Models`}
+      subtitle={t`The code that jobs train, and what training made of it.`}
       actions={<NewModel />}
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(modelsQuery(filters))}
-      empty={<EmptyState title="No models yet" text="Upload a zip of a Python package, or a single Python file." />}
-      head={["Name", "State", "Kind", "Trained versions", "Project", "Uploaded"]}
+      empty={<EmptyState title={t`No models yet`} text={t`Upload a zip of a Python package, or a single Python file.`} />}
+      head={[t`Name`, t`State`, t`Kind`, t`Trained versions`, t`Project`, t`Uploaded`]}
       minWidth={720}
       row={(model) => <Row key={model.id} model={model} />}
       onCursor={turn}
@@ -44,11 +45,11 @@ function Row({ model }: { model: Model }) {
             {model.name}
           </TextLink>
           {model.project === null ? (
-            <Badge color="violet">Built-in</Badge>
+            <Badge color="violet">{t`Built-in`}</Badge>
           ) : (
             version && (
               <Text span size="xs" c="dimmed">
-                v{version.number}
+                {t`v${version.number}`}
               </Text>
             )
           )}
@@ -57,7 +58,7 @@ function Row({ model }: { model: Model }) {
       <Table.Td>{version && <VersionStateBadge state={version.state} />}</Table.Td>
       <Table.Td>{version ? KINDS[version.kind] : "–"}</Table.Td>
       <Table.Td>{number(model.n_trained)}</Table.Td>
-      <Table.Td>{model.project?.name ?? "Everyone's"}</Table.Td>
+      <Table.Td>{model.project?.name ?? t`Everyone's`}</Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>
         <RelativeTime at={version?.created_at ?? model.created_at} />
       </Table.Td>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new model.
+import { t } from "@lingui/core/macro";
 import { UploadDialog } from "@/components/form/UploadDialog";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -7,7 +8,7 @@ const NewModelForm = lazyComponent(async () => (await import("./NewModelForm")).
 
 export function NewModel() {
   return (
-    <UploadDialog label="Upload a model" isMain>
+    <UploadDialog label={t`Upload a model`} isMain>
       {() => <NewModelForm />}
     </UploadDialog>
   );

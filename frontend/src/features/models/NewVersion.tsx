@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new version of a model's code.
+import { t } from "@lingui/core/macro";
 import { UploadDialog } from "@/components/form/UploadDialog";
 import type { NewVersionProps } from "@/features/models/NewVersionForm";
 import { lazyComponent } from "@/lib/chunk";
@@ -8,7 +9,7 @@ const NewVersionForm = lazyComponent(async () => (await import("./NewVersionForm
 
 export function NewVersion({ onUploaded, ...rest }: NewVersionProps) {
   return (
-    <UploadDialog label="Upload a new version">
+    <UploadDialog label={t`Upload a new version`}>
       {(close) => (
         <NewVersionForm
           {...rest}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One version of a model: its state or refusal; if trained, its lineage, metrics and downloads.
+import { t } from "@lingui/core/macro";
 import { Alert, Badge, Group, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
@@ -27,10 +28,10 @@ const TrainingFacts = lazyComponent(async () => (await import("@/features/models
 const TryIt = lazyComponent(async () => (await import("@/features/models/tryit/TryIt")).TryIt);
 
 const DOWNLOADS: Record<keyof ModelVersion["downloads"], string> = {
-  weights: "Weights",
-  package: "Package",
-  metadata: "Metadata",
-  export: "Folder that predicts",
+  weights: t`Weights`,
+  package: t`Package`,
+  metadata: t`Metadata`,
+  export: t`Folder that predicts`,
 };
 
 interface Props {
@@ -49,12 +50,12 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
   const isTrained = version.source === "training";
   const metrics = metricsOf(version.metrics);
   return (
-    <Stack component="section" gap="sm" aria-label={`Version ${version.number}`}>
+    <Stack component="section" gap="sm" aria-label={t`Version ${version.number}`}>
       <Group gap="xs">
         <Title order={2} size="h4">
-          Version {version.number}
+          {t`Version ${version.number}`}
         </Title>
-        <Badge color={isTrained ? "indigo" : "gray"}>{isTrained ? "Trained" : "Code"}</Badge>
+        <Badge color={isTrained ? "indigo" : "gray"}>{isTrained ? t`Trained` : t`Code`}</Badge>
         {!isTrained && <VersionStateBadge state={version.state} />}
         {version.aliases.map((alias) => (
           <Badge key={alias} color="teal" tt="none">
@@ -63,13 +64,13 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
         ))}
       </Group>
       {version.state === "inspecting" && (
-        <InspectingAlert title="MLHub is checking the code" queue={version.queue}>
-          It imports the code in a sandbox and looks for what training needs.
+        <InspectingAlert title={t`MLHub is checking the code`} queue={version.queue}>
+          {t`It imports the code in a sandbox and looks for what training needs.`}
         </InspectingAlert>
       )}
       {version.error && <RejectionAlert error={version.error} />}
       {hintsOf(version).map((hint) => (
-        <Alert key={hint} color="yellow" title="A hyperparameter has the name of a resource">
+        <Alert key={hint} color="yellow" title={t`A hyperparameter has the name of a resource`}>
           {hint}
         </Alert>
       ))}
@@ -85,7 +86,7 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
           {version.environment && (
             <>
               <EnvironmentStatus environment={version.environment} />
-              <TextLink to={`/environments?environment=${version.environment.id}`}>All environments</TextLink>
+              <TextLink to={`/environments?environment=${version.environment.id}`}>{t`All environments`}</TextLink>
             </>
           )}
           <Downloads version={version} />
@@ -125,7 +126,7 @@ function Downloads({ version }: { version: ModelVersion }) {
   });
   if (links.length === 0) return null;
   return (
-    <Group gap="xs" role="group" aria-label="Downloads">
+    <Group gap="xs" role="group" aria-label={t`Downloads`}>
       {links.map(({ what, address }) => (
         <DownloadButton key={what} href={address} isMain={what === "export"}>
           {DOWNLOADS[what]}
@@ -137,37 +138,37 @@ function Downloads({ version }: { version: ModelVersion }) {
 
 function lineageOf({ job_id, dataset_version: data, code_version: code, size_bytes, created_at }: ModelVersion): Fact[] {
   return [
-    ["Trained by", job_id === null ? "–" : <TextLink key="job" to={`/jobs/${job_id}`}>This job</TextLink>],
+    [t`Trained by`, job_id === null ? "–" : <TextLink key="job" to={`/jobs/${job_id}`}>{t`This job`}</TextLink>],
     [
-      "On the data",
+      t`On the data`,
       data === null ? (
         "–"
       ) : (
         <TextLink key="data" to={`/datasets/${data.dataset.id}?version=${data.id}`}>
-          {data.dataset.name}, version {data.number}
+          {t`${data.dataset.name}, version ${data.number}`}
         </TextLink>
       ),
     ],
     [
-      "From the code",
+      t`From the code`,
       code === null ? (
         "–"
       ) : (
         <TextLink key="code" to={`/models/${code.model.id}?version=${code.id}`}>
-          {code.model.name}, version {code.number}
+          {t`${code.model.name}, version ${code.number}`}
         </TextLink>
       ),
     ],
-    ["Size", bytes(size_bytes)],
-    ["Made", <RelativeTime key="made" at={created_at} />],
+    [t`Size`, bytes(size_bytes)],
+    [t`Made`, <RelativeTime key="made" at={created_at} />],
   ];
 }
 
 function codeOf({ kind, entry, size_bytes, created_at }: ModelVersion): Fact[] {
   return [
-    ["Kind", KINDS[kind]],
-    ["Entry", entry || "–"],
-    ["Size", bytes(size_bytes)],
-    [kind === "builtin" ? "Since" : "Uploaded", <RelativeTime key="uploaded" at={created_at} />],
+    [t`Kind`, KINDS[kind]],
+    [t`Entry`, entry || "–"],
+    [t`Size`, bytes(size_bytes)],
+    [kind === "builtin" ? t`Since` : t`Uploaded`, <RelativeTime key="uploaded" at={created_at} />],
   ];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of a model, to choose one from: those of the code, and those that training made.
+import { t } from "@lingui/core/macro";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
@@ -24,9 +25,9 @@ export function TrainedVersions(props: Props) {
     <Listed
       {...props}
       source="training"
-      label="Trained versions"
-      head={["Version", "Metrics", "Data", "Job", "Size", "Made"]}
-      empty={<EmptyState title="Not trained yet" text="Every job that succeeds adds a version with its weights here." />}
+      label={t`Trained versions`}
+      head={[t`Version`, t`Metrics`, t`Data`, t`Job`, t`Size`, t`Made`]}
+      empty={<EmptyState title={t`Not trained yet`} text={t`Every job that succeeds adds a version with its weights here.`} />}
       cells={(version) => [
         metricsLine(version.metrics),
         version.dataset_version
@@ -34,7 +35,7 @@ export function TrainedVersions(props: Props) {
           : "–",
         version.job_id ? (
           <TextLink key="job" to={`/jobs/${version.job_id}`}>
-            Job
+            {t`Job`}
           </TextLink>
         ) : (
           "–"
@@ -51,9 +52,9 @@ export function CodeVersions(props: Props) {
     <Listed
       {...props}
       source="upload"
-      label="Versions of the code"
-      head={["Version", "State", "Kind", "Entry", "Size", "Uploaded"]}
-      empty={<EmptyState title="No code yet" />}
+      label={t`Versions of the code`}
+      head={[t`Version`, t`State`, t`Kind`, t`Entry`, t`Size`, t`Uploaded`]}
+      empty={<EmptyState title={t`No code yet`} />}
       cells={(version) => [
         <VersionStateBadge key="state" state={version.state} />,
         KINDS[version.kind],

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -24,16 +26,16 @@ export function QueuePage() {
   const me = useMe();
   const status = useQuery(schedulerStatusQuery);
   return (
-    <Page title="Queue" subtitle={status.data && <StatusLine status={status.data} />}>
+    <Page title={t`Queue`} subtitle={status.data && <StatusLine status={status.data} />}>
       {status.data && !isStaff(me) && hasSchedulerProblem(status.data) && <SchedulerAlerts status={status.data} />}
-      <Section title="Pending jobs">
+      <Section title={t`Pending jobs`}>
         <PendingJobs />
       </Section>
-      <Section title="What if?">
+      <Section title={t`What if?`}>
         <WhatIfForm isStaff={isStaff(me)} />
       </Section>
       {isStaff(me) && (
-        <Section title="Rounds">
+        <Section title={t`Rounds`}>
           <Rounds />
         </Section>
       )}
@@ -42,12 +44,14 @@ export function QueuePage() {
 }
 
 function StatusLine({ status }: { status: SchedulerStatus }) {
-  if (status.round_at === null) return <>There was no scheduling round yet.</>;
+  if (status.round_at === null) return <>{t`There was no scheduling round yet.`}</>;
   return (
     <>
-      {number(status.n_waiting)} pending in all organisations · policy {status.policy} · last round{" "}
-      <RelativeTime at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of which{" "}
-      {number(Math.round(status.decide_ms))} ms to decide
+      <Trans>
+        {number(status.n_waiting)} pending in all organisations · policy {status.policy} · last round{" "}
+        <RelativeTime at={status.round_at} />, in {number(Math.round(status.round_ms))} ms, of which{" "}
+        {number(Math.round(status.decide_ms))} ms to decide
+      </Trans>
     </>
   );
 }
@@ -59,24 +63,24 @@ function PendingJobs() {
     <QueryResult of={queue}>
       {({ results, next }) =>
         results.length === 0 && after === 0 ? (
-          <EmptyState title="No pending jobs" text="Jobs that you may see and that are pending appear here, the next one first." />
+          <EmptyState title={t`No pending jobs`} text={t`Jobs that you may see and that are pending appear here, the next one first.`} />
         ) : (
           <>
             <QueueTable jobs={results} />
             <Group justify="flex-end" gap="xs">
               {after > 0 && (
                 <Button size="xs" variant="default" onClick={() => setAfter(0)}>
-                  To the front
+                  {t`To the front`}
                 </Button>
               )}
               {next !== null && (
                 <Button size="xs" variant="default" onClick={() => setAfter(results.at(-1)?.place ?? 0)}>
-                  Further back
+                  {t`Further back`}
                 </Button>
               )}
             </Group>
             <Text size="xs" c="dimmed">
-              Places count the jobs of all organisations; you see those of yours.
+              {t`Places count the jobs of all organisations; you see those of yours.`}
             </Text>
           </>
         )

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pending jobs: place, reasons, predicted start and finish.
+import { plural, t } from "@lingui/core/macro";
 import { List, Stack, Table, Text } from "@mantine/core";
 
 import type { QueuedJob } from "@/api/types";
@@ -8,12 +9,11 @@ import { PredictedTime } from "@/components/display/PredictedTime";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { pendingText } from "@/domain/jobs/pendingJob";
-import { count } from "@/lib/quantities";
 import { useNow } from "@/lib/time";
 
 export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
   return (
-    <ScrollTable label="Queue" head={["Place", "Job", "Why it is pending", "Requests", "Predicted start", "Predicted finish"]} minWidth={760}>
+    <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
       {jobs.map((job) => (
         <Table.Tr key={job.id}>
           <Table.Td>{job.place ?? "–"}</Table.Td>
@@ -21,7 +21,7 @@ export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
             <TextLink to={`/jobs/${job.id}`}>{job.name}</TextLink>
             <Text size="xs" c="dimmed">
               {job.project.organisation.name} / {job.project.name}
-              {job.priority !== 0 && ` · priority ${job.priority}`}
+              {job.priority !== 0 && t` · priority ${job.priority}`}
             </Text>
           </Table.Td>
           <Table.Td>
@@ -59,5 +59,5 @@ function Reasons({ job }: { job: QueuedJob }) {
 }
 
 function requestText({ min_workers: min, max_workers: max }: QueuedJob): string {
-  return min === max ? count(min, "GPU") : `${min}–${max} GPUs`;
+  return min === max ? plural(min, { one: "# GPU", other: "# GPUs" }) : t`${min}–${max} GPUs`;
 }

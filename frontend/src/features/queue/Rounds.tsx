@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The newest stored rounds: when, how long, what they applied, and where the shadow policy differed.
+import { plural, t } from "@lingui/core/macro";
 import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -8,7 +9,7 @@ import type { Round } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { PagedTable } from "@/components/table/PagedTable";
-import { count, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 
 import { roundsQuery } from "./queries";
 
@@ -18,10 +19,10 @@ export function Rounds() {
   return (
     <PagedTable
       list={rounds}
-      label="Rounds"
-      head={["Round", "When", "Policy", "Jobs", "Applied", "Duration", "Shadow"]}
+      label={t`Rounds`}
+      head={[t`Round`, t`When`, t`Policy`, t`Jobs`, t`Applied`, t`Duration`, t`Shadow`]}
       minWidth={820}
-      empty={<EmptyState title="No rounds yet" text="The control loop makes one every few seconds." />}
+      empty={<EmptyState title={t`No rounds yet`} text={t`The control loop makes one every few seconds.`} />}
       onCursor={setCursor}
       row={(round) => (
         <Table.Tr key={round.id}>
@@ -33,7 +34,7 @@ export function Rounds() {
           <Table.Td>{number(round.n_jobs)}</Table.Td>
           <Table.Td>{round.error === "" ? appliedText(round) : <Text size="sm" c="red">{round.error}</Text>}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            {ms(round.round_ms)}, decide {ms(round.decide_ms)}
+            {t`${ms(round.round_ms)}, decide ${ms(round.decide_ms)}`}
           </Table.Td>
           <Table.Td>{shadowText(round)}</Table.Td>
         </Table.Tr>
@@ -46,16 +47,16 @@ export function Rounds() {
 function appliedText({ applied }: Round): string {
   const counts = new Map<string, number>();
   for (const { decision } of applied) counts.set(decision, (counts.get(decision) ?? 0) + 1);
-  return [...counts].map(([decision, n]) => `${n} × ${decision}`).join(", ") || "nothing";
+  return [...counts].map(([decision, n]) => `${n} × ${decision}`).join(", ") || t`nothing`;
 }
 
 function shadowText({ shadow }: Round): string {
   if (shadow === null) return "–";
   if (shadow.error !== "") return `${shadow.policy}: ${shadow.error}`;
-  if (shadow.n_different === 0) return `${shadow.policy}: same decisions`;
-  return `${shadow.policy}: different for ${count(shadow.n_different, "job")}`;
+  if (shadow.n_different === 0) return t`${shadow.policy}: same decisions`;
+  return t`${shadow.policy}: different for ${plural(shadow.n_different, { one: "# job", other: "# jobs" })}`;
 }
 
 function ms(value: number): string {
-  return `${number(Math.round(value))} ms`;
+  return t`${number(Math.round(value))} ms`;
 }

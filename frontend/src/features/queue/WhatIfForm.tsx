@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "What if" in one line: choose what would be different, and see who would start and end when.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, NumberInput, Paper, Stack } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -33,33 +34,33 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
 
   return (
     <Paper withBorder p="md">
-      <form onSubmit={submit} aria-label="What if">
+      <form onSubmit={submit} aria-label={t`What if`}>
         <Stack>
           <Group align="flex-end" gap="sm">
             <NativeSelect
-              label="What would be different"
+              label={t`What would be different`}
               value={draft.kind}
               onChange={(event) => change({ kind: event.currentTarget.value as WhatIfDraft["kind"] })}
               data={kinds.map(({ value, label }) => ({ value, label }))}
             />
             {kind?.needs === "job" && (
               <NativeSelect
-                label="Job"
+                label={t`Job`}
                 value={draft.job}
                 onChange={(event) => change({ job: event.currentTarget.value })}
                 data={[
-                  { value: "", label: jobs.length === 0 ? "No job is pending or running" : "Choose a job" },
+                  { value: "", label: jobs.length === 0 ? t`No job is pending or running` : t`Choose a job` },
                   ...jobs.map(({ id, name, state }) => ({ value: id, label: `${name} (${JOB_STATES[state].label})` })),
                 ]}
               />
             )}
             {kind?.needs === "organisation" && (
               <NativeSelect
-                label="Organisation"
+                label={t`Organisation`}
                 value={draft.organisation}
                 onChange={(event) => change({ organisation: event.currentTarget.value })}
                 data={[
-                  { value: "", label: "Choose an organisation" },
+                  { value: "", label: t`Choose an organisation` },
                   ...organisations.map(({ id, name }) => ({ value: id, label: name })),
                 ]}
               />
@@ -75,7 +76,7 @@ export function WhatIfForm({ isStaff }: { isStaff: boolean }) {
               />
             )}
             <Button type="submit" loading={ask.isPending} disabled={!isComplete(draft)}>
-              Ask the scheduler
+              {t`Ask the scheduler`}
             </Button>
           </Group>
           <ProblemAlert error={ask.error} />

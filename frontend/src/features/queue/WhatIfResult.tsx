@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer to "what if": who would start and end earlier or later, and what would be decided now.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Effect, WhatIfAnswer } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { DECISIONS } from "@/domain/scheduling/decision";
-import { count, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
 type Outcome = Effect["after"];
@@ -19,7 +21,7 @@ export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
         {headline(effects)}
       </Text>
       {effects.length > 0 && (
-        <ScrollTable label="Effects" head={["Job", "Now", "Then", "Start", "Finish"]} minWidth={760}>
+        <ScrollTable label={t`Effects`} head={[t`Job`, t`Now`, t`Then`, t`Start`, t`Finish`]} minWidth={760}>
           {effects.map((effect) => (
             <Table.Tr key={effect.id}>
               <Table.Td>
@@ -41,8 +43,10 @@ export function WhatIfResult({ answer }: { answer: WhatIfAnswer }) {
         </ScrollTable>
       )}
       <Text size="xs" c="dimmed">
-        The policy {answer.policy} simulated {count(answer.n_jobs, "job")} with and without the change, in{" "}
-        {number(Math.round(answer.decide_ms))} ms. Nothing was changed.
+        <Trans>
+          The policy {answer.policy} simulated {plural(answer.n_jobs, { one: "# job", other: "# jobs" })} with and without the change, in{" "}
+          {number(Math.round(answer.decide_ms))} ms. Nothing was changed.
+        </Trans>
       </Text>
     </Stack>
   );
@@ -53,15 +57,15 @@ function headline(effects: Effect[]): string {
   const others = effects.filter(({ role }) => role !== "cancelled");
   const earlier = others.filter(({ finish_delta_s: delta }) => delta !== null && delta < 0).length;
   const later = others.filter(({ finish_delta_s: delta }) => delta !== null && delta > 0).length;
-  if (earlier + later === 0) return "None of your other jobs would finish at another time.";
-  return `${count(earlier, "job")} would finish earlier, ${number(later)} later.`;
+  if (earlier + later === 0) return t`None of your other jobs would finish at another time.`;
+  return t`${plural(earlier, { one: "# job", other: "# jobs" })} would finish earlier, ${number(later)} later.`;
 }
 
 function outcomeText(outcome: Outcome): string {
-  if (outcome === null) return "does not exist";
+  if (outcome === null) return t`does not exist`;
   const { hypothetical } = DECISIONS[outcome.decision];
   return outcome.n_workers > 0 && outcome.decision !== "preempt"
-    ? `${hypothetical}, ${count(outcome.n_workers, "GPU")}`
+    ? `${hypothetical}, ${plural(outcome.n_workers, { one: "# GPU", other: "# GPUs" })}`
     : hypothetical;
 }
 
@@ -69,5 +73,5 @@ function outcomeText(outcome: Outcome): string {
 function timeWithShift(at: string | null | undefined, delta_s: number | null): string {
   if (!at) return "–";
   if (delta_s === null || Math.abs(delta_s) < 1) return clock(at);
-  return `${clock(at)} (${duration(Math.abs(delta_s))} ${delta_s < 0 ? "earlier" : "later"})`;
+  return `${clock(at)} (${duration(Math.abs(delta_s))} ${delta_s < 0 ? t`earlier` : t`later`})`;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hypothetical changes that the queue's page offers, and the what-if request that each makes.
+import { t } from "@lingui/core/macro";
 import type { WhatIf } from "@/api/types";
 
 export interface WhatIfDraft {
@@ -19,11 +20,11 @@ interface Kind {
 }
 
 export const KINDS: Kind[] = [
-  { value: "cancel", label: "A job is cancelled", needs: "job", isForStaff: false },
-  { value: "priority", label: "A job's priority changes", needs: "job", number: "Priority", isForStaff: false },
-  { value: "workers", label: "A job gets a fixed number of GPUs", needs: "job", number: "GPUs", isForStaff: false },
-  { value: "quota", label: "A quota changes", needs: "organisation", number: "Maximum GPUs", isForStaff: false },
-  { value: "nodes", label: "A node is added", needs: null, number: "GPUs on it", isForStaff: true },
+  { value: "cancel", label: t`A job is cancelled`, needs: "job", isForStaff: false },
+  { value: "priority", label: t`A job's priority changes`, needs: "job", number: t`Priority`, isForStaff: false },
+  { value: "workers", label: t`A job gets a fixed number of GPUs`, needs: "job", number: t`GPUs`, isForStaff: false },
+  { value: "quota", label: t`A quota changes`, needs: "organisation", number: t`Maximum GPUs`, isForStaff: false },
+  { value: "nodes", label: t`A node is added`, needs: null, number: t`GPUs on it`, isForStaff: true },
 ];
 
 export function isComplete({ kind, job, organisation, n }: WhatIfDraft): boolean {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The budgets of an owner as fields: GPU-hours, period, what happens when they are used up, and for which GPUs.
+import { t } from "@lingui/core/macro";
 import { Button, Fieldset, Group, NativeSelect, NumberInput, Stack, Text, TextInput } from "@mantine/core";
 
 import { EFFECTS, PERIODS } from "@/domain/scheduling/budget";
@@ -16,17 +17,17 @@ export function BudgetFields({ budgets, onType, errorOf }: Props) {
     onType(budgets.map((budget, i) => (i === index ? { ...budget, ...over } : budget)));
   }
   return (
-    <Fieldset legend="Budgets of GPU-hours">
+    <Fieldset legend={t`Budgets of GPU-hours`}>
       <Stack gap="sm">
         {budgets.length === 0 && (
           <Text size="sm" c="dimmed">
-            None: GPU-hours are counted, and not limited.
+            {t`None: GPU-hours are counted, and not limited.`}
           </Text>
         )}
         {budgets.map((budget, index) => (
-          <Group key={index} gap="xs" align="end" role="group" aria-label={`Budget ${index + 1}`}>
+          <Group key={index} gap="xs" align="end" role="group" aria-label={t`Budget ${index + 1}`}>
             <NumberInput
-              label="GPU-hours"
+              label={t`GPU-hours`}
               w={120}
               min={0}
               allowNegative={false}
@@ -35,14 +36,14 @@ export function BudgetFields({ budgets, onType, errorOf }: Props) {
               error={errorOf(`budgets.${index}.gpu_hours`)}
             />
             <NativeSelect
-              label="Period"
+              label={t`Period`}
               data={choices(PERIODS)}
               value={budget.period}
               onChange={(event) => change(index, { period: event.currentTarget.value as TypedBudget["period"] })}
               error={errorOf(`budgets.${index}.period`)}
             />
             <NativeSelect
-              label="When used up"
+              label={t`When used up`}
               data={choices(EFFECTS)}
               value={budget.on_exhausted}
               onChange={(event) =>
@@ -51,8 +52,8 @@ export function BudgetFields({ budgets, onType, errorOf }: Props) {
               error={errorOf(`budgets.${index}.on_exhausted`)}
             />
             <TextInput
-              label="GPU type"
-              placeholder="All"
+              label={t`GPU type`}
+              placeholder={t`All`}
               w={120}
               value={budget.gpu_type}
               onChange={(event) => change(index, { gpu_type: event.currentTarget.value })}
@@ -61,16 +62,16 @@ export function BudgetFields({ budgets, onType, errorOf }: Props) {
             <Button
               variant="subtle"
               color="red"
-              aria-label={`Remove budget ${index + 1}`}
+              aria-label={t`Remove budget ${index + 1}`}
               onClick={() => onType(budgets.filter((_, i) => i !== index))}
             >
-              Remove
+              {t`Remove`}
             </Button>
           </Group>
         ))}
         <Group>
           <Button size="compact-sm" variant="default" onClick={() => onType([...budgets, NEW_BUDGET])}>
-            Add a budget
+            {t`Add a budget`}
           </Button>
         </Group>
       </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Someone else changed the quota while one typed: the present rules and one's own, to choose from.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, Table, Text } from "@mantine/core";
 
 import type { Problem } from "@/api/client";
@@ -16,10 +17,10 @@ interface Props {
 export function ConflictAlert({ problem, onTheirs, onMine }: Props) {
   const { present, yours, version } = problem.facts;
   return (
-    <Alert color="orange" role="alert" title="Someone else changed this quota meanwhile">
+    <Alert color="orange" role="alert" title={t`Someone else changed this quota meanwhile`}>
       <Text size="sm">{problem.detail}</Text>
       {isRules(present) && isRules(yours) && (
-        <ScrollTable minWidth={320} label="Present and own rules" head={["Rule", "Present", "Yours"]}>
+        <ScrollTable minWidth={320} label={t`Present and own rules`} head={[t`Rule`, t`Present`, t`Yours`]}>
           {Object.keys(yours).map((name) => (
             <Table.Tr key={name}>
               <Table.Td>{ruleName(name)}</Table.Td>
@@ -31,11 +32,11 @@ export function ConflictAlert({ problem, onTheirs, onMine }: Props) {
       )}
       <Group gap="xs" mt="xs">
         <Button size="xs" variant="default" onClick={onTheirs}>
-          Load the present values
+          {t`Load the present values`}
         </Button>
         {typeof version === "number" && (
           <Button size="xs" variant="default" onClick={() => onMine(version)}>
-            Save mine over them
+            {t`Save mine over them`}
           </Button>
         )}
       </Group>

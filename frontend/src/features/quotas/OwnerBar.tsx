@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // An owner's usage as a bar: used of its guarantee, borrowed, lent, and requested by pending jobs.
+import { plural, t } from "@lingui/core/macro";
 import { Box, Group, Text } from "@mantine/core";
 
 import type { QuotaOwner } from "@/api/types";
 import classes from "@/features/quotas/quotas.module.css";
-import { count, number } from "@/lib/quantities";
+import { number } from "@/lib/quantities";
 
 /** "3 of 4 guaranteed used · 1 lent · 2 borrowed · pending jobs request 4 GPUs" */
 export function usageText(owner: QuotaOwner): string {
   const own = owner.used - owner.borrowed;
   return [
-    owner.guaranteed > 0 ? `${number(own)} of ${number(owner.guaranteed)} guaranteed used` : "nothing guaranteed",
-    owner.borrowed > 0 && `${number(owner.borrowed)} borrowed`,
-    owner.lent > 0 && `${number(owner.lent)} lent`,
-    owner.queued_gpus > 0 && `pending jobs request ${count(owner.queued_gpus, "GPU")}`,
+    owner.guaranteed > 0 ? t`${number(own)} of ${number(owner.guaranteed)} guaranteed used` : t`nothing guaranteed`,
+    owner.borrowed > 0 && t`${number(owner.borrowed)} borrowed`,
+    owner.lent > 0 && t`${number(owner.lent)} lent`,
+    owner.queued_gpus > 0 && t`pending jobs request ${plural(owner.queued_gpus, { one: "# GPU", other: "# GPUs" })}`,
   ]
     .filter(Boolean)
     .join(" · ");
@@ -44,11 +45,11 @@ export function OwnerBar({ owner, most }: { owner: QuotaOwner; most: number }) {
 }
 
 const LEGEND = [
-  ["own", "used of its guarantee"],
+  ["own", t`used of its guarantee`],
   ["lent", "lent"],
-  ["idle", "guaranteed, idle"],
+  ["idle", t`guaranteed, idle`],
   ["borrowed", "borrowed"],
-  ["queued", "requested by pending jobs"],
+  ["queued", t`requested by pending jobs`],
 ];
 
 export function Legend() {

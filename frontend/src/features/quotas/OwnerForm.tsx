@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes one owner's rules; shows first, on request, what that would do to jobs that wait and run now.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, List, NativeSelect, NumberInput, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -50,7 +51,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
       await queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
       await queries.invalidateQueries({ queryKey: quotaQuery(organisationId).queryKey });
       await queries.invalidateQueries({ queryKey: ["quota-versions"] });
-      notifications.show({ message: `The quota of ${owner.name} is saved.`, color: "teal" });
+      notifications.show({ message: t`The quota of ${owner.name} is saved.`, color: "teal" });
       onDone();
     },
   });
@@ -75,7 +76,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   }
 
   return (
-    <form onSubmit={submit} aria-label={`Quota of ${owner.name}`}>
+    <form onSubmit={submit} aria-label={t`Quota of ${owner.name}`}>
       <Stack gap="sm" mt="xs">
         <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
           {NUMBERS.map(({ name, label, description, empty }) => (
@@ -94,8 +95,8 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
           ))}
           {owner.kind !== "project" && <SharingFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />}
           <NativeSelect
-            label="Takes back"
-            description="what it lent, when its jobs wait"
+            label={t`Takes back`}
+            description={t`what it lent, when its jobs wait`}
             data={RECLAIM}
             value={typed.reclaim ?? owner.reclaim}
             onChange={(event) => type({ reclaim: event.currentTarget.value as QuotaOwner["reclaim"] })}
@@ -116,16 +117,16 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
         {showsHistory && <QuotaHistory owner={owner} organisationId={organisationId} onDone={onDone} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="subtle" aria-expanded={showsHistory} onClick={() => setShowsHistory(!showsHistory)}>
-            History
+            {t`History`}
           </Button>
           <Button variant="default" onClick={onDone}>
-            Cancel
+            {t`Cancel`}
           </Button>
           <Button variant="default" loading={preview.isPending} disabled={cannotSave} onClick={() => preview.mutate()}>
-            What would happen?
+            {t`What would happen?`}
           </Button>
           <Button type="submit" loading={save.isPending} disabled={cannotSave}>
-            Save
+            {t`Save`}
           </Button>
         </Group>
       </Stack>
@@ -146,8 +147,8 @@ function SharingFields({ owner, typed, onType, errorOf }: SharingProps) {
   return (
     <>
       <NativeSelect
-        label="Its parts share"
-        description="what none is guaranteed; counts if those above share fairly, too"
+        label={t`Its parts share`}
+        description={t`what none is guaranteed; counts if those above share fairly, too`}
         data={SHARING}
         value={isFair ? "fair" : "policy"}
         onChange={(event) => onType({ shares_fairly: event.currentTarget.value === "fair" })}
@@ -155,8 +156,8 @@ function SharingFields({ owner, typed, onType, errorOf }: SharingProps) {
       />
       {isFair && (
         <NumberInput
-          label="Half-life of use, hours"
-          description="who used less lately is next; 0: only what is held now counts"
+          label={t`Half-life of use, hours`}
+          description={t`who used less lately is next; 0: only what is held now counts`}
           min={0}
           allowNegative={false}
           value={typed.half_life_h ?? halfLifeHours(owner)}
@@ -183,7 +184,7 @@ function Impact({ effects }: { effects: Parameters<typeof impactOf>[0] }) {
         ))}
       </List>
       <Text size="xs" c="dimmed">
-        Jobs of other organisations take part and are not listed. Nothing is saved yet.
+        {t`Jobs of other organisations take part and are not listed. Nothing is saved yet.`}
       </Text>
     </Alert>
   );

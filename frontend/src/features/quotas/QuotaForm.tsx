@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes an organisation's limits; when someone else changed them meanwhile, says so instead of overwriting.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NumberInput, Paper, SimpleGrid, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -32,7 +33,7 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
     onSuccess: (saved) => {
       queries.setQueryData(quotaQuery(organisationId).queryKey, saved);
       startAnew();
-      notifications.show({ message: "The quota is saved.", color: "teal" });
+      notifications.show({ message: t`The quota is saved.`, color: "teal" });
     },
   });
 
@@ -60,7 +61,7 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
 
   return (
     <Paper withBorder p="md" maw={760}>
-      <form onSubmit={submit} aria-label="Quota">
+      <form onSubmit={submit} aria-label={t`Quota`}>
         <Stack>
           <Usage quota={present} />
           <SimpleGrid cols={{ base: 1, sm: 3 }}>
@@ -68,7 +69,7 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
               <NumberInput
                 key={limit.name}
                 label={limit.label}
-                placeholder="No limit"
+                placeholder={t`No limit`}
                 min={0}
                 allowNegative={false}
                 allowDecimal={!limit.isWhole}
@@ -80,7 +81,7 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
             ))}
           </SimpleGrid>
           <Text size="xs" c="dimmed">
-            An empty field is no limit.
+            {t`An empty field is no limit.`}
           </Text>
           {isConflict ? (
             <ConflictAlert
@@ -93,10 +94,10 @@ export function QuotaForm({ organisationId }: { organisationId: string }) {
           )}
           <Group justify="flex-end" gap="xs">
             <Button variant="default" disabled={version === null} onClick={startAnew}>
-              Undo
+              {t`Undo`}
             </Button>
             <Button type="submit" loading={save.isPending} disabled={version === null}>
-              Save
+              {t`Save`}
             </Button>
           </Group>
         </Stack>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who changed a quota, when, and what; and the return to what it was.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -27,24 +29,26 @@ export function QuotaHistory({ owner, organisationId, onDone }: Props) {
       await queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey });
       await queries.invalidateQueries({ queryKey: quotaQuery(organisationId).queryKey });
       await queries.invalidateQueries({ queryKey: quotaVersionsQuery(owner).queryKey });
-      notifications.show({ message: `The quota of ${owner.name} is as at version ${version} again.`, color: "teal" });
+      notifications.show({ message: t`The quota of ${owner.name} is as at version ${version} again.`, color: "teal" });
       onDone();
     },
   });
   return (
-    <QueryResult of={versions} label="Loading the history">
+    <QueryResult of={versions} label={t`Loading the history`}>
       {(found) => (
-        <Stack gap={6} component="ol" p={0} m={0} style={{ listStyle: "none" }} aria-label={`History of ${owner.name}`}>
+        <Stack gap={6} component="ol" p={0} m={0} style={{ listStyle: "none" }} aria-label={t`History of ${owner.name}`}>
           {found.length === 0 && (
             <Text size="sm" c="dimmed">
-              It was never changed.
+              {t`It was never changed.`}
             </Text>
           )}
           {found.map((each) => (
             <li key={each.version}>
               <Group justify="space-between" gap="xs">
                 <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-                  Version {each.version}, {each.actor ?? "MLHub"}, <RelativeTime at={each.at} />: {changeText(each)}
+                  <Trans>
+                    Version {each.version}, {each.actor ?? "MLHub"}, <RelativeTime at={each.at} />: {changeText(each)}
+                  </Trans>
                 </Text>
                 <Button
                   size="compact-xs"
@@ -52,7 +56,7 @@ export function QuotaHistory({ owner, organisationId, onDone }: Props) {
                   loading={restore.isPending && restore.variables === each.version - 1}
                   onClick={() => restore.mutate(each.version - 1)}
                 >
-                  Restore version {each.version - 1}
+                  {t`Restore version ${each.version - 1}`}
                 </Button>
               </Group>
             </li>

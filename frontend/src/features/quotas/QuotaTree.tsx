@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation with its teams and projects: what each is guaranteed, uses, borrows and lends; admins change it here.
+import { t } from "@lingui/core/macro";
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -24,7 +25,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
   const tree = useQuery(quotaTreeQuery(organisationId));
   const [edited, setEdited] = useState<string | null>(null);
   return (
-    <SectionCard title="Guarantees, borrowing and lending">
+    <SectionCard title={t`Guarantees, borrowing and lending`}>
       <QueryResult of={tree}>
         {({ owners, may_edit }) => (
           <Stack gap="md">
@@ -42,11 +43,11 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     <Button
                       size="compact-xs"
                       variant="default"
-                      aria-label={`Change ${owner.name}`}
+                      aria-label={t`Change ${owner.name}`}
                       aria-expanded={edited === owner.id}
                       onClick={() => setEdited(edited === owner.id ? null : owner.id)}
                     >
-                      Change
+                      {t`Change`}
                     </Button>
                   )}
                 </Group>

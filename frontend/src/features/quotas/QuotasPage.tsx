@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much each organisation may use and uses: staff may change it, everyone else sees their own.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
@@ -27,14 +28,14 @@ function AllQuotas() {
   const organisations = useQuery(organisationsQuery);
   const chosen = parameters.get("organisation") ?? organisations.data?.[0]?.id;
   return (
-    <Page title="Quotas" subtitle="What each organisation is guaranteed, and the most that it may use at a time.">
+    <Page title={t`Quotas`} subtitle={t`What each organisation is guaranteed, and the most that it may use at a time.`}>
       <ProblemAlert error={organisations.error} onRetry={() => void organisations.refetch()} />
       {organisations.isPending && <Loading />}
-      {organisations.data?.length === 0 && <EmptyState title="No organisations yet" />}
+      {organisations.data?.length === 0 && <EmptyState title={t`No organisations yet`} />}
       {organisations.data && chosen !== undefined && (
         <>
           <NativeSelect
-            label="Organisation"
+            label={t`Organisation`}
             maw={360}
             value={chosen}
             onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
@@ -50,14 +51,14 @@ function AllQuotas() {
 
 function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
   return (
-    <Page title="Quotas" subtitle="The most that your organisations may use at a time. Staff of MLHub change them.">
+    <Page title={t`Quotas`} subtitle={t`The most that your organisations may use at a time. Staff of MLHub change them.`}>
       {organisations.length === 0 && (
-        <EmptyState title="You belong to no organisation" text="Ask an administrator to make you a member of one." />
+        <EmptyState title={t`You belong to no organisation`} text={t`Ask an administrator to make you a member of one.`} />
       )}
       {organisations.map((organisation) => (
         <Stack key={organisation.id} maw={760}>
           <OwnQuota organisation={organisation} />
-          <RoleNeeded organisation={organisation} role="admin" action="Dividing the quota" />
+          <RoleNeeded organisation={organisation} role="admin" action={t`Dividing the quota`} />
           <QuotaTree organisationId={organisation.id} isStaff={false} />
         </Stack>
       ))}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much of each limit is used.
+import { t } from "@lingui/core/macro";
 import { Group, Progress, Stack, Text } from "@mantine/core";
 
 import type { Quota } from "@/api/types";
@@ -21,14 +22,14 @@ export function Usage({ quota }: { quota: Quota }) {
             <Group justify="space-between">
               <Text size="sm">{label}</Text>
               <Text size="sm">
-                {limit.shown(used)} {most === null ? "· no limit" : `of ${limit.shown(most)}`}
+                {limit.shown(used)} {most === null ? t`· no limit` : t`of ${limit.shown(most)}`}
               </Text>
             </Group>
             <Progress
               value={Math.min(part, 1) * 100}
               color={part >= NEARLY_FULL ? "orange" : undefined}
               size="sm"
-              aria-label={`${label} used`}
+              aria-label={t`${label} used`}
             />
           </li>
         );

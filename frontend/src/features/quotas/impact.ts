@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a changed quota would do to jobs, in one sentence: from the two plans that the scheduler compared.
+import { plural, t } from "@lingui/core/macro";
 import type { Effect } from "@/api/types";
-import { count } from "@/lib/quantities";
 
 /** Jobs that start now, give GPUs back, or would have started and now wait. */
 export function impactOf(effects: Effect[]): { starts: Effect[]; gives: Effect[]; waits: Effect[] } {
@@ -21,9 +21,9 @@ export function impactOf(effects: Effect[]): { starts: Effect[]; gives: Effect[]
 export function impactSentence(effects: Effect[]): string {
   const { starts, gives, waits } = impactOf(effects);
   const parts = [
-    gives.length > 0 && `${count(gives.length, "running job")} ${gives.length === 1 ? "gives" : "give"} GPUs back`,
-    starts.length > 0 && `${count(starts.length, "waiting job")} ${starts.length === 1 ? "starts" : "start"} now`,
-    waits.length > 0 && `${count(waits.length, "job")} that would start now ${waits.length === 1 ? "waits" : "wait"}`,
+    gives.length > 0 && plural(gives.length, { one: "# running job gives GPUs back", other: "# running jobs give GPUs back" }),
+    starts.length > 0 && plural(starts.length, { one: "# waiting job starts now", other: "# waiting jobs start now" }),
+    waits.length > 0 && plural(waits.length, { one: "# job that would start now waits", other: "# jobs that would start now wait" }),
   ].filter(Boolean);
-  return parts.length > 0 ? `${parts.join("; ")}.` : "Nothing would change for jobs at present.";
+  return parts.length > 0 ? `${parts.join("; ")}.` : t`Nothing would change for jobs at present.`;
 }

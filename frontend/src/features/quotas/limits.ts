@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three limits of a quota: their names, and the way from the API's numbers to a field's text and back.
+import { t } from "@lingui/core/macro";
 import type { Quota, QuotaPatch } from "@/api/types";
 import { bytes, GIB, number } from "@/lib/quantities";
 
@@ -16,10 +17,10 @@ export interface Limit {
 }
 
 export const LIMITS: Limit[] = [
-  { name: "max_gpus", label: "GPUs", used: ({ used }) => used.gpus, shown: number, unit: 1, isWhole: true },
+  { name: "max_gpus", label: t`GPUs`, used: ({ used }) => used.gpus, shown: number, unit: 1, isWhole: true },
   {
     name: "max_running_jobs",
-    label: "Running jobs",
+    label: t`Running jobs`,
     used: ({ used }) => used.running_jobs,
     shown: number,
     unit: 1,
@@ -27,7 +28,7 @@ export const LIMITS: Limit[] = [
   },
   {
     name: "max_storage_bytes",
-    label: "Storage (GiB)",
+    label: t`Storage (GiB)`,
     used: ({ used }) => used.storage_bytes,
     shown: bytes,
     unit: GIB,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule of a quota and its value in words, as history and conflicts show them.
+import { t } from "@lingui/core/macro";
 import type { Budget } from "@/api/types";
 import { budgetName } from "@/domain/scheduling/budget";
 import { NUMBERS } from "@/features/quotas/rules";
@@ -7,12 +8,12 @@ import { number } from "@/lib/quantities";
 
 const NAMES: Record<string, string> = {
   ...Object.fromEntries(NUMBERS.map(({ name, label }) => [name, label])),
-  max_running_jobs: "Running jobs",
-  max_storage_bytes: "Storage, bytes",
-  reclaim: "Takes back",
-  shares_fairly: "Its parts share fairly",
-  half_life_s: "Half-life of use, seconds",
-  budgets: "Budgets",
+  max_running_jobs: t`Running jobs`,
+  max_storage_bytes: t`Storage, bytes`,
+  reclaim: t`Takes back`,
+  shares_fairly: t`Its parts share fairly`,
+  half_life_s: t`Half-life of use, seconds`,
+  budgets: t`Budgets`,
 };
 
 export function ruleName(name: string): string {
@@ -24,7 +25,7 @@ export function ruleText(value: unknown): string {
   if (value === null || value === undefined) return "none";
   if (Array.isArray(value)) return value.map((budget) => budgetText(budget as Budget)).join("; ") || "none";
   if (typeof value === "number") return number(value);
-  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "boolean") return value ? t`yes` : t`no`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 

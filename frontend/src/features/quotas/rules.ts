@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of an owner in the tree: their names, and the way from the API's values to fields and back.
+import { t } from "@lingui/core/macro";
 import type { Budget, QuotaOwner, QuotaRules } from "@/api/types";
 
 export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";
 
 export const NUMBERS: { name: NumberRule; label: string; description: string; empty: string }[] = [
-  { name: "guarantee", label: "Guarantee", description: "GPUs it can always have back", empty: "None" },
-  { name: "max_gpus", label: "At most", description: "GPUs, borrowed ones included", empty: "No limit" },
-  { name: "borrow_limit", label: "May borrow", description: "GPUs above its guarantee", empty: "No limit" },
-  { name: "lend_limit", label: "May lend", description: "idle GPUs of its guarantee", empty: "No limit" },
-  { name: "weight", label: "Weight", description: "its part, where those above share fairly", empty: "1" },
-  { name: "max_priority", label: "Highest priority", description: "that members give their jobs", empty: "Usual" },
+  { name: "guarantee", label: t`Guarantee`, description: t`GPUs it can always have back`, empty: t`None` },
+  { name: "max_gpus", label: t`At most`, description: t`GPUs, borrowed ones included`, empty: t`No limit` },
+  { name: "borrow_limit", label: t`May borrow`, description: t`GPUs above its guarantee`, empty: t`No limit` },
+  { name: "lend_limit", label: t`May lend`, description: t`idle GPUs of its guarantee`, empty: t`No limit` },
+  { name: "weight", label: t`Weight`, description: t`its part, where those above share fairly`, empty: "1" },
+  { name: "max_priority", label: t`Highest priority`, description: t`that members give their jobs`, empty: t`Usual` },
 ];
 
 /** How an owner shares out what none of its parts is guaranteed. */
 export const SHARING = [
-  { value: "policy", label: "In the policy's order" },
-  { value: "fair", label: "Fairly, by weight" },
+  { value: "policy", label: t`In the policy's order` },
+  { value: "fair", label: t`Fairly, by weight` },
 ];
 
 /** Seconds in the API, hours on the page. */
 const HOUR_S = 3600;
 
 export const RECLAIM = [
-  { value: "any", label: "At once, from any job that borrows" },
-  { value: "lower_priority", label: "Only from jobs of lower priority" },
-  { value: "never", label: "Never: wait until borrowers end" },
+  { value: "any", label: t`At once, from any job that borrows` },
+  { value: "lower_priority", label: t`Only from jobs of lower priority` },
+  { value: "never", label: t`Never: wait until borrowers end` },
 ];
 
 /** A budget while it is typed. */

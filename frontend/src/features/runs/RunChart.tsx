@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The curve of one metric of a run, read when it comes into view.
+import { t } from "@lingui/core/macro";
 import { Skeleton, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
@@ -19,7 +20,7 @@ export function RunChart({ id, metric }: { id: string; metric: RunMetric }) {
   const curve = useQuery({ ...runCurveQuery(id, metric.key, metric.n_points), enabled: width !== null });
   const curves = useMemo(() => new Map([[metric.key, drawn(curve.data)]]), [metric.key, curve.data]);
   return (
-    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={`Curve of ${metric.key} by step`}>
+    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${metric.key} by step`}>
       <Text component="figcaption" size="sm" fw={600} truncate title={metric.key} h={28}>
         {metric.key}
       </Text>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run from elsewhere: what it was given, its curves and its files.
+import { plural, t } from "@lingui/core/macro";
 import { SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "react-router";
@@ -20,9 +21,8 @@ import { RunChart } from "@/features/runs/RunChart";
 import { Files, NewestValues, Pairs } from "@/features/runs/RunParts";
 import { RunStatusBadge } from "@/features/runs/RunStatusBadge";
 import { runQuery } from "@/features/runs/queries";
-import { count } from "@/lib/quantities";
 
-const BACK = <BackLink to="/runs">Runs</BackLink>;
+const BACK = <BackLink to="/runs">{t`Runs`}</BackLink>;
 const MAX_CHARTS = 24;
 
 export function RunPage() {
@@ -31,7 +31,7 @@ export function RunPage() {
   const run = useQuery(runQuery(id));
   if (!run.data) {
     return (
-      <Page title="Run" back={BACK}>
+      <Page title={t`Run`} back={BACK}>
         {run.error ? <ProblemAlert error={run.error} onRetry={() => void run.refetch()} /> : <Loading />}
       </Page>
     );
@@ -42,9 +42,9 @@ export function RunPage() {
     <Page title={name} back={BACK} actions={actions}>
       <Summary run={run.data} />
       <Curves run={run.data} />
-      <Pairs title="Parameters" pairs={run.data.params} />
-      <Pairs title="Tags" pairs={run.data.tags} />
-      <Pairs title="Datasets" pairs={Object.fromEntries(run.data.datasets.map(({ name: of, digest }) => [of, digest]))} />
+      <Pairs title={t`Parameters`} pairs={run.data.params} />
+      <Pairs title={t`Tags`} pairs={run.data.tags} />
+      <Pairs title={t`Datasets`} pairs={Object.fromEntries(run.data.datasets.map(({ name: of, digest }) => [of, digest]))} />
       <Files run={run.data} />
     </Page>
   );
@@ -54,11 +54,11 @@ function Summary({ run }: { run: RunDetail }) {
   return (
     <Facts
       facts={[
-        ["Status", <RunStatusBadge key="status" status={run.status} />],
-        ["Project", run.project.name],
-        ["Logged by", run.created_by.username],
-        ["Started", <RelativeTime key="started" at={run.started_at} />],
-        ["Ended", run.ended_at === null ? "–" : <RelativeTime key="ended" at={run.ended_at} />],
+        [t`Status`, <RunStatusBadge key="status" status={run.status} />],
+        [t`Project`, run.project.name],
+        [t`Logged by`, run.created_by.username],
+        [t`Started`, <RelativeTime key="started" at={run.started_at} />],
+        [t`Ended`, run.ended_at === null ? "–" : <RelativeTime key="ended" at={run.ended_at} />],
         ...parentOf(run),
       ]}
     />
@@ -69,9 +69,9 @@ function parentOf({ parent_job }: RunDetail): Fact[] {
   if (!parent_job) return [];
   return [
     [
-      "Job",
+      t`Job`,
       <TextLink key="job" to={`/jobs/${parent_job}`}>
-        The job that started it
+        {t`The job that started it`}
       </TextLink>,
     ],
   ];
@@ -79,10 +79,10 @@ function parentOf({ parent_job }: RunDetail): Fact[] {
 
 function Curves({ run: { id, metrics } }: { run: RunDetail }) {
   return (
-    <SectionCard title="Metrics">
+    <SectionCard title={t`Metrics`}>
       {metrics.length === 0 ? (
         <Text size="sm" c="dimmed">
-          It logged no metrics.
+          {t`It logged no metrics.`}
         </Text>
       ) : (
         <Stack>
@@ -93,7 +93,7 @@ function Curves({ run: { id, metrics } }: { run: RunDetail }) {
           </SimpleGrid>
           {metrics.length > MAX_CHARTS && (
             <Text size="sm" c="dimmed">
-              Charts of the first {count(MAX_CHARTS, "metric")} of {metrics.length}; the table has all.
+              {t`Charts of the first ${plural(MAX_CHARTS, { one: "# metric", other: "# metrics" })} of ${metrics.length}; the table has all.`}
             </Text>
           )}
           <NewestValues metrics={metrics} />
@@ -116,9 +116,9 @@ function DeleteRun({ run }: { run: RunDetail }) {
 
   return (
     <ConfirmButton
-      label="Delete run"
-      title={`Delete ${run.name}?`}
-      text={`For good: ${count(run.metrics.length, "curve")} and ${count(run.artifacts.length, "artifact")}.`}
+      label={t`Delete run`}
+      title={t`Delete ${run.name}?`}
+      text={t`For good: ${plural(run.metrics.length, { one: "# curve", other: "# curves" })} and ${plural(run.artifacts.length, { one: "# artifact", other: "# artifacts" })}.`}
       action={remove}
     />
   );

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a run's page: pairs of names and values, newest values of metrics, and files to download.
+import { t } from "@lingui/core/macro";
 import { Anchor, Table } from "@mantine/core";
 
 import type { RunDetail } from "@/api/types";
@@ -12,7 +13,7 @@ export function Pairs({ title, pairs }: { title: string; pairs: Record<string, s
   if (rows.length === 0) return null;
   return (
     <SectionCard title={title}>
-      <ScrollTable label={title} head={["Name", "Value"]} minWidth={280}>
+      <ScrollTable label={title} head={[t`Name`, t`Value`]} minWidth={280}>
         {rows.map(([name, value]) => (
           <Table.Tr key={name}>
             <Table.Th scope="row">{name}</Table.Th>
@@ -26,11 +27,11 @@ export function Pairs({ title, pairs }: { title: string; pairs: Record<string, s
 
 export function NewestValues({ metrics }: { metrics: RunDetail["metrics"] }) {
   return (
-    <ScrollTable label="Newest values" head={["Metric", "Newest value", "Step", "Points"]} minWidth={360}>
+    <ScrollTable label={t`Newest values`} head={[t`Metric`, t`Newest value`, t`Step`, t`Points`]} minWidth={360}>
       {metrics.map(({ key, last_value, last_step, n_points }) => (
         <Table.Tr key={key}>
           <Table.Th scope="row">{key}</Table.Th>
-          <Table.Td>{last_value === null ? "not a number" : number(last_value)}</Table.Td>
+          <Table.Td>{last_value === null ? t`not a number` : number(last_value)}</Table.Td>
           <Table.Td>{number(last_step)}</Table.Td>
           <Table.Td>{number(n_points)}</Table.Td>
         </Table.Tr>
@@ -43,8 +44,8 @@ export function Files({ run }: { run: RunDetail }) {
   if (run.artifacts.length === 0) return null;
   const address = `/api/v1/runs/${run.id}/artifacts/`;
   return (
-    <SectionCard title="Artifacts">
-      <ScrollTable label="Artifacts" head={["Artifact", "Size"]} minWidth={280}>
+    <SectionCard title={t`Artifacts`}>
+      <ScrollTable label={t`Artifacts`} head={[t`Artifact`, t`Size`]} minWidth={280}>
         {run.artifacts.map(({ path, size_bytes }) => (
           <Table.Tr key={path}>
             <Table.Td style={{ overflowWrap: "anywhere" }}>

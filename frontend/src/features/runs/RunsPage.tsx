@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that programs elsewhere logged by MLflow's client, newest first.
+import { t } from "@lingui/core/macro";
 import { Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -16,14 +17,14 @@ export function RunsPage() {
   const { filters, filter, turn } = useFilters(["project"]);
   return (
     <CatalogPage
-      title="Runs"
-      subtitle="What programs elsewhere logged by MLflow's client. Jobs log to their own page."
+      title={t`Runs`}
+      subtitle={t`What programs elsewhere logged by MLflow's client. Jobs log to their own page.`}
       actions={null}
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(runsQuery(filters))}
       empty={<NoRuns />}
-      head={["Name", "Status", "Project", "Logged by", "Started"]}
+      head={[t`Name`, t`Status`, t`Project`, t`Logged by`, t`Started`]}
       minWidth={560}
       row={(run) => <Row key={run.id} run={run} />}
       onCursor={turn}
@@ -34,9 +35,9 @@ export function RunsPage() {
 function NoRuns() {
   return (
     <EmptyState
-      title="No runs yet"
-      text={`Set MLFLOW_TRACKING_URI to ${window.location.origin} and MLFLOW_TRACKING_TOKEN to an API token; code that uses MLflow then logs here.`}
-      action={<TextLink to="/tokens">Make an API token</TextLink>}
+      title={t`No runs yet`}
+      text={t`Set MLFLOW_TRACKING_URI to ${window.location.origin} and MLFLOW_TRACKING_TOKEN to an API token; code that uses MLflow then logs here.`}
+      action={<TextLink to="/tokens">{t`Make an API token`}</TextLink>}
     />
   );
 }

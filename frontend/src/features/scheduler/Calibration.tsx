@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How accurate predictions were: the share of jobs that finished by the P90, and the error of the median.
+import { t } from "@lingui/core/macro";
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
@@ -9,7 +10,7 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { number, percent } from "@/lib/quantities";
 import { duration } from "@/lib/time";
 
-const MOMENTS: Record<string, string> = { submission: "At submission", launch: "At the first start" };
+const MOMENTS: Record<string, string> = { submission: t`At submission`, launch: t`At the first start` };
 
 type Calibrated = Omit<Insight["calibration"][number], "moment"> & { of: string };
 
@@ -18,29 +19,29 @@ export function Calibration({ insight }: { insight: Insight }) {
   return (
     <Stack gap="sm">
       <CalibrationTable
-        label="Calibration"
-        of="Prediction"
+        label={t`Calibration`}
+        of={t`Prediction`}
         rows={calibration.map(({ moment, ...row }) => ({ ...row, of: MOMENTS[moment] ?? moment }))}
       />
       <Text size="xs" c="dimmed">
-        Well calibrated: 85 to 95 % of the jobs start and finish by their P90.
+        {t`Well calibrated: 85 to 95 % of the jobs start and finish by their P90.`}
       </Text>
       {organisations.length > 0 && (
         <CalibrationTable
-          label="Calibration by organisation"
-          of="Organisation"
+          label={t`Calibration by organisation`}
+          of={t`Organisation`}
           rows={organisations.map(({ organisation, ...row }) => ({ ...row, of: organisation }))}
         />
       )}
       {causes.length > 0 && (
         <CalibrationTable
-          label="Calibration by cause of waiting"
-          of="Waited at first for"
+          label={t`Calibration by cause of waiting`}
+          of={t`Waited at first for`}
           rows={causes.map(({ cause, ...row }) => ({ ...row, of: causeText(cause) }))}
         />
       )}
       {ends.length > 0 && (
-        <ScrollTable label="Newest finishes" head={["Job", "Prediction", "When", "Predicted", "Actual", "By its P90"]}>
+        <ScrollTable label={t`Newest finishes`} head={[t`Job`, t`Prediction`, t`When`, t`Predicted`, t`Actual`, t`By its P90`]}>
           {ends.map((end) => (
             <Table.Tr key={`${end.job.id} ${end.moment}`}>
               <Table.Td>
@@ -52,7 +53,7 @@ export function Calibration({ insight }: { insight: Insight }) {
               </Table.Td>
               <Table.Td>{duration(end.predicted_s)}</Table.Td>
               <Table.Td>{duration(end.actual_s)}</Table.Td>
-              <Table.Td>{end.within_p90 === null ? "–" : end.within_p90 ? "yes" : "no"}</Table.Td>
+              <Table.Td>{end.within_p90 === null ? "–" : end.within_p90 ? t`yes` : t`no`}</Table.Td>
             </Table.Tr>
           ))}
         </ScrollTable>
@@ -68,7 +69,7 @@ interface TableProps {
 }
 
 function CalibrationTable({ label, of, rows }: TableProps) {
-  const head = [of, "Finished jobs", "By its P90", "Median error", "Bias", "Of those that waited, started by P90"];
+  const head = [of, t`Finished jobs`, t`By its P90`, t`Median error`, t`Bias`, t`Of those that waited, started by P90`];
   return (
     <ScrollTable label={label} head={head}>
       {rows.map((row) => (
@@ -78,7 +79,7 @@ function CalibrationTable({ label, of, rows }: TableProps) {
           <Table.Td>{share(row.within_p90)}</Table.Td>
           <Table.Td>{share(row.median_error)}</Table.Td>
           <Table.Td>{bias(row.median_bias)}</Table.Td>
-          <Table.Td>{row.started_within_p90 === null ? "–" : `${percent(row.started_within_p90)} of ${number(row.n_waited)}`}</Table.Td>
+          <Table.Td>{row.started_within_p90 === null ? "–" : t`${percent(row.started_within_p90)} of ${number(row.n_waited)}`}</Table.Td>
         </Table.Tr>
       ))}
     </ScrollTable>
@@ -87,7 +88,7 @@ function CalibrationTable({ label, of, rows }: TableProps) {
 
 /** "quota gpus"; empty: the job did not wait. */
 function causeText(cause: string): string {
-  return cause === "" ? "nothing: started at once" : cause.replaceAll("_", " ");
+  return cause === "" ? t`nothing: started at once` : cause.replaceAll("_", " ");
 }
 
 function share(value: number | null): string {
@@ -96,5 +97,5 @@ function share(value: number | null): string {
 
 function bias(value: number | null): string {
   if (value === null) return "–";
-  return value >= 0 ? `${percent(value)} longer` : `${percent(-value)} shorter`;
+  return value >= 0 ? t`${percent(value)} longer` : t`${percent(-value)} shorter`;
 }

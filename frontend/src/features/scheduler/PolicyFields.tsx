@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choice of a policy and its parameters, each with its default as the placeholder.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, SimpleGrid, Stack, TextInput } from "@mantine/core";
 
 import type { SchedulerSettings } from "@/api/types";
@@ -24,7 +25,7 @@ export function PolicyFields(props: PolicyFieldsProps) {
         maw={320}
         value={policy}
         onChange={(event) => onPolicy(event.currentTarget.value)}
-        data={names.map((name) => ({ value: name, label: name === "" ? "none" : name }))}
+        data={names.map((name) => ({ value: name, label: name === "" ? t`none` : name }))}
         error={errorOf("policy")}
       />
       {defaults.length > 0 && (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a restart costs jobs of each kind that trained recently: why small gains do not move them, and how sure that is.
+import { t } from "@lingui/core/macro";
 import { Stack, Table, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
@@ -9,7 +10,7 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
   return (
     <Stack gap="sm">
-      <ScrollTable label="Costs of a restart" head={["Jobs like", "Restart", "Stopping", "Repeated work", "Starting"]}>
+      <ScrollTable label={t`Costs of a restart`} head={[t`Jobs like`, t`Restart`, t`Stopping`, t`Repeated work`, t`Starting`]}>
         {costs.map(({ job, restart, leave, loss, start }) => (
           <Table.Tr key={job.id}>
             <Table.Td>
@@ -23,7 +24,7 @@ export function RestartCosts({ costs }: { costs: Insight["costs"] }) {
         ))}
       </ScrollTable>
       <Text size="xs" c="dimmed">
-        The error covers two of three restarts. With few observations of their own, jobs are taken to be like others.
+        {t`The error covers two of three restarts. With few observations of their own, jobs are taken to be like others.`}
       </Text>
     </Stack>
   );

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For administrators: which policy decides and with which parameters, its shadow, and how accurate its predictions are.
+import { t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useSearchParams } from "react-router";
@@ -22,8 +23,8 @@ export function SchedulerPage() {
   const me = useMe();
   if (!isStaff(me)) {
     return (
-      <Page title="Scheduler">
-        <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />
+      <Page title={t`Scheduler`}>
+        <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />
       </Page>
     );
   }
@@ -36,11 +37,11 @@ function Administration() {
   const [search] = useSearchParams();
   return (
     <Page
-      title="Scheduler"
-      subtitle="Changes take effect in the next scheduling round."
+      title={t`Scheduler`}
+      subtitle={t`Changes take effect in the next scheduling round.`}
       actions={
         <Button component={Link} to="/scheduler/lab" variant="default" size="xs">
-          Policy lab
+          {t`Policy lab`}
         </Button>
       }
     >
@@ -51,15 +52,15 @@ function Administration() {
         {(found) => (
           <>
             {found.shadow !== null && (
-              <SectionCard title={`Shadow policy ${found.shadow.policy}`}>
+              <SectionCard title={t`Shadow policy ${found.shadow.policy}`}>
                 <ShadowSummary shadow={found.shadow} />
               </SectionCard>
             )}
-            <SectionCard title="Prediction accuracy">
+            <SectionCard title={t`Prediction accuracy`}>
               <Calibration insight={found} />
             </SectionCard>
             {found.costs.length > 0 && (
-              <SectionCard title="Restart costs">
+              <SectionCard title={t`Restart costs`}>
                 <RestartCosts costs={found.costs} />
               </SectionCard>
             )}

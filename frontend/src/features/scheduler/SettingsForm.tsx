@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy, its parameters, its time budget and its shadow. What the API refuses is said at the input it is about.
+import { t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, NumberInput, Paper, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -27,7 +28,7 @@ export function SettingsForm({ settings, proposed }: Props) {
     onSuccess: (saved) => {
       queries.setQueryData(settingsQuery.queryKey, saved);
       void queries.invalidateQueries({ queryKey: ["scheduler"] });
-      notifications.show({ message: "The scheduler's settings are saved.", color: "teal" });
+      notifications.show({ message: t`The scheduler's settings are saved.`, color: "teal" });
     },
   });
   const problem = save.error instanceof Problem ? save.error : undefined;
@@ -40,10 +41,10 @@ export function SettingsForm({ settings, proposed }: Props) {
 
   return (
     <Paper withBorder p="md">
-      <form onSubmit={submit} aria-label="Settings">
+      <form onSubmit={submit} aria-label={t`Settings`}>
         <Stack>
           <PolicyFields
-            label="Policy"
+            label={t`Policy`}
             names={settings.policies}
             policy={draft.policy}
             parameters={draft.parameters}
@@ -53,8 +54,8 @@ export function SettingsForm({ settings, proposed }: Props) {
             onParameters={(parameters) => change({ parameters })}
           />
           <NumberInput
-            label="Time budget, seconds"
-            description="A policy that takes longer for a round is stopped; earlier decisions stay in force."
+            label={t`Time budget, seconds`}
+            description={t`A policy that takes longer for a round is stopped; earlier decisions stay in force.`}
             inputWrapperOrder={["label", "input", "description", "error"]}
             maw={320}
             min={0.1}
@@ -64,7 +65,7 @@ export function SettingsForm({ settings, proposed }: Props) {
             error={problem?.of("budget_s")}
           />
           <PolicyFields
-            label="Shadow policy"
+            label={t`Shadow policy`}
             names={["", ...settings.policies]}
             policy={draft.shadow_policy}
             parameters={draft.shadow_parameters}
@@ -74,18 +75,18 @@ export function SettingsForm({ settings, proposed }: Props) {
             onParameters={(shadow_parameters) => change({ shadow_parameters })}
           />
           <Text size="xs" c="dimmed">
-            The shadow policy decides in every round, too, and its decisions are never applied. An empty parameter has its default.
+            {t`The shadow policy decides in every round, too, and its decisions are never applied. An empty parameter has its default.`}
           </Text>
           <Checkbox
-            label="Fair sharing between organisations"
-            description="GPUs that are guaranteed to no organisation are shared by weight, whatever the policy."
+            label={t`Fair sharing between organisations`}
+            description={t`GPUs that are guaranteed to no organisation are shared by weight, whatever the policy.`}
             checked={draft.shares_fairly}
             onChange={(event) => change({ shares_fairly: event.currentTarget.checked })}
           />
           {draft.shares_fairly && (
             <NumberInput
-              label="Half-life of usage, hours"
-              description="The organisation with the lowest recent usage is next. 0: only current usage counts."
+              label={t`Half-life of usage, hours`}
+              description={t`The organisation with the lowest recent usage is next. 0: only current usage counts.`}
               inputWrapperOrder={["label", "input", "description", "error"]}
               maw={320}
               min={0}
@@ -97,10 +98,10 @@ export function SettingsForm({ settings, proposed }: Props) {
           <ProblemAlert error={save.error} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" disabled={!isChanged(draft, settings)} onClick={() => setDraft(draftOf(settings))}>
-              Undo
+              {t`Undo`}
             </Button>
             <Button type="submit" loading={save.isPending} disabled={!isChanged(draft, settings)}>
-              Save
+              {t`Save`}
             </Button>
           </Group>
         </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the shadow policy would have decided differently, over the newest rounds.
+import { t } from "@lingui/core/macro";
 import { Stack, Text } from "@mantine/core";
 
 import type { Insight } from "@/api/types";
@@ -14,12 +15,12 @@ export function ShadowSummary({ shadow }: { shadow: Summary }) {
     <Stack gap="xs">
       <Facts
         facts={[
-          ["Rounds compared", number(shadow.n_rounds)],
-          ["Decisions that differ", differing(shadow)],
-          ["Mean predicted remaining time", duration(shadow.mean_finish_s)],
-          ["The same of the active policy", duration(shadow.real_mean_finish_s)],
-          ["Median decision time", shadow.decide_ms === null ? "–" : `${number(Math.round(shadow.decide_ms))} ms`],
-          ["Failed rounds", number(shadow.n_failed)],
+          [t`Rounds compared`, number(shadow.n_rounds)],
+          [t`Decisions that differ`, differing(shadow)],
+          [t`Mean predicted remaining time`, duration(shadow.mean_finish_s)],
+          [t`The same of the active policy`, duration(shadow.real_mean_finish_s)],
+          [t`Median decision time`, shadow.decide_ms === null ? "–" : t`${number(Math.round(shadow.decide_ms))} ms`],
+          [t`Failed rounds`, number(shadow.n_failed)],
         ]}
       />
       {shadow.last_error !== "" && (
@@ -33,5 +34,5 @@ export function ShadowSummary({ shadow }: { shadow: Summary }) {
 
 function differing({ n_different, n_decisions }: Summary): string {
   if (n_decisions === 0) return "–";
-  return `${number(n_different)} of ${number(n_decisions)} (${percent(n_different / n_decisions)})`;
+  return t`${number(n_different)} of ${number(n_decisions)} (${percent(n_different / n_decisions)})`;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The secrets of one project: set, replaced and deleted here, and never shown.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Code, Group, Table, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
@@ -25,17 +27,17 @@ export function SecretsPage() {
   const maySet = project !== undefined && canWrite(me, project.organisation.id);
   return (
     <Page
-      title={project === undefined ? "Secrets" : `Secrets of ${project.name}`}
-      subtitle="Tokens and passwords for the project's jobs. Values are encrypted, given to pods alone, and never shown again."
-      back={<BackLink to="/members">Members</BackLink>}
+      title={project === undefined ? t`Secrets` : t`Secrets of ${project.name}`}
+      subtitle={t`Tokens and passwords for the project's jobs. Values are encrypted, given to pods alone, and never shown again.`}
+      back={<BackLink to="/members">{t`Members`}</BackLink>}
     >
       {maySet && <SetSecret projectId={id} />}
       <QueryResult of={secrets}>
         {({ results }) =>
           results.length === 0 ? (
-            <EmptyState title="No secrets yet" />
+            <EmptyState title={t`No secrets yet`} />
           ) : (
-            <ScrollTable label="Secrets" head={["Name", "Set by", "Set", ""]}>
+            <ScrollTable label={t`Secrets`} head={[t`Name`, t`Set by`, t`Set`, ""]}>
               {results.map((secret) => (
                 <Row key={secret.name} secret={secret} projectId={id} maySet={maySet} />
               ))}
@@ -44,8 +46,10 @@ export function SecretsPage() {
         }
       </QueryResult>
       <Text size="sm" c="dimmed">
-        A job names the secrets that it needs, in its advanced settings or by <Code>mlhub run --secret NAME</Code>, and finds each as an
-        environment variable.
+        <Trans>
+          A job names the secrets that it needs, in its advanced settings or by <Code>mlhub run --secret NAME</Code>, and finds each as an
+          environment variable.
+        </Trans>
       </Text>
     </Page>
   );
@@ -70,7 +74,7 @@ function Row({ secret: { name, set_by, updated_at }, projectId, maySet }: RowPro
       <Table.Td>
         <Code>{name}</Code>
       </Table.Td>
-      <Table.Td>{set_by?.username ?? "A deleted user"}</Table.Td>
+      <Table.Td>{set_by?.username ?? t`A deleted user`}</Table.Td>
       <Table.Td>
         <RelativeTime at={updated_at} />
       </Table.Td>
@@ -78,11 +82,11 @@ function Row({ secret: { name, set_by, updated_at }, projectId, maySet }: RowPro
         {maySet && (
           <Group justify="flex-end">
             <ConfirmButton
-              label="Delete"
-              ariaLabel={`Delete ${name}`}
+              label={t`Delete`}
+              ariaLabel={t`Delete ${name}`}
               size="xs"
-              title={`Delete ${name}?`}
-              text="Jobs that name it and are not launched yet start without it. Pods that run keep it."
+              title={t`Delete ${name}?`}
+              text={t`Jobs that name it and are not launched yet start without it. Pods that run keep it.`}
               action={remove}
             />
           </Group>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sets a secret, or replaces the value of one.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Paper, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -32,11 +33,11 @@ export function SetSecret({ projectId }: { projectId: string }) {
   }
 
   return (
-    <Paper component="form" withBorder p="md" maw={640} onSubmit={submit} aria-label="Set a secret">
+    <Paper component="form" withBorder p="md" maw={640} onSubmit={submit} aria-label={t`Set a secret`}>
       <Stack>
         <TextInput
-          label="Name"
-          description="Of the environment variable; a name that is there gets the new value"
+          label={t`Name`}
+          description={t`Of the environment variable; a name that is there gets the new value`}
           placeholder="HF_TOKEN"
           maxLength={100}
           autoComplete="off"
@@ -46,7 +47,7 @@ export function SetSecret({ projectId }: { projectId: string }) {
           error={problem?.of("name")}
         />
         <PasswordInput
-          label="Value"
+          label={t`Value`}
           autoComplete="new-password"
           value={value}
           onChange={(event) => setValue(event.currentTarget.value)}
@@ -55,7 +56,7 @@ export function SetSecret({ projectId }: { projectId: string }) {
         {!isAtInputs && <ProblemAlert error={put.error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={put.isPending} disabled={name.trim() === "" || value === ""}>
-            Set the secret
+            {t`Set the secret`}
           </Button>
         </Group>
       </Stack>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first page of a fresh installation: the first administrator signs up with the one-time code.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Code, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -54,29 +56,31 @@ export function FirstAdministrator({ onDone, onSignIn }: Props) {
   }
 
   return (
-    <AccountPaper title="Create the first administrator" text="This MLHub is new and has no administrator yet.">
-      <form onSubmit={submit} aria-label="Create the first administrator">
+    <AccountPaper title={t`Create the first administrator`} text={t`This MLHub is new and has no administrator yet.`}>
+      <form onSubmit={submit} aria-label={t`Create the first administrator`}>
         <Stack>
           {problem && problem.errors.length === 0 && <ProblemAlert error={problem} />}
-          <TextInput label="Setup code" autoComplete="off" autoFocus required {...field("code")} />
+          <TextInput label={t`Setup code`} autoComplete="off" autoFocus required {...field("code")} />
           <Text size="xs" c="dimmed">
-            <Code>make up</Code> prints it; <Code>manage.py setup_code</Code> prints it anew.
+            <Trans>
+              <Code>make up</Code> prints it; <Code>manage.py setup_code</Code> prints it anew.
+            </Trans>
           </Text>
-          <TextInput label="User name" autoComplete="username" required {...field("username")} />
+          <TextInput label={t`User name`} autoComplete="username" required {...field("username")} />
           <PasswordInput
-            label="Password"
-            description="At least 10 characters."
+            label={t`Password`}
+            description={t`At least 10 characters.`}
             autoComplete="new-password"
-            visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+            visibilityToggleButtonProps={{ "aria-label": t`Show or hide what is typed` }}
             required
             {...field("password")}
           />
-          <TextInput label="First organisation" description="Optional: you own it." {...field("organisation")} />
+          <TextInput label={t`First organisation`} description={t`Optional: you own it.`} {...field("organisation")} />
           <Button type="submit" loading={create.isPending} fullWidth>
-            Create the administrator
+            {t`Create the administrator`}
           </Button>
           <Button variant="subtle" onClick={onSignIn}>
-            I have an account
+            {t`I have an account`}
           </Button>
         </Stack>
       </form>

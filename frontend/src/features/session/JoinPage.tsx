@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the link of an invitation leads: what it offers, then joining with the account that is signed in or a new one.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useState } from "react";
@@ -26,12 +28,12 @@ export function JoinPage() {
   });
 
   useEffect(() => {
-    document.title = "Invitation · MLHub";
+    document.title = t`Invitation · MLHub`;
   }, []);
 
   return (
-    <AccountPaper title="You are invited" text="The link works once.">
-      <QueryResult of={offer} label="Reading the invitation">
+    <AccountPaper title={t`You are invited`} text={t`The link works once.`}>
+      <QueryResult of={offer} label={t`Reading the invitation`}>
         {(found) => <Accept secret={secret} offer={found} />}
       </QueryResult>
     </AccountPaper>
@@ -64,18 +66,20 @@ function Accept({ secret, offer }: { secret: string; offer: MyInvitation }) {
 
   if (me.isPending) return null;
   return (
-    <form onSubmit={submit} aria-label="Accept the invitation">
+    <form onSubmit={submit} aria-label={t`Accept the invitation`}>
       <Stack>
         <Text>
-          {offer.invited_by?.username ?? "A former member"} invites you to <b>{offer.organisation.name}</b> as{" "}
-          <b>{offer.role}</b>. It expires <RelativeTime at={offer.expires_at} />.
+          <Trans>
+            {offer.invited_by?.username ?? t`A former member`} invites you to <b>{offer.organisation.name}</b> as{" "}
+            <b>{offer.role}</b>. It expires <RelativeTime at={offer.expires_at} />.
+          </Trans>
         </Text>
         {problem && problem.errors.length === 0 && <ProblemAlert error={problem} />}
         {!me.data && (
           <>
             <TextInput
-              label="User name"
-              description="Of your new account."
+              label={t`User name`}
+              description={t`Of your new account.`}
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
               error={problem?.of("username")}
@@ -84,23 +88,25 @@ function Accept({ secret, offer }: { secret: string; offer: MyInvitation }) {
               required
             />
             <PasswordInput
-              label="Password"
-              description="At least 10 characters."
+              label={t`Password`}
+              description={t`At least 10 characters.`}
               value={password}
               onChange={(event) => setPassword(event.currentTarget.value)}
               error={problem?.of("password")}
               autoComplete="new-password"
-              visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+              visibilityToggleButtonProps={{ "aria-label": t`Show or hide what is typed` }}
               required
             />
           </>
         )}
         <Button type="submit" loading={accept.isPending} fullWidth>
-          {me.data ? `Join as ${me.data.username}` : "Create the account and join"}
+          {me.data ? t`Join as ${me.data.username}` : t`Create the account and join`}
         </Button>
         {!me.data && (
           <Text size="sm">
-            You have an account? <TextLink to={`/sign-in?next=%2Fjoin#${secret}`}>Sign in first</TextLink>.
+            <Trans>
+              You have an account? <TextLink to={`/sign-in?next=%2Fjoin#${secret}`}>Sign in first</TextLink>.
+            </Trans>
           </Text>
         )}
       </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signing in with a name and a password, and with the code of a second factor where there is one.
+import { t } from "@lingui/core/macro";
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -40,11 +41,11 @@ export function PasswordForm({ onDone, isSecond }: Props) {
   }
 
   return (
-    <form onSubmit={submit} aria-label="Sign in">
+    <form onSubmit={submit} aria-label={t`Sign in`}>
       <Stack>
         {!isMissingCode(signIn.error) && <ProblemAlert error={signIn.error} />}
         <TextInput
-          label="User name"
+          label={t`User name`}
           value={username}
           onChange={(event) => setUsername(event.currentTarget.value)}
           autoComplete="username"
@@ -54,17 +55,17 @@ export function PasswordForm({ onDone, isSecond }: Props) {
           required
         />
         <PasswordInput
-          label="Password"
+          label={t`Password`}
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
           autoComplete="current-password"
-          visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+          visibilityToggleButtonProps={{ "aria-label": t`Show or hide what is typed` }}
           required
         />
         {isCodeAsked && (
           <TextInput
-            label="Code of your second factor"
-            description="From your authenticator app, or a recovery code."
+            label={t`Code of your second factor`}
+            description={t`From your authenticator app, or a recovery code.`}
             value={code}
             onChange={(event) => setCode(event.currentTarget.value)}
             autoComplete="one-time-code"
@@ -73,7 +74,7 @@ export function PasswordForm({ onDone, isSecond }: Props) {
           />
         )}
         <Button type="submit" variant={isSecond ? "default" : "filled"} loading={signIn.isPending} fullWidth>
-          Sign in
+          {t`Sign in`}
         </Button>
       </Stack>
     </form>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the link of an administrator leads: its user sets a password and is signed in. The secret is behind the #, which
 // browsers do not send.
+import { t } from "@lingui/core/macro";
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useState } from "react";
@@ -20,7 +21,7 @@ export function SetPasswordPage() {
   const queries = useQueryClient();
 
   useEffect(() => {
-    document.title = "Set your password · MLHub";
+    document.title = t`Set your password · MLHub`;
   }, []);
 
   const put = useMutation({
@@ -43,25 +44,25 @@ export function SetPasswordPage() {
   }
 
   return (
-    <AccountPaper title="Set your password" text="The link works once. You are signed in afterwards.">
-      <form onSubmit={submit} aria-label="Set your password">
+    <AccountPaper title={t`Set your password`} text={t`The link works once. You are signed in afterwards.`}>
+      <form onSubmit={submit} aria-label={t`Set your password`}>
         <Stack>
           {problem && problem.errors.length === 0 && <ProblemAlert error={problem} />}
           <PasswordInput
-            label="New password"
-            description="At least 10 characters."
+            label={t`New password`}
+            description={t`At least 10 characters.`}
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
             error={problem?.of("password")}
             autoComplete="new-password"
-            visibilityToggleButtonProps={{ "aria-label": "Show or hide what is typed" }}
+            visibilityToggleButtonProps={{ "aria-label": t`Show or hide what is typed` }}
             autoFocus
             required
           />
           {isCodeAsked && (
             <TextInput
-              label="Code of your second factor"
-              description="From your authenticator app, or a recovery code."
+              label={t`Code of your second factor`}
+              description={t`From your authenticator app, or a recovery code.`}
               value={code}
               onChange={(event) => setCode(event.currentTarget.value)}
               error={problem?.of("code")}
@@ -70,7 +71,7 @@ export function SetPasswordPage() {
             />
           )}
           <Button type="submit" loading={put.isPending} disabled={secret === ""} fullWidth>
-            Set the password
+            {t`Set the password`}
           </Button>
         </Stack>
       </form>

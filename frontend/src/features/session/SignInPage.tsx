@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signing in, with a password or at a provider of single sign-on; afterwards one is where one wanted to go. A fresh
 // installation asks for its first administrator instead.
+import { t } from "@lingui/core/macro";
 import { Button, Divider, Stack } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -24,7 +25,7 @@ export function SignInPage() {
   const setup = useQuery(setupQuery);
 
   useEffect(() => {
-    document.title = "Sign in · MLHub";
+    document.title = t`Sign in · MLHub`;
   }, []);
 
   const wanted = ownAddress(parameters.get("next"));
@@ -41,7 +42,7 @@ export function SignInPage() {
     return <FirstAdministrator onDone={enter} onSignIn={() => setHasAccount(true)} />;
   }
   return (
-    <AccountPaper title="Sign in to MLHub" text="Bring data and a model; MLHub decides the rest.">
+    <AccountPaper title={t`Sign in to MLHub`} text={t`Bring data and a model; MLHub decides the rest.`}>
       {parameters.has("code") ? (
         <SingleSignOnCode onDone={enter} />
       ) : (
@@ -66,12 +67,12 @@ function Ways({ next, hasFailed, onDone }: WaysProps) {
     <Stack>
       {hasFailed && <ProblemAlert error={refusalOf(methods.data)} />}
       {provider && <SingleSignOnButton name={provider} next={next} />}
-      {provider && hasPasswordForm && <Divider label="or" />}
+      {provider && hasPasswordForm && <Divider label={t`or`} />}
       {hasPasswordForm ? (
         <PasswordForm onDone={onDone} isSecond={Boolean(provider)} />
       ) : (
         <Button variant="subtle" onClick={() => setPasswordAsked(true)}>
-          Administrators sign in with a password
+          {t`Administrators sign in with a password`}
         </Button>
       )}
     </Stack>

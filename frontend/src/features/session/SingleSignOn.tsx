@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button that leads to the provider of single sign-on, and the code that MLHub may ask for afterwards.
+import { t } from "@lingui/core/macro";
 import { Button, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -21,7 +22,7 @@ export function SingleSignOnButton({ name, next }: { name: string; next: string 
     <>
       <ProblemAlert error={begin.error} />
       <Button fullWidth loading={begin.isPending} onClick={() => begin.mutate()}>
-        Sign in with {name}
+        {t`Sign in with ${name}`}
       </Button>
     </>
   );
@@ -45,12 +46,12 @@ export function SingleSignOnCode({ onDone }: { onDone: (me: Me) => Promise<void>
   }
 
   return (
-    <form onSubmit={submit} aria-label="Second factor">
+    <form onSubmit={submit} aria-label={t`Second factor`}>
       <Stack>
         <ProblemAlert error={send.error} />
         <TextInput
-          label="Code of your second factor"
-          description="From your authenticator app, or a recovery code."
+          label={t`Code of your second factor`}
+          description={t`From your authenticator app, or a recovery code.`}
           value={code}
           onChange={(event) => setCode(event.currentTarget.value)}
           autoComplete="one-time-code"
@@ -58,7 +59,7 @@ export function SingleSignOnCode({ onDone }: { onDone: (me: Me) => Promise<void>
           required
         />
         <Button type="submit" loading={send.isPending} fullWidth>
-          Sign in
+          {t`Sign in`}
         </Button>
       </Stack>
     </form>

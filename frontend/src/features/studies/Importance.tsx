@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much each hyperparameter matters by itself, as bars with numbers, and how that is computed.
+import { plural, t } from "@lingui/core/macro";
 import { Box, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import type { Study } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { importanceQuery } from "@/features/studies/queries";
-import { count } from "@/lib/quantities";
 
 import classes from "./studies.module.css";
 
@@ -30,8 +30,8 @@ export function Importance({ study }: { study: Study }) {
           ))}
           <Text size="xs" c="dimmed">
             {n_trials < needed
-              ? `Needs the results of ${needed} trials; there are ${n_trials}.`
-              : `${method} By ${count(n_trials, "trial")} after ${count(epochs, "epoch")}.`}
+              ? t`Needs the results of ${needed} trials; there are ${n_trials}.`
+              : t`${method} By ${plural(n_trials, { one: "# trial", other: "# trials" })} after ${plural(epochs, { one: "# epoch", other: "# epochs" })}.`}
           </Text>
         </Stack>
       )}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates a study: what to train, the values to try as YAML, the metric, and how far to go.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, NumberInput, Paper, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -19,10 +20,10 @@ weight_decay: {log_uniform: [0.000001, 0.01]}
 `;
 
 const ALGORITHMS = [
-  { value: "asha", label: "ASHA: stops the weak trials early" },
-  { value: "tpe", label: "TPE: learns from earlier trials where to look" },
-  { value: "random", label: "Random points" },
-  { value: "grid", label: "Grid: every combination" },
+  { value: "asha", label: t`ASHA: stops the weak trials early` },
+  { value: "tpe", label: t`TPE: learns from earlier trials where to look` },
+  { value: "random", label: t`Random points` },
+  { value: "grid", label: t`Grid: every combination` },
 ] as const;
 
 interface Choice {
@@ -30,22 +31,24 @@ interface Choice {
   name: string;
 }
 
+const DISTRIBUTIONS = "{log_uniform: [low, high]}, {uniform: [low, high]}, {int: [low, high]}, {choice: [a, b]}";
+
 export function NewStudyPage() {
   const datasets = useQuery(datasetsQuery);
   const models = useQuery(modelsQuery);
   return (
-    <Page title="New study" back={<BackLink to="/studies">Studies</BackLink>}>
+    <Page title={t`New study`} back={<BackLink to="/studies">{t`Studies`}</BackLink>}>
       <QueryResult of={datasets}>
         {(listed) => (
           <QueryResult of={models}>
             {(known) =>
               listed.results.length === 0 || known.results.length === 0 ? (
                 <EmptyState
-                  title="Nothing to train on yet"
-                  text="A study needs a dataset and a model; built-in models are there from the start."
+                  title={t`Nothing to train on yet`}
+                  text={t`A study needs a dataset and a model; built-in models are there from the start.`}
                   action={
                     <Button component={Link} to="/datasets">
-                      Upload a dataset
+                      {t`Upload a dataset`}
                     </Button>
                   }
                 />
@@ -107,11 +110,11 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
   };
   const atFields = spaceError === undefined ? AT_FIELDS : [...AT_FIELDS, spaceError.field];
   return (
-    <Paper withBorder p="md" component="form" aria-label="New study" onSubmit={submit}>
+    <Paper withBorder p="md" component="form" aria-label={t`New study`} onSubmit={submit}>
       <Stack>
         <ProblemAlert error={create.error} atFields={atFields} />
         <TextInput
-          label="Name"
+          label={t`Name`}
           required
           maxLength={80}
           value={draft.name}
@@ -120,7 +123,7 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
         />
         <Group grow align="flex-start" preventGrowOverflow={false}>
           <NativeSelect
-            label="Dataset"
+            label={t`Dataset`}
             miw={200}
             data={datasets.map(({ id, name }) => ({ value: id, label: name }))}
             value={draft.dataset}
@@ -128,18 +131,18 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
             onChange={(event) => change({ dataset: event.currentTarget.value })}
           />
           <NativeSelect
-            label="Model"
+            label={t`Model`}
             miw={200}
             data={models.map(({ id, name }) => ({ value: id, label: name }))}
             value={draft.model}
             error={problem?.of("job.model")}
             onChange={(event) => change({ model: event.currentTarget.value })}
           />
-          <Whole label="Epochs of a whole training" value={draft.epochs} error={problem?.of("job.epochs")} onChange={(epochs) => change({ epochs })} />
+          <Whole label={t`Epochs of a whole training`} value={draft.epochs} error={problem?.of("job.epochs")} onChange={(epochs) => change({ epochs })} />
         </Group>
         <Textarea
-          label="Search space (YAML)"
-          description="Of each hyperparameter: {log_uniform: [low, high]}, {uniform: [low, high]}, {int: [low, high]} or {choice: [a, b]}."
+          label={t`Search space (YAML)`}
+          description={t`Of each hyperparameter: ${DISTRIBUTIONS}.`}
           rows={6}
           required
           styles={{ input: { fontFamily: "monospace" } }}
@@ -149,7 +152,7 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
         />
         <Group grow align="flex-start" preventGrowOverflow={false}>
           <TextInput
-            label="Metric"
+            label={t`Metric`}
             miw={200}
             required
             value={draft.metric}
@@ -157,17 +160,17 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
             onChange={(event) => change({ metric: event.currentTarget.value })}
           />
           <NativeSelect
-            label="Better is"
+            label={t`Better is`}
             miw={200}
             data={[
-              { value: "maximize", label: "Larger" },
-              { value: "minimize", label: "Smaller" },
+              { value: "maximize", label: t`Larger` },
+              { value: "minimize", label: t`Smaller` },
             ]}
             value={draft.direction}
             onChange={(event) => change({ direction: event.currentTarget.value })}
           />
           <NativeSelect
-            label="Algorithm"
+            label={t`Algorithm`}
             miw={200}
             data={[...ALGORITHMS]}
             value={draft.algorithm}
@@ -175,12 +178,12 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
           />
         </Group>
         <Group grow align="flex-start" preventGrowOverflow={false}>
-          <Whole label="Trials at most" value={draft.max_trials} error={problem?.of("max_trials")} onChange={(max_trials) => change({ max_trials })} />
-          <Whole label="At the same time" value={draft.max_parallel} error={problem?.of("max_parallel")} onChange={(max_parallel) => change({ max_parallel })} />
+          <Whole label={t`Trials at most`} value={draft.max_trials} error={problem?.of("max_trials")} onChange={(max_trials) => change({ max_trials })} />
+          <Whole label={t`At the same time`} value={draft.max_parallel} error={problem?.of("max_parallel")} onChange={(max_parallel) => change({ max_parallel })} />
           <NumberInput
-            label="GPU-hours at most"
+            label={t`GPU-hours at most`}
             miw={150}
-            placeholder="no limit"
+            placeholder={t`no limit`}
             min={0}
             value={draft.max_gpu_hours}
             error={problem?.of("max_gpu_hours")}
@@ -188,11 +191,11 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
           />
         </Group>
         <Text size="sm" c="dimmed">
-          Trials have priority -50: other jobs go first, and trials are preempted first.
+          {t`Trials have priority -50: other jobs go first, and trials are preempted first.`}
         </Text>
         <Group justify="flex-end">
           <Button type="submit" loading={create.isPending}>
-            Create study
+            {t`Create study`}
           </Button>
         </Group>
       </Stack>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rungs of a study: what every trial had reached when it came to each of them, joined by a line for each trial.
+import { plural, t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
 
 import type { Study, Trial } from "@/api/types";
 import { shown } from "@/features/studies/values";
-import { count } from "@/lib/quantities";
 
 import classes from "./studies.module.css";
 
@@ -18,17 +18,17 @@ const LEAST_WIDTH = 520;
 
 export function RungChart({ study, trials }: { study: Study; trials: readonly Trial[] }) {
   const values = trials.flatMap(({ results }) => results.map(({ value }) => value));
-  if (values.length === 0) return <Text size="sm" c="dimmed">No trial has reached the first rung yet.</Text>;
+  if (values.length === 0) return <Text size="sm" c="dimmed">{t`No trial has reached the first rung yet.`}</Text>;
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const x = (rung: number) =>
     study.rungs.length === 1 ? (LEFT + WIDTH) / 2 : LEFT + 16 + (rung / (study.rungs.length - 1)) * (WIDTH - LEFT - 40);
   const y = (value: number) => TOP + (high === low ? 0.5 : (high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const reached = study.rungs.map((_, rung) => trials.filter(({ results }) => results.length > rung).length);
-  const label = `${study.metric} at each rung: ${study.rungs
-    .map((epochs, rung) => `${count(reached[rung] ?? 0, "trial")} at ${count(epochs, "epoch")}`)
+  const label = t`${study.metric} at each rung: ${study.rungs
+    .map((epochs, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${plural(epochs, { one: "# epoch", other: "# epochs" })}`)
     .join(", ")}.`;
   return (
-    <div className={classes.scroll} tabIndex={0} role="region" aria-label="Rungs, chart">
+    <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Rungs, chart`}>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} className={classes.chart} style={{ minWidth: LEAST_WIDTH }} role="img" aria-label={label}>
         {[high, low].map((value, i) => (
           <text key={i} x={LEFT - 4} y={y(value) + 4} textAnchor="end">
@@ -39,13 +39,13 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
           <g key={epochs}>
             <line x1={x(rung)} x2={x(rung)} y1={TOP} y2={HEIGHT - BOTTOM} className={classes.axis} />
             <text x={x(rung)} y={HEIGHT - 8} textAnchor="middle">
-              {`${epochs} ep · ${reached[rung] ?? 0}`}
+              {t`${epochs} ep · ${reached[rung] ?? 0}`}
             </text>
           </g>
         ))}
         {trials.map((trial) => (
           <g key={trial.id} data-best={trial.id === study.best?.id || undefined} className={classes.trial}>
-            <title>{`Trial ${trial.number}`}</title>
+            <title>{t`Trial ${trial.number}`}</title>
             <polyline points={trial.results.map(({ value }, rung) => `${x(rung)},${y(value)}`).join(" ")} />
             {trial.results.map(({ value }, rung) => (
               <circle key={rung} cx={x(rung)} cy={y(value)} r={3} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All searches for hyperparameters that one may see, newest first.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
@@ -18,11 +19,11 @@ export function StudiesPage() {
   const { filters, filter, turn } = useFilters(["project"]);
   return (
     <CatalogPage
-      title="Studies"
-      subtitle="Searches for hyperparameters: each trial is a job, and the promising ones are trained for longer."
+      title={t`Studies`}
+      subtitle={t`Searches for hyperparameters: each trial is a job, and the promising ones are trained for longer.`}
       actions={
         <Button component={Link} to="/studies/new">
-          New study
+          {t`New study`}
         </Button>
       }
       project={filters.project}
@@ -30,16 +31,16 @@ export function StudiesPage() {
       list={useQuery(studiesQuery(filters))}
       empty={
         <EmptyState
-          title="No studies yet"
-          text="A study tries values of hyperparameters that you give ranges for, and finds the best."
+          title={t`No studies yet`}
+          text={t`A study tries values of hyperparameters that you give ranges for, and finds the best.`}
           action={
             <Button component={Link} to="/studies/new">
-              Create a study
+              {t`Create a study`}
             </Button>
           }
         />
       }
-      head={["Name", "State", "Trials", "Best", "Project", "Created"]}
+      head={[t`Name`, t`State`, t`Trials`, t`Best`, t`Project`, t`Created`]}
       minWidth={640}
       row={(study) => <Row key={study.id} study={study} />}
       onCursor={turn}
@@ -61,7 +62,7 @@ function Row({ study }: { study: Study }) {
         <Badge color={color}>{label}</Badge>
       </Table.Td>
       <Table.Td>
-        {study.n_trials} of {study.most_trials}
+        {t`${study.n_trials} of ${study.most_trials}`}
       </Table.Td>
       <Table.Td>{best === undefined ? "–" : `${study.metric} ${shown(best)}`}</Table.Td>
       <Table.Td>{study.project.name}</Table.Td>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One study: how far it is, its best trial, its rungs, what matters, and all trials.
+import { t } from "@lingui/core/macro";
 import { Alert, Badge, Button, SimpleGrid } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -23,14 +24,14 @@ import { RungChart } from "@/features/studies/RungChart";
 import { TrialsTable } from "@/features/studies/TrialsTable";
 import { lastValue, parametersText, shown } from "@/features/studies/values";
 
-const BACK = <BackLink to="/studies">Studies</BackLink>;
+const BACK = <BackLink to="/studies">{t`Studies`}</BackLink>;
 
 export function StudyPage() {
   const { id = "" } = useParams();
   const study = useQuery(studyQuery(id));
   if (study.data) return <Shown study={study.data} />;
   return (
-    <Page title="Study" back={BACK}>
+    <Page title={t`Study`} back={BACK}>
       <QueryResult of={study}>{() => null}</QueryResult>
     </Page>
   );
@@ -54,24 +55,24 @@ function Shown({ study }: { study: Study }) {
         </Alert>
       )}
       {study.problem !== "" && (
-        <Alert color="yellow" role="alert" title="The study waits">
+        <Alert color="yellow" role="alert" title={t`The study waits`}>
           {study.problem}
         </Alert>
       )}
-      <SectionCard title="Progress">
+      <SectionCard title={t`Progress`}>
         <Facts facts={factsOf(study)} />
       </SectionCard>
-      <QueryResult of={trials} label="Loading the trials">
+      <QueryResult of={trials} label={t`Loading the trials`}>
         {(found) => (
           <>
-            <SectionCard title="Rungs">
+            <SectionCard title={t`Rungs`}>
               <RungChart study={study} trials={found} />
             </SectionCard>
             <SimpleGrid cols={{ base: 1, md: 2 }}>
-              <SectionCard title="Hyperparameters and result">
+              <SectionCard title={t`Hyperparameters and result`}>
                 <ParallelCoordinates study={study} trials={found} />
               </SectionCard>
-              <SectionCard title="Importance">
+              <SectionCard title={t`Importance`}>
                 <Importance study={study} />
               </SectionCard>
             </SimpleGrid>
@@ -85,16 +86,16 @@ function Shown({ study }: { study: Study }) {
 
 function factsOf(study: Study): [string, ReactNode][] {
   const { best, trials } = study;
-  const limit = (most: number | null) => (most === null ? "" : ` of ${shown(most)}`);
+  const limit = (most: number | null) => (most === null ? "" : t` of ${shown(most)}`);
   return [
-    ["Best", best === null ? "–" : `${study.metric} ${shown(lastValue(best))}, after ${shown(best.results.at(-1)?.epochs)} epochs`],
-    ["Best hyperparameters", best === null ? "–" : parametersText(best.parameters)],
-    ["Trials", `${study.n_trials} of ${study.most_trials}: ${trials.running} running, ${trials.failed} failed`],
-    ["Algorithm", `${study.algorithm}, ${study.max_parallel} at a time, seed ${study.seed}`],
-    ["Epochs", `${shown(study.epochs)}${limit(study.max_epochs)}`],
-    ["GPU-hours", `${shown(study.gpu_hours)}${limit(study.max_gpu_hours)}`],
-    ["Dataset", study.dataset_version === null ? "deleted" : <TextLink to={`/datasets/${study.dataset_version.dataset.id}`}>{study.dataset_version.dataset.name}</TextLink>],
-    ["Model", study.model_version === null ? "deleted" : <TextLink to={`/models/${study.model_version.model.id}`}>{study.model_version.model.name}</TextLink>],
+    [t`Best`, best === null ? "–" : t`${study.metric} ${shown(lastValue(best))}, after ${shown(best.results.at(-1)?.epochs)} epochs`],
+    [t`Best hyperparameters`, best === null ? "–" : parametersText(best.parameters)],
+    [t`Trials`, t`${study.n_trials} of ${study.most_trials}: ${trials.running} running, ${trials.failed} failed`],
+    [t`Algorithm`, t`${study.algorithm}, ${study.max_parallel} at a time, seed ${study.seed}`],
+    [t`Epochs`, `${shown(study.epochs)}${limit(study.max_epochs)}`],
+    [t`GPU-hours`, `${shown(study.gpu_hours)}${limit(study.max_gpu_hours)}`],
+    [t`Dataset`, study.dataset_version === null ? t`deleted` : <TextLink to={`/datasets/${study.dataset_version.dataset.id}`}>{study.dataset_version.dataset.name}</TextLink>],
+    [t`Model`, study.model_version === null ? t`deleted` : <TextLink to={`/models/${study.model_version.model.id}`}>{study.model_version.model.name}</TextLink>],
   ];
 }
 
@@ -109,22 +110,22 @@ function Actions({ study, action }: { study: Study; action: ReturnType<typeof us
         .filter((verb) => verbs.includes(verb))
         .map((verb) => (
           <Button key={verb} variant="default" loading={action.isPending} onClick={() => action.mutate(verb)}>
-            {verb === "pause" ? "Pause" : "Resume"}
+            {verb === "pause" ? t`Pause` : t`Resume`}
           </Button>
         ))}
       {verbs.includes("stop") && (
         <ConfirmButton
-          label="Stop study"
-          title={`Stop ${study.name}?`}
-          text="The jobs of its trials are cancelled. Results stay, but the study cannot go on."
+          label={t`Stop study`}
+          title={t`Stop ${study.name}?`}
+          text={t`The jobs of its trials are cancelled. Results stay, but the study cannot go on.`}
           action={() => action.mutateAsync("stop")}
         />
       )}
       {isOver && (
         <ConfirmButton
-          label="Delete study"
-          title={`Delete ${study.name}?`}
-          text="The study and its list of trials go. Jobs and trained models stay."
+          label={t`Delete study`}
+          title={t`Delete ${study.name}?`}
+          text={t`The study and its list of trials go. Jobs and trained models stay.`}
           action={async () => {
             await deleteStudy(study.id);
             void navigate("/studies");

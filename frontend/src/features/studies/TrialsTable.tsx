@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trials of a study, the best first, with the job of each.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Badge, Button, Table, Text } from "@mantine/core";
 import { useState } from "react";
 
@@ -16,14 +18,14 @@ export function TrialsTable({ study, trials }: { study: Study; trials: readonly 
   const rows = ranked(study, trials);
   return (
     <>
-      <ScrollTable label="Trials" head={["Trial", "Status", "Epochs", study.metric, "Hyperparameters", "Job"]} minWidth={720}>
+      <ScrollTable label={t`Trials`} head={[t`Trial`, t`Status`, t`Epochs`, study.metric, t`Hyperparameters`, t`Job`]} minWidth={720}>
         {rows.slice(0, isWhole ? rows.length : FIRST).map((trial) => (
           <Row key={trial.id} trial={trial} isBest={trial.id === study.best?.id} />
         ))}
       </ScrollTable>
       {rows.length > FIRST && !isWhole && (
         <Button variant="default" size="xs" onClick={() => setWhole(true)}>
-          Show all {rows.length} trials
+          {t`Show all ${rows.length} trials`}
         </Button>
       )}
     </>
@@ -39,8 +41,10 @@ function Row({ trial, isBest }: { trial: Trial; isBest: boolean }) {
         {trial.number}
         {isBest && (
           <Text span size="xs" c="dimmed">
-            {" "}
-            best
+            <Trans>
+              {" "}
+              best
+            </Trans>
           </Text>
         )}
       </Table.Td>
@@ -51,7 +55,7 @@ function Row({ trial, isBest }: { trial: Trial; isBest: boolean }) {
       <Table.Td>{shown(trial.epochs)}</Table.Td>
       <Table.Td>{value === undefined ? "–" : shown(value)}</Table.Td>
       <Table.Td style={{ overflowWrap: "anywhere" }}>{parametersText(trial.parameters)}</Table.Td>
-      <Table.Td>{trial.job === null ? "–" : <TextLink to={`/jobs/${trial.job}`}>Job of trial {trial.number}</TextLink>}</Table.Td>
+      <Table.Td>{trial.job === null ? "–" : <TextLink to={`/jobs/${trial.job}`}>{t`Job of trial ${trial.number}`}</TextLink>}</Table.Td>
     </Table.Tr>
   );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a token and shows it, once.
+import { t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -11,18 +12,18 @@ import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const SCOPES: Record<Scope, string> = {
-  read: "Read: see jobs, data and models",
-  submit: "Submit: upload, and run jobs",
-  write: "Write: submit, and manage projects and people, where you may",
-  admin: "Admin: manage the platform, for its administrators",
+  read: t`Read: see jobs, data and models`,
+  submit: t`Submit: upload, and run jobs`,
+  write: t`Write: submit, and manage projects and people, where you may`,
+  admin: t`Admin: manage the platform, for its administrators`,
 };
 
 const LIFETIMES = [
-  { value: "7", label: "7 days" },
-  { value: "30", label: "30 days" },
-  { value: "90", label: "90 days" },
-  { value: "365", label: "One year" },
-  { value: "", label: "Until revoked" },
+  { value: "7", label: t`7 days` },
+  { value: "30", label: t`30 days` },
+  { value: "90", label: t`90 days` },
+  { value: "365", label: t`One year` },
+  { value: "", label: t`Until revoked` },
 ];
 
 export function NewToken() {
@@ -61,22 +62,22 @@ export function NewToken() {
   if (make.data) {
     return (
       <SecretOnce
-        title={`The token ${make.data.name} is made`}
-        text="Copy it now: MLHub keeps only its fingerprint and cannot show it again."
+        title={t`The token ${make.data.name} is made`}
+        text={t`Copy it now: MLHub keeps only its fingerprint and cannot show it again.`}
         secret={make.data.token}
-        label="The token"
+        label={t`The token`}
         onDone={make.reset}
       />
     );
   }
   return (
     <Paper withBorder p="md">
-      <form onSubmit={submit} aria-label="New token">
+      <form onSubmit={submit} aria-label={t`New token`}>
         <Stack>
           <Group align="flex-start" grow preventGrowOverflow={false}>
             <TextInput
-              label="Name"
-              description="Where it will be used."
+              label={t`Name`}
+              description={t`Where it will be used.`}
               placeholder="laptop"
               maxLength={100}
               value={name}
@@ -85,8 +86,8 @@ export function NewToken() {
               miw={200}
             />
             <NativeSelect
-              label="Lifetime"
-              description="Afterwards it is refused."
+              label={t`Lifetime`}
+              description={t`Afterwards it is refused.`}
               value={days}
               onChange={(event) => setDays(event.currentTarget.value)}
               data={LIFETIMES}
@@ -95,24 +96,24 @@ export function NewToken() {
             />
           </Group>
           <NativeSelect
-            label="Reaches"
-            description="Everything else is hidden from it."
+            label={t`Reaches`}
+            description={t`Everything else is hidden from it.`}
             value={limit}
             onChange={(event) => setLimit(event.currentTarget.value)}
             data={[
-              { value: "", label: "All that I reach" },
+              { value: "", label: t`All that I reach` },
               ...memberships.map(({ organisation: { id, name: label } }) => ({
                 value: `organisation ${id}`,
-                label: `Only the organisation ${label}`,
+                label: t`Only the organisation ${label}`,
               })),
               ...projects
                 .filter(({ organisation }) => memberships.some((membership) => membership.organisation.id === organisation.id))
-                .map((project) => ({ value: `project ${project.id}`, label: `Only the project ${project.name}` })),
+                .map((project) => ({ value: `project ${project.id}`, label: t`Only the project ${project.name}` })),
             ]}
             error={problem?.of("organisation") ?? problem?.of("project")}
             maw={400}
           />
-          <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes} error={problem?.of("scopes")}>
+          <Checkbox.Group label={t`Scopes`} value={scopes} onChange={setScopes} error={problem?.of("scopes")}>
             <Group mt={4} gap="md">
               {Object.entries(SCOPES).map(([scope, label]) => (
                 <Checkbox key={scope} value={scope} label={label} />
@@ -122,7 +123,7 @@ export function NewToken() {
           <ProblemAlert error={make.error} />
           <Group justify="flex-end">
             <Button type="submit" loading={make.isPending} disabled={name.trim() === "" || scopes.length === 0}>
-              Make a token
+              {t`Make a token`}
             </Button>
           </Group>
         </Stack>

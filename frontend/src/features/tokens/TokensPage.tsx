@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One's API tokens: what programs sign in with. A new one is shown once.
+import { t } from "@lingui/core/macro";
 import { Badge, Code, Group, Table } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -18,13 +19,13 @@ export function TokensPage() {
   const [cursor, setCursor] = useState<string>();
   const tokens = useQuery(tokensQuery(cursor));
   return (
-    <Page title="API tokens" subtitle="What your programs sign in with. A token may do what you may, within its scopes.">
+    <Page title={t`API tokens`} subtitle={t`What your programs sign in with. A token may do what you may, within its scopes.`}>
       <NewToken />
       <PagedTable
         list={tokens}
-        label="API tokens"
-        head={["Name", "Begins with", "Scopes", "Reaches", "Last used", "Expires", ""]}
-        empty={<EmptyState title="No tokens yet" />}
+        label={t`API tokens`}
+        head={[t`Name`, t`Begins with`, t`Scopes`, t`Reaches`, t`Last used`, t`Expires`, ""]}
+        empty={<EmptyState title={t`No tokens yet`} />}
         row={(token) => <Row key={token.id} token={token} />}
         onCursor={setCursor}
       />
@@ -55,16 +56,16 @@ function Row({ token }: { token: Token }) {
           ))}
         </Group>
       </Table.Td>
-      <Table.Td>{token.project?.name ?? token.organisation?.name ?? "All"}</Table.Td>
-      <Table.Td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : "Never"}</Table.Td>
-      <Table.Td>{token.expires_at ? <RelativeTime at={token.expires_at} /> : "Never"}</Table.Td>
+      <Table.Td>{token.project?.name ?? token.organisation?.name ?? t`All`}</Table.Td>
+      <Table.Td>{token.last_used_at ? <RelativeTime at={token.last_used_at} /> : t`Never`}</Table.Td>
+      <Table.Td>{token.expires_at ? <RelativeTime at={token.expires_at} /> : t`Never`}</Table.Td>
       <Table.Td ta="right">
         <ConfirmButton
-          label="Revoke"
-          ariaLabel={`Revoke ${token.name}`}
+          label={t`Revoke`}
+          ariaLabel={t`Revoke ${token.name}`}
           size="xs"
-          title={`Revoke ${token.name}?`}
-          text="Programs that use it are refused from then on."
+          title={t`Revoke ${token.name}?`}
+          text={t`Programs that use it are refused from then on.`}
           action={revoke}
         />
       </Table.Td>

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU-hours as stacked bars, one a day: useful, start-up, lost. The table of days says the same in numbers.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Group, Stack, Text } from "@mantine/core";
 
 import type { UsageRow } from "@/api/types";
 import { gpuHours } from "@/features/usage/quantities";
-import { count } from "@/lib/quantities";
 
 import classes from "./usage.module.css";
 
 export const PARTS = [
-  { kind: "useful", label: "useful", of: (row: UsageRow) => row.useful_gpu_hours },
-  { kind: "startup", label: "start-up", of: (row: UsageRow) => row.startup_gpu_hours },
-  { kind: "lost", label: "lost", of: (row: UsageRow) => row.lost_gpu_hours },
+  { kind: "useful", label: t`useful`, of: (row: UsageRow) => row.useful_gpu_hours },
+  { kind: "startup", label: t`start-up`, of: (row: UsageRow) => row.startup_gpu_hours },
+  { kind: "lost", label: t`lost`, of: (row: UsageRow) => row.lost_gpu_hours },
 ] as const;
 
 export function UsageBars({ days }: { days: readonly UsageRow[] }) {
@@ -26,10 +27,10 @@ export function UsageBars({ days }: { days: readonly UsageRow[] }) {
           </Group>
         ))}
         <Text size="xs" c="dimmed" ml="auto">
-          most a day: {gpuHours(most)}
+          {t`most a day: ${gpuHours(most)}`}
         </Text>
       </Group>
-      <div className={classes.days} role="img" aria-label={`GPU-hours of ${count(days.length, "day")}, at most ${gpuHours(most)} a day`}>
+      <div className={classes.days} role="img" aria-label={t`GPU-hours of ${plural(days.length, { one: "# day", other: "# days" })}, at most ${gpuHours(most)} a day`}>
         {days.map((row) => (
           <div key={row.key} className={classes.day} title={`${row.name}: ${gpuHours(row.gpu_hours)}`}>
             {PARTS.map(({ kind, of }) => (
@@ -43,7 +44,9 @@ export function UsageBars({ days }: { days: readonly UsageRow[] }) {
           {days[0]?.name}
         </Text>
         <Text size="xs" c="dimmed">
-          {days.at(-1)?.name} (UTC)
+          <Trans>
+            {days.at(-1)?.name} (UTC)
+          </Trans>
         </Text>
       </Group>
     </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of their budgets an organisation, its teams and its projects have used; nothing where none has a budget.
+import { t } from "@lingui/core/macro";
 import { Stack, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 
@@ -14,7 +15,7 @@ export function UsageBudgets({ organisations }: { organisations: OrganisationBri
   const owners = trees.flatMap(({ data }) => data?.owners ?? []).filter(({ budgets }) => budgets.length > 0);
   if (owners.length === 0) return null;
   return (
-    <SectionCard title="Budgets" aside={<TextLink to="/quotas">Quotas</TextLink>}>
+    <SectionCard title={t`Budgets`} aside={<TextLink to="/quotas">{t`Quotas`}</TextLink>}>
       <Stack gap="md">
         {owners.map(({ id, kind, name, budgets }) => (
           <div key={id}>

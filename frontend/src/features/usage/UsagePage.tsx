@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU-hours: who held how many, when, what became of them and what they cost; as bars, a table and a CSV file.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -16,7 +18,6 @@ import { gpuHours, hourDigits, money, part } from "@/features/usage/quantities";
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
 import { UsageBars } from "@/features/usage/UsageBars";
 import { UsageBudgets } from "@/features/usage/UsageBudgets";
-import { count } from "@/lib/quantities";
 
 const NAMES = ["organisation", "by", "since", "until"] as const;
 const USUAL_DAYS = 29;
@@ -24,14 +25,14 @@ const USUAL_DAYS = 29;
 const MOST_SHOWN = 5;
 
 const DIMENSIONS: Record<UsageDimension, string> = {
-  project: "Project",
-  user: "Person",
-  team: "Team",
-  organisation: "Organisation",
-  gpu_type: "GPU type",
-  job: "Job",
-  outcome: "Outcome of the attempt",
-  day: "Day",
+  project: t`Project`,
+  user: t`Person`,
+  team: t`Team`,
+  organisation: t`Organisation`,
+  gpu_type: t`GPU type`,
+  job: t`Job`,
+  outcome: t`Outcome of the attempt`,
+  day: t`Day`,
 };
 
 function isDimension(text: string | undefined): text is UsageDimension {
@@ -53,16 +54,16 @@ export function UsagePage() {
   const file = `/api/v1/usage/export?${new URLSearchParams(usageParams(window, by)).toString()}`;
   return (
     <Page
-      title="Usage"
-      subtitle="GPU-hours held by jobs, running ones included. Jobs that share a GPU divide its time. Entries are never changed."
-      actions={<DownloadButton href={file}>CSV</DownloadButton>}
+      title={t`Usage`}
+      subtitle={t`GPU-hours held by jobs, running ones included. Jobs that share a GPU divide its time. Entries are never changed.`}
+      actions={<DownloadButton href={file}>{t`CSV`}</DownloadButton>}
     >
       <Filters window={window} by={by} organisation={filters.organisation} onChange={filter} />
-      <QueryResult of={days} label="Loading usage">
+      <QueryResult of={days} label={t`Loading usage`}>
         {(report) => report.total.gpu_hours > 0 && <Days report={report} />}
       </QueryResult>
       <UsageBudgets organisations={chosen.slice(0, MOST_SHOWN)} />
-      <QueryResult of={groups} label="Loading usage">
+      <QueryResult of={groups} label={t`Loading usage`}>
         {(report) => <Groups report={report} by={by} />}
       </QueryResult>
     </Page>
@@ -73,9 +74,11 @@ function Days({ report: { total, rows, currency } }: { report: UsageReport }) {
   return (
     <SectionCard title={gpuHours(total.gpu_hours)} aside={total.cost !== null && <Text size="sm">{money(total.cost, currency)}</Text>}>
       <Text size="sm" mb="sm">
-        {count(total.n_jobs, "job")}. Useful {part(total.useful_gpu_hours, total.gpu_hours)}, start-up before the first step{" "}
-        {part(total.startup_gpu_hours, total.gpu_hours)}, lost after the last checkpoint of preempted or failed attempts{" "}
-        {part(total.lost_gpu_hours, total.gpu_hours)}.
+        <Trans>
+          {plural(total.n_jobs, { one: "# job", other: "# jobs" })}. Useful {part(total.useful_gpu_hours, total.gpu_hours)}, start-up before the first step{" "}
+          {part(total.startup_gpu_hours, total.gpu_hours)}, lost after the last checkpoint of preempted or failed attempts{" "}
+          {part(total.lost_gpu_hours, total.gpu_hours)}.
+        </Trans>
       </Text>
       <UsageBars days={rows} />
     </SectionCard>
@@ -84,12 +87,12 @@ function Days({ report: { total, rows, currency } }: { report: UsageReport }) {
 
 function Groups({ report, by }: { report: UsageReport; by: UsageDimension }) {
   if (report.rows.length === 0) {
-    return <EmptyState title="No GPU-hours" text="No job held a GPU in this time. Choose other days, or submit a job." />;
+    return <EmptyState title={t`No GPU-hours`} text={t`No job held a GPU in this time. Choose other days, or submit a job.`} />;
   }
   return (
     <ScrollTable
-      label={`GPU-hours: ${DIMENSIONS[by]}`}
-      head={[DIMENSIONS[by], "GPU-hours", "Useful", "Start-up", "Lost", "Jobs", "Cost"]}
+      label={t`GPU-hours: ${DIMENSIONS[by]}`}
+      head={[DIMENSIONS[by], t`GPU-hours`, t`Useful`, t`Start-up`, t`Lost`, t`Jobs`, t`Cost`]}
     >
       {report.rows.map((row) => (
         <Row key={row.key} row={row} currency={report.currency} />
@@ -125,14 +128,14 @@ function Filters({ window, by, organisation, onChange }: FiltersProps) {
     <Group gap="sm" align="end">
       <NativeSelect
         size="xs"
-        label="Organisation"
+        label={t`Organisation`}
         value={organisation ?? ""}
         onChange={(event) => onChange("organisation", event.currentTarget.value)}
-        data={[{ value: "", label: "All" }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+        data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
       />
       <NativeSelect
         size="xs"
-        label="Group by"
+        label={t`Group by`}
         value={by}
         onChange={(event) => onChange("by", event.currentTarget.value)}
         data={Object.entries(DIMENSIONS).map(([value, label]) => ({ value, label }))}
@@ -142,7 +145,7 @@ function Filters({ window, by, organisation, onChange }: FiltersProps) {
           key={name}
           size="xs"
           type="date"
-          label={name === "since" ? "From day" : "To day"}
+          label={name === "since" ? t`From day` : t`To day`}
           value={window[name]}
           onChange={(event) => onChange(name, event.currentTarget.value)}
         />

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU-hours and money, in words.
+import { t } from "@lingui/core/macro";
 import { number, percent, significant } from "@/lib/quantities";
 
 /** "12.3 GPU-hours". */
 export function gpuHours(hours: number): string {
-  return `${hourDigits(hours)} GPU-hours`;
+  return t`${hourDigits(hours)} GPU-hours`;
 }
 
 /** "12.3". */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes an account; the dialogue says what the user made, and asks who becomes its maker.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -21,10 +22,10 @@ export function DeleteUser({ user }: { user: Pick<User, "id" | "username"> }) {
 
   return (
     <ConfirmButton
-      label="Delete"
-      ariaLabel={`Delete ${user.username}`}
+      label={t`Delete`}
+      ariaLabel={t`Delete ${user.username}`}
       size="xs"
-      title={`Delete ${user.username}?`}
+      title={t`Delete ${user.username}?`}
       text={<Consequences user={user} heir={heir} onHeir={setHeir} />}
       action={remove}
     />
@@ -41,22 +42,22 @@ interface Props {
 function Consequences({ user, heir, onHeir }: Props) {
   const { data } = useQuery(userDeletionQuery(user.id));
   const heirs = useQuery(heirsQuery).data ?? [];
-  if (data === undefined) return "For good: the account, its memberships and its tokens.";
+  if (data === undefined) return t`For good: the account, its memberships and its tokens.`;
   if (data.sole_owner_of.length > 0) {
-    return `${user.username} is the only owner of ${data.sole_owner_of.join(", ")}: make another member an owner first.`;
+    return t`${user.username} is the only owner of ${data.sole_owner_of.join(", ")}: make another member an owner first.`;
   }
   return (
     <Stack gap="xs">
       <Text size="sm">
-        For good: the account, its memberships and its tokens. Events keep its name.
+        {t`For good: the account, its memberships and its tokens. Events keep its name.`}
       </Text>
       {data.remains.length > 0 && (
         <NativeSelect
-          label={`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+          label={t`What stays (${data.remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
           value={heir}
           onChange={(event) => onHeir(event.currentTarget.value)}
           data={[
-            { value: "", label: "Choose a user" },
+            { value: "", label: t`Choose a user` },
             ...heirs.filter(({ id }) => id !== user.id).map(({ id, username }) => ({ value: id, label: username })),
           ]}
         />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes an account and shows the link at which its user sets the password, once.
+import { t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, NativeSelect, Paper, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -44,21 +45,21 @@ export function NewUser() {
   if (create.data) {
     return (
       <SecretOnce
-        title={`The account ${create.data.username} is made`}
-        text="Give this link to its user, who sets the password there. It works once, for three days, and is not shown again."
+        title={t`The account ${create.data.username} is made`}
+        text={t`Give this link to its user, who sets the password there. It works once, for three days, and is not shown again.`}
         secret={create.data.link}
-        label="The link"
+        label={t`The link`}
         onDone={create.reset}
       />
     );
   }
   return (
     <Paper withBorder p="md">
-      <form onSubmit={submit} aria-label="New user">
+      <form onSubmit={submit} aria-label={t`New user`}>
         <Stack>
           <Group align="flex-start" grow preventGrowOverflow={false}>
             <TextInput
-              label="User name"
+              label={t`User name`}
               maxLength={150}
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
@@ -66,7 +67,7 @@ export function NewUser() {
               miw={180}
             />
             <TextInput
-              label="E-mail"
+              label={t`E-mail`}
               type="email"
               value={email}
               onChange={(event) => setEmail(event.currentTarget.value)}
@@ -74,14 +75,14 @@ export function NewUser() {
               miw={180}
             />
             <NativeSelect
-              label="Organisation"
+              label={t`Organisation`}
               value={organisation}
               onChange={(event) => setOrganisation(event.currentTarget.value)}
-              data={[{ value: "", label: "None" }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+              data={[{ value: "", label: t`None` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
               miw={160}
             />
             <NativeSelect
-              label="Role"
+              label={t`Role`}
               disabled={organisation === ""}
               value={role}
               onChange={(event) => setRole(event.currentTarget.value as Role)}
@@ -90,14 +91,14 @@ export function NewUser() {
             />
           </Group>
           <Checkbox
-            label="Administrator of the platform"
+            label={t`Administrator of the platform`}
             checked={isStaff}
             onChange={(event) => setIsStaff(event.currentTarget.checked)}
           />
           <ProblemAlert error={create.error} />
           <Group justify="flex-end">
             <Button type="submit" loading={create.isPending} disabled={username.trim() === ""}>
-              Create user
+              {t`Create user`}
             </Button>
           </Group>
         </Stack>

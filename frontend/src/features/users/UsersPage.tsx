@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accounts of the platform: made, changed and deleted by its administrators.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Table, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -24,7 +25,7 @@ export function UsersPage() {
   const [name, setName] = useState(filters.username ?? "");
   const users = useQuery(usersQuery(filters));
   return (
-    <Page title="Users" subtitle="The accounts of this MLHub. Each person sets the password at a link that works once.">
+    <Page title={t`Users`} subtitle={t`The accounts of this MLHub. Each person sets the password at a link that works once.`}>
       <NewUser />
       <form
         onSubmit={(event) => {
@@ -33,18 +34,18 @@ export function UsersPage() {
         }}
       >
         <Group gap="xs" align="end">
-          <TextInput size="xs" label="Name contains" value={name} onChange={(event) => setName(event.currentTarget.value)} />
+          <TextInput size="xs" label={t`Name contains`} value={name} onChange={(event) => setName(event.currentTarget.value)} />
           <Button size="xs" variant="default" type="submit">
-            Find
+            {t`Find`}
           </Button>
         </Group>
       </form>
       <PagedTable
         list={users}
-        label="Users"
-        head={["Name", "Belongs to", "Last sign-in", "Created", ""]}
+        label={t`Users`}
+        head={[t`Name`, t`Belongs to`, t`Last sign-in`, t`Created`, ""]}
         minWidth={900}
-        empty={<EmptyState title="No users" text="No name contains this." />}
+        empty={<EmptyState title={t`No users`} text={t`No name contains this.`} />}
         row={(user) => <Row key={user.id} user={user} />}
         onCursor={turn}
       />
@@ -65,17 +66,17 @@ function Row({ user }: { user: User }) {
   const link = useMutation({ mutationFn: () => unwrap(api.POST("/api/v1/users/{id}/password-link", params)) });
   const reset = useMutation({ mutationFn: () => unwrap(api.DELETE("/api/v1/users/{id}/second-factor", params)) });
   const signOut = useMutation({ mutationFn: () => unwrap(api.DELETE("/api/v1/users/{id}/sessions", params)) });
-  const signOutLabel = signOut.data ? `Signed out of ${signOut.data.n_sessions}` : "Sign out";
-  const roleLabel = user.is_staff ? "Make ordinary" : "Make administrator";
+  const signOutLabel = signOut.data ? t`Signed out of ${signOut.data.n_sessions}` : t`Sign out`;
+  const roleLabel = user.is_staff ? t`Make ordinary` : t`Make administrator`;
 
   return (
     <Table.Tr>
       <Table.Td>
-        {user.username} {user.is_staff && <Badge color="blue">Administrator</Badge>}{" "}
-        {!user.is_active && <Badge color="gray">Deactivated</Badge>}
+        {user.username} {user.is_staff && <Badge color="blue">{t`Administrator`}</Badge>}{" "}
+        {!user.is_active && <Badge color="gray">{t`Deactivated`}</Badge>}
         {user.service_of && (
           <Text size="xs" c="dimmed">
-            Service account of {user.service_of.name}
+            {t`Service account of ${user.service_of.name}`}
           </Text>
         )}
         {user.email && (
@@ -85,17 +86,17 @@ function Row({ user }: { user: User }) {
         )}
       </Table.Td>
       <Table.Td>{user.memberships.map(({ organisation, role }) => `${organisation.name} (${role})`).join(", ") || "–"}</Table.Td>
-      <Table.Td>{user.last_sign_in_at ? <RelativeTime at={user.last_sign_in_at} /> : "Never"}</Table.Td>
+      <Table.Td>{user.last_sign_in_at ? <RelativeTime at={user.last_sign_in_at} /> : t`Never`}</Table.Td>
       <Table.Td>
         <RelativeTime at={user.created_at} />
       </Table.Td>
       <Table.Td>
         {link.data ? (
           <SecretOnce
-            title={`${user.username} sets a new password here`}
-            text="Copy the link now: it works once, for three days, and is not shown again."
+            title={t`${user.username} sets a new password here`}
+            text={t`Copy the link now: it works once, for three days, and is not shown again.`}
             secret={link.data.link}
-            label="The link"
+            label={t`The link`}
             onDone={link.reset}
           />
         ) : (
@@ -105,10 +106,10 @@ function Row({ user }: { user: User }) {
                 size="xs"
                 variant="default"
                 loading={link.isPending}
-                aria-label={`Reset password of ${user.username}`}
+                aria-label={t`Reset password of ${user.username}`}
                 onClick={() => link.mutate()}
               >
-                Reset password
+                {t`Reset password`}
               </Button>
             )}
             {!isMe && user.service_of === null && (
@@ -117,11 +118,11 @@ function Row({ user }: { user: User }) {
                   {signOutLabel}
                 </Button>
                 <ConfirmButton
-                  label="Reset second factor"
-                  ariaLabel={`Reset second factor of ${user.username}`}
+                  label={t`Reset second factor`}
+                  ariaLabel={t`Reset second factor of ${user.username}`}
                   size="xs"
-                  title={`Remove the second factor of ${user.username}?`}
-                  text="The password alone then signs in, until the user sets another one up. Make sure who asks for it."
+                  title={t`Remove the second factor of ${user.username}?`}
+                  text={t`The password alone then signs in, until the user sets another one up. Make sure who asks for it.`}
                   action={() => reset.mutateAsync()}
                 />
                 <Button
@@ -138,16 +139,16 @@ function Row({ user }: { user: User }) {
               <>
                 {user.is_active ? (
                   <ConfirmButton
-                    label="Deactivate"
-                    ariaLabel={`Deactivate ${user.username}`}
+                    label={t`Deactivate`}
+                    ariaLabel={t`Deactivate ${user.username}`}
                     size="xs"
-                    title={`Deactivate ${user.username}?`}
-                    text="Sessions end at once and tokens are refused. Jobs go on. The account can be reactivated."
+                    title={t`Deactivate ${user.username}?`}
+                    text={t`Sessions end at once and tokens are refused. Jobs go on. The account can be reactivated.`}
                     action={() => change.mutateAsync({ is_active: false })}
                   />
                 ) : (
-                  <Button size="xs" aria-label={`Reactivate ${user.username}`} onClick={() => change.mutate({ is_active: true })}>
-                    Reactivate
+                  <Button size="xs" aria-label={t`Reactivate ${user.username}`} onClick={() => change.mutate({ is_active: true })}>
+                    {t`Reactivate`}
                   </Button>
                 )}
                 <DeleteUser user={user} />

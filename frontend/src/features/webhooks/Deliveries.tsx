@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log of a webhook's deliveries, newest first.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Badge, Button, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -13,7 +15,7 @@ import { deliveriesQuery } from "@/features/webhooks/queries";
 import { topicLabel } from "@/features/webhooks/topics";
 
 const COLOURS: Record<Delivery["state"], string> = { waiting: "gray", delivered: "teal", failed: "red" };
-const LABELS: Record<Delivery["state"], string> = { waiting: "Waiting", delivered: "Delivered", failed: "Failed" };
+const LABELS: Record<Delivery["state"], string> = { waiting: t`Waiting`, delivered: t`Delivered`, failed: t`Failed` };
 
 export function Deliveries({ webhookId }: { webhookId: string }) {
   const [cursor, setCursor] = useState<string>();
@@ -21,9 +23,9 @@ export function Deliveries({ webhookId }: { webhookId: string }) {
   return (
     <PagedTable
       list={deliveries}
-      label="Deliveries"
-      head={["When", "What", "State", "Answer", "Attempts", ""]}
-      empty={<EmptyState title="Nothing was delivered yet" />}
+      label={t`Deliveries`}
+      head={[t`When`, t`What`, t`State`, t`Answer`, t`Attempts`, ""]}
+      empty={<EmptyState title={t`Nothing was delivered yet`} />}
       row={(delivery) => <Row key={delivery.id} delivery={delivery} webhookId={webhookId} />}
       onCursor={setCursor}
     />
@@ -54,14 +56,16 @@ function Row({ delivery, webhookId }: { delivery: Delivery; webhookId: string })
         {delivery.n_attempts}
         {delivery.state === "waiting" && delivery.n_attempts > 0 && (
           <>
-            , again <RelativeTime at={delivery.due_at} />
+            <Trans>
+              , again <RelativeTime at={delivery.due_at} />
+            </Trans>
           </>
         )}
       </Table.Td>
       <Table.Td ta="right">
         {delivery.state !== "waiting" && (
           <Button size="xs" variant="default" loading={again.isPending} onClick={() => again.mutate()}>
-            Send again
+            {t`Send again`}
           </Button>
         )}
       </Table.Td>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a webhook and shows its secret, once.
+import { t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -35,28 +36,28 @@ export function NewWebhook({ organisationId }: { organisationId: string }) {
   if (make.data) {
     return (
       <SecretOnce
-        title="The webhook is made"
-        text="Its receiver checks signatures with this secret. Copy it now: it is not shown again."
+        title={t`The webhook is made`}
+        text={t`Its receiver checks signatures with this secret. Copy it now: it is not shown again.`}
         secret={make.data.secret}
-        label="The secret"
+        label={t`The secret`}
         onDone={make.reset}
       />
     );
   }
   return (
-    <Paper component="form" withBorder p="md" onSubmit={submit} aria-label="New webhook">
+    <Paper component="form" withBorder p="md" onSubmit={submit} aria-label={t`New webhook`}>
       <Stack>
         <TextInput
-          label="Address"
-          description="Of the receiver; it gets a POST for each event"
-          placeholder="https://example.org/mlhub"
+          label={t`Address`}
+          description={t`Of the receiver; it gets a POST for each event`}
+          placeholder={t`https://example.org/mlhub`}
           maxLength={2000}
           maw={640}
           value={url}
           onChange={(event) => setUrl(event.currentTarget.value)}
           error={problem?.of("url")}
         />
-        <Checkbox.Group label="Events" value={topics} onChange={setTopics} error={problem?.of("topics")}>
+        <Checkbox.Group label={t`Events`} value={topics} onChange={setTopics} error={problem?.of("topics")}>
           <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} mt={4} verticalSpacing="xs">
             {Object.entries(TOPICS).map(([topic, label]) => (
               <Checkbox key={topic} value={topic} label={label} />
@@ -66,7 +67,7 @@ export function NewWebhook({ organisationId }: { organisationId: string }) {
         {problem?.of("url") === undefined && <ProblemAlert error={make.error} />}
         <Group justify="flex-end">
           <Button type="submit" loading={make.isPending} disabled={url.trim() === "" || topics.length === 0}>
-            Make a webhook
+            {t`Make a webhook`}
           </Button>
         </Group>
       </Stack>

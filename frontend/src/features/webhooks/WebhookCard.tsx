@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One webhook: what it is notified of, whether it works, and what was delivered.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Alert, Badge, Button, Collapse, Group, Paper, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -46,18 +48,18 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
         </Group>
         <Text size="sm">{webhook.topics.map(topicLabel).join(" · ")}</Text>
         {webhook.disabled_reason !== "" && (
-          <Alert color="red" title="Turned off">
-            {webhook.disabled_reason} Turn it on again once the receiver works.
+          <Alert color="red" title={t`Turned off`}>
+            {t`${webhook.disabled_reason} Turn it on again once the receiver works.`}
           </Alert>
         )}
         <ProblemAlert error={change.error ?? test.error} />
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={deliveries.toggle} aria-expanded={isOpen}>
-            {isOpen ? "Hide deliveries" : "Deliveries"}
+            {isOpen ? t`Hide deliveries` : t`Deliveries`}
           </Button>
           {webhook.is_active && (
             <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
-              Send a test
+              {t`Send a test`}
             </Button>
           )}
           <Button
@@ -66,13 +68,13 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
             loading={change.isPending}
             onClick={() => change.mutate({ is_active: !webhook.is_active })}
           >
-            {webhook.is_active ? "Turn off" : "Turn on"}
+            {webhook.is_active ? t`Turn off` : t`Turn on`}
           </Button>
           <ConfirmButton
-            label="Delete"
+            label={t`Delete`}
             size="xs"
-            title="Delete this webhook?"
-            text="Its receiver is notified of nothing more, also not of what waits to be sent."
+            title={t`Delete this webhook?`}
+            text={t`Its receiver is notified of nothing more, also not of what waits to be sent.`}
             action={remove}
           />
         </Group>
@@ -85,13 +87,15 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
 }
 
 function Status({ webhook: { is_active, failing_since } }: { webhook: Webhook }) {
-  if (!is_active) return <Badge color="gray">Off</Badge>;
-  if (failing_since === null) return <Badge color="teal">On</Badge>;
+  if (!is_active) return <Badge color="gray">{t`Off`}</Badge>;
+  if (failing_since === null) return <Badge color="teal">{t`On`}</Badge>;
   return (
     <Group gap={6}>
-      <Badge color="orange">Failing</Badge>
+      <Badge color="orange">{t`Failing`}</Badge>
       <Text size="sm" c="dimmed">
-        since <RelativeTime at={failing_since} />
+        <Trans>
+          since <RelativeTime at={failing_since} />
+        </Trans>
       </Text>
     </Group>
   );

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's webhooks: where MLHub tells of what happened, and what came of it.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Anchor, NativeSelect, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
@@ -19,13 +21,13 @@ export function WebhooksPage() {
   const organisations = useOrganisations().filter(({ role }) => isStaff(me) || role === "admin" || role === "owner");
   const chosen = organisations.find(({ id }) => id === parameters.get("organisation")) ?? organisations[0];
   return (
-    <Page title="Webhooks" subtitle="Your own programs and chat rooms are notified when something happens here.">
+    <Page title={t`Webhooks`} subtitle={t`Your own programs and chat rooms are notified when something happens here.`}>
       {chosen === undefined && (
-        <EmptyState title="For admins of an organisation" text="Ask an owner of yours for the role admin." />
+        <EmptyState title={t`For admins of an organisation`} text={t`Ask an owner of yours for the role admin.`} />
       )}
       {organisations.length > 1 && (
         <NativeSelect
-          label="Organisation"
+          label={t`Organisation`}
           maw={360}
           value={chosen?.id}
           onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
@@ -45,7 +47,7 @@ function Webhooks({ organisation }: { organisation: Organisation }) {
       <QueryResult of={webhooks}>
         {(found) =>
           found.length === 0 ? (
-            <EmptyState title="No webhooks yet" />
+            <EmptyState title={t`No webhooks yet`} />
           ) : (
             <>
               {found.map((webhook) => (
@@ -56,11 +58,13 @@ function Webhooks({ organisation }: { organisation: Organisation }) {
         }
       </QueryResult>
       <Text size="sm" c="dimmed">
-        Deliveries are CloudEvents, signed as{" "}
-        <Anchor href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer" inherit underline="always">
-          Standard Webhooks
-        </Anchor>{" "}
-        says; the header webhook-id is the same when one is sent again.
+        <Trans>
+          Deliveries are CloudEvents, signed as{" "}
+          <Anchor href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer" inherit underline="always">
+            Standard Webhooks
+          </Anchor>{" "}
+          says; the header webhook-id is the same when one is sent again.
+        </Trans>
       </Text>
     </>
   );

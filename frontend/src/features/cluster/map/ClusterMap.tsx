@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster at a glance, now, in the last hours or as predicted. Colours, time and the chosen job are in the address.
+import { t } from "@lingui/core/macro";
 import { Alert, Group, NativeSelect, SegmentedControl, Stack, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -40,11 +41,11 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
   const { nGpus, nHeld } = countOf(racks);
 
   return (
-    <Section title="Map">
+    <Section title={t`Map`}>
       <Group gap="sm">
         <SegmentedControl
           size="xs"
-          aria-label="Colour by"
+          aria-label={t`Colour by`}
           value={colouring}
           onChange={(value) => filter("colour", value === "organisation" ? "" : value)}
           data={Object.entries(COLOURINGS).map(([value, label]) => ({
@@ -55,13 +56,13 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
         />
         <NativeSelect
           size="xs"
-          aria-label="Highlight a job"
+          aria-label={t`Highlight a job`}
           value={job?.id ?? ""}
           onChange={(event) => filter("job", event.currentTarget.value)}
-          data={[{ value: "", label: "Highlight a job" }, ...jobs.map(({ id, name }) => ({ value: id, label: name }))]}
+          data={[{ value: "", label: t`Highlight a job` }, ...jobs.map(({ id, name }) => ({ value: id, label: name }))]}
         />
         <Text size="xs" c="dimmed" ml="auto">
-          {number(nHeld)} of {number(nGpus)} GPUs in use
+          {t`${number(nHeld)} of ${number(nGpus)} GPUs in use`}
         </Text>
       </Group>
       <TimeScrubber
@@ -74,7 +75,7 @@ export function ClusterMap({ cluster }: { cluster: Cluster }) {
         }}
       />
       <ProblemAlert error={error} />
-      {isCut && <Alert color="gray">The map shows the first nodes only; the page Timeline has all of them.</Alert>}
+      {isCut && <Alert color="gray">{t`The map shows the first nodes only; the page Timeline has all of them.`}</Alert>}
       <Stack gap="sm" style={{ opacity: isLoading ? 0.5 : 1 }}>
         <RackGrid racks={racks} palette={palette} chosen={job?.id ?? ""} onChoose={(id) => filter("job", id)} />
         {job !== undefined && <JobPlace job={job} place={placeOf(racks, job.id)} cluster={cluster} />}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the chosen job is, and which links its workers' traffic crosses.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Anchor, Text } from "@mantine/core";
 import { Link } from "react-router";
 
 import type { Cluster } from "@/api/types";
 import { bandwidth } from "@/features/cluster/format";
-import { count } from "@/lib/quantities";
 
 import type { Place } from "./model";
 
@@ -24,11 +25,13 @@ export function JobPlace({ job, place, cluster }: Props) {
   ];
   return (
     <Text size="sm" component="p" m={0}>
-      <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600}>
-        {job.name}
-      </Anchor>{" "}
-      holds {count(place.nGpus, "GPU")} on {count(place.nodes.length, "node")} in {count(place.racks.length, "rack")}.{" "}
-      {links.length === 0 ? "Its traffic stays within the node." : `Its traffic crosses ${links.join(", ")}.`}
+      <Trans>
+        <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600}>
+          {job.name}
+        </Anchor>{" "}
+        holds {plural(place.nGpus, { one: "# GPU", other: "# GPUs" })} on {plural(place.nodes.length, { one: "# node", other: "# nodes" })} in {plural(place.racks.length, { one: "# rack", other: "# racks" })}.{" "}
+        {links.length === 0 ? t`Its traffic stays within the node.` : t`Its traffic crosses ${links.join(", ")}.`}
+      </Trans>
     </Text>
   );
 }
@@ -41,8 +44,8 @@ function linksOf({ racks, links }: Cluster, kind: "nic" | "uplink", names: reado
   );
   const found = names.slice(0, SHOWN).map((name) => {
     const measured = links.find((link) => (link.kind === "nic") === (kind === "nic") && link.name === name)?.measured_bps;
-    const speed = measured === undefined ? bandwidth(declared.get(name) ?? 0) : `${bandwidth(measured)} measured`;
-    return `${kind === "nic" ? "the NIC of" : "the uplink of"} ${name} (${speed})`;
+    const speed = measured === undefined ? bandwidth(declared.get(name) ?? 0) : t`${bandwidth(measured)} measured`;
+    return `${kind === "nic" ? t`the NIC of` : t`the uplink of`} ${name} (${speed})`;
   });
-  return names.length > SHOWN ? [...found, `and ${names.length - SHOWN} more`] : found;
+  return names.length > SHOWN ? [...found, t`and ${names.length - SHOWN} more`] : found;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the map's colours mean.
+import { t } from "@lingui/core/macro";
 import { Group, Text } from "@mantine/core";
 
 import { UNNAMED, colourOf } from "@/components/chart/colours";
@@ -26,14 +27,14 @@ export function MapLegend({ palette, jobs, racks }: Props) {
     return (
       <Text size="xs" c="dimmed">
         {colouring === "network"
-          ? "No gang has used a NIC enough to measure it."
-          : "Nothing reports the use of these GPUs; nodes with NVIDIA's driver do."}
+          ? t`No gang has used a NIC enough to measure it.`
+          : t`Nothing reports the use of these GPUs; nodes with NVIDIA's driver do.`}
       </Text>
     );
   }
   return (
-    <Group gap={4} aria-label="Legend">
-      <Text size="xs">{colouring === "network" ? "NIC, measured share of what was declared: 0 %" : `${COLOURINGS[colouring]}: 0 %`}</Text>
+    <Group gap={4} aria-label={t`Legend`}>
+      <Text size="xs">{colouring === "network" ? t`NIC, measured share of what was declared: 0 %` : `${COLOURINGS[colouring]}: 0 %`}</Text>
       {STEPS.map((share) => (
         <span key={share} className={classes.swatch} style={{ background: shade(share) }} />
       ))}
@@ -48,9 +49,9 @@ function Names({ palette: { scheme, colouring, names }, jobs, racks }: Props) {
   const hasOthers = racks.some(({ nodes }) => nodes.some(({ gpus }) => gpus.some(({ holders }) => holders[0] && !isNamed(holders[0]))));
   const label = (name: string) => (colouring === "job" ? (jobs.find(({ id }) => id === name)?.name ?? name) : name);
   const shown: [string, string][] = names.slice(0, MOST).map((name, index) => [label(name), colourOf(index, scheme)]);
-  if (hasOthers) shown.push(["other organisations, or several short attempts", UNNAMED[scheme]]);
+  if (hasOthers) shown.push([t`other organisations, or several short attempts`, UNNAMED[scheme]]);
   return (
-    <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label="Legend">
+    <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label={t`Legend`}>
       {shown.map(([name, colour]) => (
         <Group component="li" key={name} gap={6} wrap="nowrap">
           <span className={classes.swatch} style={{ background: colour }} />
@@ -59,7 +60,7 @@ function Names({ palette: { scheme, colouring, names }, jobs, racks }: Props) {
       ))}
       {names.length > MOST && (
         <Text component="li" size="xs" c="dimmed">
-          and {number(names.length - MOST)} more
+          {t`and ${number(names.length - MOST)} more`}
         </Text>
       )}
     </Group>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The squares of the map. To a screen reader each node is one sentence; the cards below have the links.
+import { t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
 
 import classes from "./ClusterMap.module.css";
@@ -22,7 +23,7 @@ export function RackGrid({ racks, palette, chosen, onChoose }: Props) {
           <Text size="xs" fw={600}>
             {rack.name}
           </Text>
-          <ul className={classes.nodes} aria-label={`Map of ${rack.name}`}>
+          <ul className={classes.nodes} aria-label={t`Map of ${rack.name}`}>
             {rack.nodes.map((node) => (
               <li key={node.name} className={classes.node} aria-label={sentenceOf(node, palette)}>
                 <span className={classes.name} title={`${node.name} ${node.gpuType}`} aria-hidden>

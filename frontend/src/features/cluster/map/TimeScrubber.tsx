@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A slider over the last hours and the next ones: the map follows while one drags, the address when one lets go.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Text } from "@mantine/core";
 
 import { clock } from "@/lib/time";
@@ -19,20 +20,20 @@ interface Props {
 }
 
 export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
-  const shown = offsetS === 0 ? "Now" : clock(new Date(now + offsetS * 1000).toISOString(), new Date(now));
+  const shown = offsetS === 0 ? t`Now` : clock(new Date(now + offsetS * 1000).toISOString(), new Date(now));
   return (
     <Group gap="sm" wrap="nowrap">
-      <Text size="xs" miw={96} role="status" aria-label="Time shown">
+      <Text size="xs" miw={96} role="status" aria-label={t`Time shown`}>
         {shown}
-        {offsetS > 0 && ", predicted"}
+        {offsetS > 0 && t`, predicted`}
       </Text>
       <Text size="xs" c="dimmed" aria-hidden>
-        −18 h
+        {t`−18 h`}
       </Text>
       <input
         type="range"
         className={classes.scrubber}
-        aria-label="Time"
+        aria-label={t`Time`}
         aria-valuetext={shown}
         min={-BACK_S}
         max={AHEAD_S}
@@ -43,10 +44,10 @@ export function TimeScrubber({ offsetS, now, onMove, onSettle }: Props) {
         onKeyUp={(event) => onSettle(Number(event.currentTarget.value))}
       />
       <Text size="xs" c="dimmed" aria-hidden>
-        +6 h
+        {t`+6 h`}
       </Text>
       <Button variant="default" size="compact-xs" disabled={offsetS === 0} onClick={() => onSettle(0)}>
-        Now
+        {t`Now`}
       </Button>
     </Group>
   );

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // By what the map's GPUs are coloured: who holds them, or how much of something they use.
+import { t } from "@lingui/core/macro";
 import type { CSSProperties } from "react";
 
 import { UNNAMED, colourOf } from "@/components/chart/colours";
@@ -8,10 +9,10 @@ import { percent } from "@/lib/quantities";
 import type { MapGpu, MapNode } from "./model";
 
 export const COLOURINGS = {
-  organisation: "Organisation",
-  job: "Job",
-  use: "GPU use",
-  memory: "Memory",
+  organisation: t`Organisation`,
+  job: t`Job`,
+  use: t`GPU use`,
+  memory: t`Memory`,
   network: "NIC",
 } as const;
 
@@ -57,9 +58,9 @@ export function shareOf(gpu: MapGpu, node: MapNode, colouring: Colouring): numbe
 /** "GPU 3: digits (Vision), 62 % used". */
 export function textOf(gpu: MapGpu, node: MapNode, colouring: Colouring): string {
   const holders = gpu.holders.map(({ name, organisation }) => (organisation === null ? name : `${name} (${organisation})`));
-  const held = holders.length > 0 ? holders.join(" and ") : gpu.isUsable ? "free" : "unavailable";
-  const foreseen = { "": "", p50: ", as predicted", p90: ", if it ends late" }[gpu.predicted];
+  const held = holders.length > 0 ? holders.join(t` and `) : gpu.isUsable ? t`free` : t`unavailable`;
+  const foreseen = { "": "", p50: t`, as predicted`, p90: t`, if it ends late` }[gpu.predicted];
   const share = shareOf(gpu, node, colouring);
   const measured = share === null ? "" : `, ${COLOURINGS[colouring]} ${percent(share)}`;
-  return `GPU ${gpu.index}: ${held}${foreseen}${measured}`;
+  return t`GPU ${gpu.index}: ${held}${foreseen}${measured}`;
 }

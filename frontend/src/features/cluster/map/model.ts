@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map of the cluster as data: racks, nodes and GPUs, now as they were observed, at another time as the timeline has it.
+import { t } from "@lingui/core/macro";
 import type { Cluster, SlotJob } from "@/api/types";
 import { closedReason } from "@/domain/scheduling/capacity";
 import { type Bar, type NodeRow, barName } from "@/features/cluster/timeline/rows";
@@ -35,7 +36,7 @@ export interface MapRack {
   nodes: MapNode[];
 }
 
-const GONE = "No longer in the cluster";
+const GONE = t`No longer in the cluster`;
 
 export function mapNow(cluster: Cluster): MapRack[] {
   return cluster.racks.map(({ name, nodes }) => ({
@@ -124,8 +125,8 @@ function holdersOn(racks: readonly MapRack[]): Holder[] {
 }
 
 function holderOf({ id, name, organisation }: SlotJob): Holder {
-  if (id === null) return { job: null, name: "another organisation", organisation: null };
-  return { job: id, name: name ?? "a job", organisation: organisation?.name ?? null };
+  if (id === null) return { job: null, name: t`another organisation`, organisation: null };
+  return { job: id, name: name ?? t`a job`, organisation: organisation?.name ?? null };
 }
 
 function holderOfBar(bar: Bar): Holder {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shapes of marks, each another form, so that they differ without colour.
+import { t } from "@lingui/core/macro";
 import type { MarkKind } from "./rows";
 
 export const MARKS: Record<MarkKind, string> = {
-  preempted: "Preempted",
-  resized: "Resized",
-  failed: "Failed",
-  checkpoint: "Checkpoint",
+  preempted: t`Preempted`,
+  resized: t`Resized`,
+  failed: t`Failed`,
+  checkpoint: t`Checkpoint`,
 };
 
 const PATHS: Record<MarkKind, string> = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs as rows, attempts as bars; the future solid to the median, then fading to the ninetieth percentile. Arrow keys go from bar to bar.
+import { plural, t } from "@lingui/core/macro";
 import { Text, useComputedColorScheme } from "@mantine/core";
 import { type CSSProperties, type KeyboardEvent, memo, useMemo, useState } from "react";
 import { useNavigate } from "react-router";
@@ -60,7 +61,7 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
       <div
         className={`${classes.chart ?? ""} ${classes.focus ?? ""}`}
         role="application"
-        aria-label="Timeline of the cluster: arrow keys go from attempt to attempt, Enter opens the job"
+        aria-label={t`Timeline of the cluster: arrow keys go from attempt to attempt, Enter opens the job`}
         tabIndex={0}
         onKeyDown={press}
       >
@@ -82,7 +83,7 @@ export function TimelineChart({ since, lengthS, nowS, nodes, waiting, organisati
         ))}
       </div>
       <Text size="sm" mt={6} mih={22} aria-live="polite" style={{ overflowWrap: "anywhere" }}>
-        {bar ? barText(bar, since) : "Choose a bar to see its job."}
+        {bar ? barText(bar, since) : t`Choose a bar to see its job.`}
       </Text>
     </div>
   );
@@ -112,7 +113,7 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
           {node.name}
         </span>
         <Text span size="xs" c="dimmed">
-          {[`${node.nGpus} GPU${node.nGpus === 1 ? "" : "s"}`, node.gpuType].filter(Boolean).join(" · ")}
+          {[plural(node.nGpus, { one: "# GPU", other: "# GPUs" }), node.gpuType].filter(Boolean).join(" · ")}
         </Text>
       </span>
       <div className={classes.track} style={{ height: node.nGpus * height }}>
@@ -158,10 +159,10 @@ function WaitingTrack({ row, colour, ...frame }: Frame & { row: WaitingRow; colo
           {row.job.name}
         </span>
         <Text span size="xs" c="dimmed">
-          Pending
+          {t`Pending`}
         </Text>
       </span>
-      <div className={classes.track} style={{ height: MOST_HEIGHT }} title={`${row.job.name}: predicted`}>
+      <div className={classes.track} style={{ height: MOST_HEIGHT }} title={t`${row.job.name}: predicted`}>
         <GridLines {...frame} />
         <Future
           style={{ top: 0, height: MOST_HEIGHT - 1 }}
@@ -203,7 +204,7 @@ function GridLines({ ticks, lengthS, nowS }: Frame) {
       {ticks.map(({ atS }) => (
         <span key={atS} className={classes.grid} style={{ left: place(atS, lengthS) }} />
       ))}
-      {nowS !== null && <span className={classes.now} style={{ left: place(nowS, lengthS) }} title="now" />}
+      {nowS !== null && <span className={classes.now} style={{ left: place(nowS, lengthS) }} title={t`now`} />}
     </>
   );
 }
@@ -250,8 +251,8 @@ function nextBar(key: string, bars: readonly Bar[], index: number): number | und
 
 function barText(bar: Bar, since: string): string {
   const at = (seconds: number) => clock(new Date(new Date(since).getTime() + 1000 * seconds).toISOString());
-  const parts = [`${barName(bar)} on ${bar.node}, ${gpusText(bar)}`, `${at(bar.sinceS)} to ${bar.p50S === null ? at(bar.untilS) : "now"}`];
+  const parts = [t`${barName(bar)} on ${bar.node}, ${gpusText(bar)}`, t`${at(bar.sinceS)} to ${bar.p50S === null ? at(bar.untilS) : t`now`}`];
   if (bar.job) parts.push(bar.job.organisation);
-  if (bar.p50S !== null) parts.push(`predicted finish in ${duration(Math.max(0, bar.p50S - bar.untilS))}`);
+  if (bar.p50S !== null) parts.push(t`predicted finish in ${duration(Math.max(0, bar.p50S - bar.untilS))}`);
   return parts.join(" · ");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster over time: which job held which GPU, and what is predicted. Window, end and form are in the address.
+import { t } from "@lingui/core/macro";
 import { Box, Button, Group, SegmentedControl, Text, useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -21,10 +22,10 @@ import { TimelineTable } from "./TimelineTable";
 
 const NAMES = ["window", "until", "view"] as const;
 const WINDOWS: { value: TimelineWindow; label: string }[] = [
-  { value: "1h", label: "1 h" },
-  { value: "6h", label: "6 h" },
-  { value: "1d", label: "1 d" },
-  { value: "7d", label: "7 d" },
+  { value: "1h", label: t`1 h` },
+  { value: "6h", label: t`6 h` },
+  { value: "1d", label: t`1 d` },
+  { value: "7d", label: t`7 d` },
 ];
 
 export function TimelinePage() {
@@ -44,41 +45,41 @@ export function TimelinePage() {
 
   return (
     <Page
-      title="Timeline"
-      subtitle={first ? `${clock(first.since)} to ${clock(first.until)}` : "Which job held which GPU, and what is predicted."}
-      back={<BackLink to="/cluster">Cluster</BackLink>}
+      title={t`Timeline`}
+      subtitle={first ? t`${clock(first.since)} to ${clock(first.until)}` : t`Which job held which GPU, and what is predicted.`}
+      back={<BackLink to="/cluster">{t`Cluster`}</BackLink>}
       isWide
     >
       <Group justify="space-between" gap="sm">
         <Group gap="sm">
-          <SegmentedControl size="xs" aria-label="Window" value={window} onChange={(value) => filter("window", value)} data={WINDOWS} />
+          <SegmentedControl size="xs" aria-label={t`Window`} value={window} onChange={(value) => filter("window", value)} data={WINDOWS} />
           <Button.Group>
             <Button variant="default" size="xs" onClick={() => move(-1)}>
-              Earlier
+              {t`Earlier`}
             </Button>
             <Button variant="default" size="xs" disabled={until === undefined} onClick={() => move(1)}>
-              Later
+              {t`Later`}
             </Button>
             <Button variant="default" size="xs" disabled={until === undefined} onClick={() => filter("until", "")}>
-              Now
+              {t`Now`}
             </Button>
           </Button.Group>
         </Group>
         <SegmentedControl
           size="xs"
-          aria-label="Form"
+          aria-label={t`Form`}
           value={filters.view === "table" ? "table" : "chart"}
           onChange={(value) => filter("view", value === "table" ? "table" : "")}
           data={[
-            { value: "chart", label: "Chart" },
-            { value: "table", label: "Table" },
+            { value: "chart", label: t`Chart` },
+            { value: "table", label: t`Table` },
           ]}
         />
       </Group>
       <QueryResult of={timeline}>{(pages) => <Shown pages={pages} isTable={filters.view === "table"} />}</QueryResult>
       {timeline.data?.at(-1)?.next_after && (
         <Button variant="default" loading={timeline.isPlaceholderData} onClick={() => setPages(nPages + 1)} style={{ alignSelf: "center" }}>
-          Show more nodes
+          {t`Show more nodes`}
         </Button>
       )}
     </Page>
@@ -89,7 +90,7 @@ function Shown({ pages, isTable }: { pages: readonly Timeline[]; isTable: boolea
   const [first] = pages;
   const nodes = nodeRows(pages);
   if (first === undefined || nodes.length === 0) {
-    return <EmptyState title="No nodes yet" text="As soon as a node joins the cluster it appears here." />;
+    return <EmptyState title={t`No nodes yet`} text={t`As soon as a node joins the cluster it appears here.`} />;
   }
   if (isTable) return <TimelineTable since={first.since} nodes={nodes} />;
   const [since, until, now] = [first.since, first.until, first.now].map((at) => new Date(at).getTime() / 1000) as [number, number, number];
@@ -112,9 +113,9 @@ function Shown({ pages, isTable }: { pages: readonly Timeline[]; isTable: boolea
 function Legend({ organisations, hasOthers, kinds }: { organisations: readonly string[]; hasOthers: boolean; kinds: ReadonlySet<MarkKind> }) {
   const scheme = useComputedColorScheme("light");
   const colours: [string, string][] = organisations.map((name, index) => [name, colourOf(index, scheme)]);
-  if (hasOthers) colours.push(["other organisations, or several short attempts", UNNAMED[scheme]]);
+  if (hasOthers) colours.push([t`other organisations, or several short attempts`, UNNAMED[scheme]]);
   return (
-    <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label="Legend">
+    <Group component="ul" gap="md" p={0} m={0} style={{ listStyle: "none" }} aria-label={t`Legend`}>
       {colours.map(([name, colour]) => (
         <Group component="li" key={name} gap={6} wrap="nowrap">
           <Box w={12} h={12} style={{ background: colour, borderRadius: 2, flexShrink: 0 }} />
@@ -129,7 +130,7 @@ function Legend({ organisations, hasOthers, kinds }: { organisations: readonly s
       ))}
       <Group component="li" gap={6} wrap="nowrap">
         <Box w={36} h={12} style={{ background: "linear-gradient(to right, var(--mantine-color-dimmed) 50%, transparent)", opacity: 0.55 }} />
-        <Text size="xs">predicted: solid to the median, fading to 90 %</Text>
+        <Text size="xs">{t`predicted: solid to the median, fading to 90 %`}</Text>
       </Group>
     </Group>
   );

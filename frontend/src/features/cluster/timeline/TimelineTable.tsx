@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline as a table: the same attempts, for those who read rather than look.
+import { t } from "@lingui/core/macro";
 import { Button, Table } from "@mantine/core";
 import { useState } from "react";
 
@@ -17,7 +18,7 @@ export function TimelineTable({ since, nodes }: { since: string; nodes: readonly
   const at = (seconds: number | null) => (seconds === null ? "–" : clock(new Date(new Date(since).getTime() + 1000 * seconds).toISOString()));
   return (
     <>
-      <ScrollTable label="Attempts" head={["Node", "GPUs", "Job", "Organisation", "From", "To", "Predicted finish"]} minWidth={760}>
+      <ScrollTable label={t`Attempts`} head={[t`Node`, t`GPUs`, t`Job`, t`Organisation`, t`From`, t`To`, t`Predicted finish`]} minWidth={760}>
         {bars.slice(0, most).map((bar) => (
           <Table.Tr key={bar.key} style={{ fontVariantNumeric: "tabular-nums" }}>
             <Table.Td>{bar.node}</Table.Td>
@@ -25,14 +26,14 @@ export function TimelineTable({ since, nodes }: { since: string; nodes: readonly
             <Table.Td style={{ overflowWrap: "anywhere" }}>{bar.job ? <TextLink to={`/jobs/${bar.job.id}`}>{barName(bar)}</TextLink> : barName(bar)}</Table.Td>
             <Table.Td>{bar.job?.organisation ?? "–"}</Table.Td>
             <Table.Td>{at(bar.sinceS)}</Table.Td>
-            <Table.Td>{bar.p50S === null ? at(bar.untilS) : "running"}</Table.Td>
+            <Table.Td>{bar.p50S === null ? at(bar.untilS) : t`running`}</Table.Td>
             <Table.Td>{at(bar.p50S)}</Table.Td>
           </Table.Tr>
         ))}
       </ScrollTable>
       {bars.length > most && (
         <Button variant="default" onClick={() => setMost(most + AT_ONCE)} style={{ alignSelf: "center" }}>
-          Show {Math.min(AT_ONCE, bars.length - most)} more
+          {t`Show ${Math.min(AT_ONCE, bars.length - most)} more`}
         </Button>
       )}
     </>

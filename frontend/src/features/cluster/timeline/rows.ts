@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of the API as rows that are drawn: bars with their jobs, colours by organisation, ticks of the axis.
+import { t } from "@lingui/core/macro";
 import type { Timeline } from "@/api/types";
+import { dateLocale } from "@/locales/locale";
 
 type ApiNode = Timeline["nodes"][number];
 type ApiJob = Timeline["jobs"][number];
@@ -66,7 +68,7 @@ export function nodeRows(pages: readonly Timeline[]): NodeRow[] {
         kind: mark.kind,
         gpu: mark.gpu,
         atS: mark.at_s,
-        name: mark.job === null ? "a job of another organisation" : (jobs[mark.job]?.name ?? "a job"),
+        name: mark.job === null ? t`a job of another organisation` : (jobs[mark.job]?.name ?? t`a job`),
       })),
     })),
   );
@@ -87,12 +89,12 @@ export function organisationsOf(pages: readonly Timeline[]): string[] {
 }
 
 export function barName({ job, n }: Bar): string {
-  if (job !== undefined) return n === 1 ? job.name : `${job.name}, ${n} attempts`;
-  return n === 1 ? "a job of another organisation" : `${n} short attempts`;
+  if (job !== undefined) return n === 1 ? job.name : t`${job.name}, ${n} attempts`;
+  return n === 1 ? t`a job of another organisation` : t`${n} short attempts`;
 }
 
 export function gpusText({ firstGpu, nGpus }: Bar): string {
-  return nGpus === 1 ? `GPU ${firstGpu}` : `GPUs ${firstGpu}–${firstGpu + nGpus - 1}`;
+  return nGpus === 1 ? t`GPU ${firstGpu}` : t`GPUs ${firstGpu}–${firstGpu + nGpus - 1}`;
 }
 
 const STEPS_S = [300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
@@ -117,6 +119,6 @@ export function ticksOf(since: string, lengthS: number): Tick[] {
 
 function tickLabel(at: Date, step: number): string {
   const isMidnight = at.getHours() === 0 && at.getMinutes() === 0;
-  if (step >= 86_400 || isMidnight) return at.toLocaleDateString(undefined, { day: "numeric", month: "short" });
-  return at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+  if (step >= 86_400 || isMidnight) return at.toLocaleDateString(dateLocale(), { day: "numeric", month: "short" });
+  return at.toLocaleTimeString(dateLocale(), { hour: "2-digit", minute: "2-digit" });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two jobs: the settings that differ, and their code as diffs, from the first to the second.
+import { plural, t } from "@lingui/core/macro";
 import { Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -8,7 +9,6 @@ import type { JobDifference } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Section } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { count } from "@/lib/quantities";
 
 import { type ComparedJob, differenceQuery } from "../queries";
 import classes from "./DifferenceSection.module.css";
@@ -24,14 +24,14 @@ interface Props {
 export function DifferenceSection({ before, after }: Props) {
   const difference = useQuery(differenceQuery(before.id, after.id));
   return (
-    <Section title={`From ${before.name} to ${after.name}`}>
-      <QueryResult of={difference} label="Loading the differences">
+    <Section title={t`From ${before.name} to ${after.name}`}>
+      <QueryResult of={difference} label={t`Loading the differences`}>
         {({ settings, code }) => (
           <Stack gap="md">
             {settings.length === 0 ? (
-              <Text size="sm">The jobs have the same settings.</Text>
+              <Text size="sm">{t`The jobs have the same settings.`}</Text>
             ) : (
-              <ScrollTable label="Settings" head={["Setting", before.name, after.name]} minWidth={360}>
+              <ScrollTable label={t`Settings`} head={[t`Setting`, before.name, after.name]} minWidth={360}>
                 {settings.map(({ name, before: old, after: new_ }) => (
                   <Table.Tr key={name}>
                     <Table.Th scope="row">{name}</Table.Th>
@@ -51,12 +51,12 @@ export function DifferenceSection({ before, after }: Props) {
 
 function CodeFiles({ code: { files, n_left_out: nLeftOut, note } }: { code: Code }) {
   return (
-    <Section title="Code" order={3}>
-      {files.length === 0 && <Text size="sm">{note || "The jobs ran the same code."}</Text>}
+    <Section title={t`Code`} order={3}>
+      {files.length === 0 && <Text size="sm">{note || t`The jobs ran the same code.`}</Text>}
       {files.map((file) => (
         <File key={file.path} file={file} />
       ))}
-      {nLeftOut > 0 && <Text size="sm">{count(nLeftOut, "more file")} differ.</Text>}
+      {nLeftOut > 0 && <Text size="sm">{t`${plural(nLeftOut, { one: "# more file", other: "# more files" })} differ.`}</Text>}
     </Section>
   );
 }
@@ -72,7 +72,7 @@ function File({ file: { path, change, diff, note } }: { file: CodeFile }) {
       {isOpen && (
         <>
           {diff !== "" && (
-            <pre className={classes.diff} tabIndex={0} aria-label={`Differences of ${path}`}>
+            <pre className={classes.diff} tabIndex={0} aria-label={t`Differences of ${path}`}>
               {linesOf(diff).map((line, index) => (
                 <span key={index} className={`${classes.line ?? ""} ${classOf(line) ?? ""}`}>
                   {line}
@@ -81,7 +81,7 @@ function File({ file: { path, change, diff, note } }: { file: CodeFile }) {
             </pre>
           )}
           <Text size="xs" c="dimmed" px="sm" py={4}>
-            {note || (diff === "" ? "The file is empty." : "")}
+            {note || (diff === "" ? t`The file is empty.` : "")}
           </Text>
         </>
       )}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One row for each column of a dataset: its values, what is missing, and how it is used.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, NativeSelect, Table, Text } from "@mantine/core";
 import { useState } from "react";
 
@@ -11,14 +12,14 @@ import { number, percent } from "@/lib/quantities";
 
 const SHOWN_FIRST = 60;
 const TYPES: Record<string, string> = {
-  number: "number",
-  category: "category",
-  date: "date",
-  identifier: "identifier",
-  text: "free text",
-  constant: "constant",
-  empty: "empty",
-  other: "not plain",
+  number: t`number`,
+  category: t`category`,
+  date: t`date`,
+  identifier: t`identifier`,
+  text: t`free text`,
+  constant: t`constant`,
+  empty: t`empty`,
+  other: t`not plain`,
 };
 
 interface Props {
@@ -33,12 +34,12 @@ export function ColumnTable({ statistics: { columns, nRows }, values, onChange }
   const shown = isWhole ? columns : columns.slice(0, SHOWN_FIRST);
   return (
     <>
-      <ScrollTable label="Columns" head={["Column", "Values", "Missing", "Different", "Use", "What is done"]} minWidth={980}>
+      <ScrollTable label={t`Columns`} head={[t`Column`, t`Values`, t`Missing`, t`Different`, t`Use`, t`What is done`]} minWidth={980}>
         {shown.map((column) => (
           <Table.Tr key={column.name}>
             <Table.Td maw={200} style={{ overflowWrap: "anywhere" }}>
               <Text size="sm" fw={500}>
-                {column.name || "(no name)"}
+                {column.name || t`(no name)`}
               </Text>
               <Text size="xs" c="dimmed">
                 {TYPES[column.type] ?? column.type}
@@ -48,7 +49,7 @@ export function ColumnTable({ statistics: { columns, nRows }, values, onChange }
               <Distribution column={column} nRows={nRows} />
             </Table.Td>
             <Table.Td>{column.nMissing === 0 ? "–" : percent(column.nMissing / Math.max(1, nRows))}</Table.Td>
-            <Table.Td>{column.nDistinct === undefined ? "many" : number(column.nDistinct)}</Table.Td>
+            <Table.Td>{column.nDistinct === undefined ? t`many` : number(column.nDistinct)}</Table.Td>
             <Table.Td>
               <Use column={column} values={values} onChange={onChange} />
             </Table.Td>
@@ -60,7 +61,7 @@ export function ColumnTable({ statistics: { columns, nRows }, values, onChange }
       </ScrollTable>
       {!isWhole && columns.length > SHOWN_FIRST && (
         <Button variant="default" size="xs" onClick={() => setWhole(true)} style={{ alignSelf: "start" }}>
-          Show all {number(columns.length)} columns
+          {t`Show all ${number(columns.length)} columns`}
         </Button>
       )}
     </>
@@ -73,29 +74,29 @@ function Use({ column, values, onChange }: Omit<Props, "statistics"> & { column:
   if (onChange === undefined) {
     return column.role === "" ? "–" : <Badge color={column.role === "ignored" ? "gray" : "teal"}>{ROLES[column.role] ?? column.role}</Badge>;
   }
-  const automatic = isTarget ? "Target" : column.usedAs || TYPES[column.type] || column.type;
+  const automatic = isTarget ? t`Target` : column.usedAs || TYPES[column.type] || column.type;
   return (
     <>
       <NativeSelect
-        aria-label={`Use of ${name}`}
+        aria-label={t`Use of ${name}`}
         size="xs"
         miw={150}
         value={values.uses[name] ?? AUTOMATIC}
         onChange={(event) => onChange({ ...values, uses: { ...values.uses, [name]: event.currentTarget.value } })}
-        data={[{ value: AUTOMATIC, label: `Automatic: ${automatic}` }, ...USES.filter(({ value }) => !isTarget || ["number", "category"].includes(value))]}
+        data={[{ value: AUTOMATIC, label: t`Automatic: ${automatic}` }, ...USES.filter(({ value }) => !isTarget || ["number", "category"].includes(value))]}
       />
       {column.nMissing > 0 && !isTarget && (
         <NativeSelect
-          aria-label={`Missing values of ${name}`}
+          aria-label={t`Missing values of ${name}`}
           size="xs"
           mt={4}
           value={values.missing[name] ?? AUTOMATIC}
           onChange={(event) => onChange({ ...values, missing: { ...values.missing, [name]: event.currentTarget.value } })}
-          data={MISSING.map(({ value, label }) => ({ value, label: `Missing: ${label}` }))}
+          data={MISSING.map(({ value, label }) => ({ value, label: t`Missing: ${label}` }))}
         />
       )}
     </>
   );
 }
 
-const ROLES: Record<string, string> = { target: "Target", feature: "Learned from", ignored: "Left out" };
+const ROLES: Record<string, string> = { target: t`Target`, feature: t`Learned from`, ignored: t`Left out` };

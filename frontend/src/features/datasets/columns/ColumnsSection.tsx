@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of a table: what is in each, and which are learned from. The choice is changed here, without an upload.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, NativeSelect, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -39,15 +40,15 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
   const names = statistics.columns.map(({ name }) => name);
   const isWaiting = version.state === "needs_columns";
   return (
-    <Section title="Columns" order={3}>
+    <Section title={t`Columns`} order={3}>
       {isWaiting && <Problems statistics={statistics} />}
       {mayChoose && (
         <NativeSelect
-          label="Target column"
-          description="What is to be predicted"
+          label={t`Target column`}
+          description={t`What is to be predicted`}
           value={names.includes(values.target) ? values.target : ""}
           onChange={(event) => setValues({ ...values, target: event.currentTarget.value })}
-          data={[{ value: "", label: "Choose a column" }, ...names.map((name) => ({ value: name, label: name || "(no name)" }))]}
+          data={[{ value: "", label: t`Choose a column` }, ...names.map((name) => ({ value: name, label: name || t`(no name)` }))]}
           maw={360}
         />
       )}
@@ -56,10 +57,10 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
       {mayChoose && (
         <Group gap="sm">
           <Button onClick={() => choose.mutate()} loading={choose.isPending} disabled={!values.target}>
-            Use these columns
+            {t`Use these columns`}
           </Button>
           <Text size="sm" c="dimmed">
-            {isWaiting ? "The file is read again; it is not uploaded again." : "This makes a new version of the same file."}
+            {isWaiting ? t`The file is read again; it is not uploaded again.` : t`This makes a new version of the same file.`}
           </Text>
         </Group>
       )}
@@ -69,7 +70,7 @@ export function ColumnsSection({ version, statistics, mayChoose, onChosen }: Pro
 
 function Problems({ statistics: { problems } }: { statistics: TableStatistics }) {
   return (
-    <Alert color="yellow" role="alert" icon={<Icon name="alert" />} title="Choose the columns">
+    <Alert color="yellow" role="alert" icon={<Icon name="alert" />} title={t`Choose the columns`}>
       <Stack gap={4}>
         {problems.map(({ column, message, remedy }, index) => (
           <Text key={`${column}-${String(index)}`} size="sm" style={{ overflowWrap: "anywhere" }}>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A column's values at a glance: a histogram of numbers and dates, bars of the most frequent categories, or examples.
+import { t } from "@lingui/core/macro";
 import { Box, Group, Stack, Text } from "@mantine/core";
 
 import type { ColumnStatistics, Histogram } from "@/features/datasets/columns/statistics";
@@ -25,7 +26,7 @@ function Bars({ of: { counts }, column }: { of: Histogram; column: ColumnStatist
   const [from, to] = column.range ?? ["", ""];
   return (
     <Stack gap={0} w={WIDTH}>
-      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={`Histogram of ${column.name}, from ${from} to ${to}`}>
+      <svg width={WIDTH} height={HEIGHT} role="img" aria-label={t`Histogram of ${column.name}, from ${from} to ${to}`}>
         {counts.map((count, index) => {
           const height = count === 0 ? 0 : Math.max(1, (count / most) * HEIGHT);
           return (
@@ -77,7 +78,7 @@ function TopValues({ column, nRows }: { column: ColumnStatistics; nRows: number 
       ))}
       {column.top.length > MOST_BARS && (
         <Text size="xs" c="dimmed">
-          {column.nDistinct === undefined ? "and many more" : `of ${number(column.nDistinct)}`}
+          {column.nDistinct === undefined ? t`and many more` : t`of ${number(column.nDistinct)}`}
         </Text>
       )}
     </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A choice of columns as the form holds it, and as the API takes it.
+import { t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
 import type { ColumnChoice } from "@/api/types";
 
@@ -15,16 +16,16 @@ export interface ChoiceValues {
 }
 
 export const USES = [
-  { value: "number", label: "Number" },
-  { value: "category", label: "Category" },
-  { value: "date", label: "Date" },
-  { value: IGNORED, label: "Leave out" },
+  { value: "number", label: t`Number` },
+  { value: "category", label: t`Category` },
+  { value: "date", label: t`Date` },
+  { value: IGNORED, label: t`Leave out` },
 ];
 
 export const MISSING = [
-  { value: AUTOMATIC, label: "Fill and mark" },
-  { value: "fill", label: "Fill" },
-  { value: "drop", label: "Leave the row out" },
+  { value: AUTOMATIC, label: t`Fill and mark` },
+  { value: "fill", label: t`Fill` },
+  { value: "drop", label: t`Leave the row out` },
 ];
 
 /** What a version was chosen with; its target may also be one that inspection found. */

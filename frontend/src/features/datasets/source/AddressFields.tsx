@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address of a file, the file that it must be, and which secrets let the platform in.
+import { t } from "@lingui/core/macro";
 import { SimpleGrid, TextInput } from "@mantine/core";
 
 import type { Sending } from "@/components/form/UploadForm";
@@ -34,27 +35,27 @@ export function AddressFields({ values, onChange, isDisabled, problem }: Props) 
   return (
     <>
       <TextInput
-        label="Address"
-        description="https://, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:// in a folder of the site"
-        placeholder="https://example.org/data/iris.csv"
+        label={t`Address`}
+        description={t`https://, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:// in a folder of the site`}
+        placeholder={t`https://example.org/data/iris.csv`}
         maxLength={2000}
         {...text("uri")}
       />
       <TextInput
         label="SHA-256"
-        description="If given, any other file is refused"
+        description={t`If given, any other file is refused`}
         maxLength={64}
         {...text("sha256")}
       />
       {(scheme === "https" || scheme === "hf") && (
-        <TextInput label="Secret with a token" description="Name of a secret of the project, if the address needs one" {...secret("token")} />
+        <TextInput label={t`Secret with a token`} description={t`Name of a secret of the project, if the address needs one`} {...secret("token")} />
       )}
       {scheme === "s3" && (
         <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          <TextInput label="Secret with the key's id" description="Empty for a public bucket" {...secret("access_key_id")} />
-          <TextInput label="Secret with the key" description="Names of secrets of the project" {...secret("secret_access_key")} />
-          <TextInput label="Endpoint" description="Of a store that is not Amazon's" {...text("endpoint")} />
-          <TextInput label="Region" placeholder="us-east-1" {...text("region")} />
+          <TextInput label={t`Secret with the key's id`} description={t`Empty for a public bucket`} {...secret("access_key_id")} />
+          <TextInput label={t`Secret with the key`} description={t`Names of secrets of the project`} {...secret("secret_access_key")} />
+          <TextInput label={t`Endpoint`} description={t`Of a store that is not Amazon's`} {...text("endpoint")} />
+          <TextInput label={t`Region`} placeholder="us-east-1" {...text("region")} />
         </SimpleGrid>
       )}
     </>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forms of a new dataset and of a new version whose file the platform fetches from an address.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, type SubmitEvent, useState } from "react";
@@ -67,7 +68,7 @@ export function DatasetFromAddress() {
     >
       <ProjectSelect value={chosenProject} onChange={setChosenProject} error={problem?.of("project")} />
       <TextInput
-        label="Name"
+        label={t`Name`}
         value={name}
         maxLength={100}
         disabled={make.isPending}
@@ -106,7 +107,7 @@ function Form({ address, onAddress, reading, onReading, make, isComplete = true,
         <ProblemAlert error={make.error} atFields={["source.uri", "format", "target", "project", "name"]} />
         <Group justify="flex-end">
           <Button type="submit" loading={make.isPending} disabled={address.uri.trim() === "" || !isComplete}>
-            Fetch
+            {t`Fetch`}
           </Button>
         </Group>
       </Stack>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a version by reference: how far its fetch is, what was found at the address, and another look at it.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Group, Loader, Paper, Progress, Stack, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
@@ -38,7 +40,7 @@ export function SourcePanel({ version, source, mayRefresh, onRefreshed }: Props)
           {mayRefresh && version.state !== "fetching" && (
             <Group>
               <Button variant="default" size="xs" loading={refresh.isPending} onClick={() => refresh.mutate()}>
-                Look at the address again
+                {t`Look at the address again`}
               </Button>
             </Group>
           )}
@@ -56,16 +58,18 @@ function FetchAlert({ queue, progress }: { queue: DatasetVersion["queue"]; progr
     <Alert
       role="status"
       icon={<Loader size={16} />}
-      title={isWaiting ? "Waiting to be fetched" : "MLHub is fetching the file"}
+      title={isWaiting ? t`Waiting to be fetched` : t`MLHub is fetching the file`}
     >
       <Stack gap="xs">
         <Text size="sm">
-          {queue?.problem ? `It is tried again, since the platform could not do it: ${queue.problem} ` : ""}
-          {progress ? `${bytes(progress.fetched_bytes)} of ${total === null ? "an unknown size" : bytes(total)}. ` : ""}
-          It is inspected afterwards. This page follows by itself.
+          <Trans>
+            {queue?.problem ? t`It is tried again, since the platform could not do it: ${queue.problem} ` : ""}
+            {progress ? t`${bytes(progress.fetched_bytes)} of ${total === null ? t`an unknown size` : bytes(total)}. ` : ""}
+            It is inspected afterwards. This page follows by itself.
+          </Trans>
         </Text>
         {progress && total !== null && total > 0 && (
-          <Progress value={(100 * progress.fetched_bytes) / total} aria-label="Progress of the fetch" />
+          <Progress value={(100 * progress.fetched_bytes) / total} aria-label={t`Progress of the fetch`} />
         )}
       </Stack>
     </Alert>
@@ -75,19 +79,19 @@ function FetchAlert({ queue, progress }: { queue: DatasetVersion["queue"]; progr
 function factsOf({ uri, found, refresh_of, sha256, etag, secrets }: Source): Fact[] {
   const names = Object.values(secrets);
   const facts: [string, Fact[1] | undefined][] = [
-    ["Address", uri],
-    ["Fetched", found.fetched_at ? <RelativeTime key="fetched" at={found.fetched_at} /> : undefined],
-    ["Since the version before", refresh_of === null ? undefined : changeIn(found.is_changed)],
-    ["Entity tag", found.etag],
-    ["Commit", found.revision],
-    ["Required SHA-256", sha256],
-    ["Required entity tag", etag],
-    ["Secrets", names.join(", ")],
+    [t`Address`, uri],
+    [t`Fetched`, found.fetched_at ? <RelativeTime key="fetched" at={found.fetched_at} /> : undefined],
+    [t`Since the version before`, refresh_of === null ? undefined : changeIn(found.is_changed)],
+    [t`Entity tag`, found.etag],
+    [t`Commit`, found.revision],
+    [t`Required SHA-256`, sha256],
+    [t`Required entity tag`, etag],
+    [t`Secrets`, names.join(", ")],
   ];
   return facts.filter((fact): fact is Fact => fact[1] !== undefined && fact[1] !== "");
 }
 
 function changeIn(isChanged: boolean | null | undefined): string | undefined {
   if (isChanged === null || isChanged === undefined) return undefined;
-  return isChanged ? "The file has changed" : "The file has not changed";
+  return isChanged ? t`The file has changed` : t`The file has not changed`;
 }

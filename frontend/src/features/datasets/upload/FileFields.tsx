@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part that a new dataset and a new version share: the file, its format, and how to take it.
+import { t } from "@lingui/core/macro";
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
 import { Suspense } from "react";
 
@@ -84,7 +85,7 @@ export function FileFields(props: Props) {
   return (
     <>
       <DropZone
-        label="Data file"
+        label={t`Data file`}
         hint={FORMATS_HINT}
         accept={ACCEPTED_SUFFIXES}
         file={values.file}
@@ -105,20 +106,20 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
   return (
     <>
       <NativeSelect
-        label="Format"
+        label={t`Format`}
         value={values.format}
         disabled={isDisabled}
         onChange={(event) => onChange({ ...values, format: event.currentTarget.value as DatasetFormat | "" })}
         data={[
-          { value: "", label: guess ? `Automatic: ${DATASET_FORMATS[guess].label}` : "Automatic: by the file" },
+          { value: "", label: guess ? t`Automatic: ${DATASET_FORMATS[guess].label}` : t`Automatic: by the file` },
           ...FORMAT_CHOICES,
         ]}
         error={problem?.of("format")}
       />
       {options?.mayLackTargets && (
         <Checkbox
-          label="It has no targets"
-          description="Only to predict on: a table without the column, arrays without y, images in no folders."
+          label={t`It has no targets`}
+          description={t`Only to predict on: a table without the column, arrays without y, images in no folders.`}
           checked={values.lacksTargets}
           disabled={isDisabled}
           onChange={(event) => onChange({ ...values, lacksTargets: event.currentTarget.checked })}
@@ -127,9 +128,9 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
       )}
       {options?.hasTargetColumn && !values.lacksTargets && (
         <TextInput
-          label={options.target?.label ?? "Target column"}
+          label={options.target?.label ?? t`Target column`}
           description={
-            options.target?.description ?? "The column to predict. Left empty: the one called target, label, class or y."
+            options.target?.description ?? t`The column to predict. Left empty: the one called target, label, class or y.`
           }
           value={values.target}
           disabled={isDisabled}
@@ -137,7 +138,7 @@ export function ReadingFields({ values, onChange, isDisabled, problem, filename 
           error={problem?.of("target")}
         />
       )}
-      <Suspense fallback={<Loading label="Loading the options" />}>
+      <Suspense fallback={<Loading label={t`Loading the options`} />}>
         {options?.isOfImages && (
           <ImageSizeField
             value={values.imageSize}

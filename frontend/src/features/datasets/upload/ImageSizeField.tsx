@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // To which size pictures are scaled. Loaded when pictures are chosen.
+import { t } from "@lingui/core/macro";
 import { NumberInput } from "@mantine/core";
 
 import type { Sending } from "@/components/form/UploadForm";
@@ -12,9 +13,9 @@ interface Props extends Sending {
 export function ImageSizeField({ value, onChange, isDisabled, problem }: Props) {
   return (
     <NumberInput
-      label="Image size"
-      description="Pixels of a side, 8 to 1,024; images are then decoded whenever they are read"
-      placeholder="At most 128, decoded once"
+      label={t`Image size`}
+      description={t`Pixels of a side, 8 to 1,024; images are then decoded whenever they are read`}
+      placeholder={t`At most 128, decoded once`}
       min={8}
       max={1024}
       allowDecimal={false}

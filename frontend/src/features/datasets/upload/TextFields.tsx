@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inputs of how a text becomes tokens and examples; all may stay empty. Loaded when a text is chosen.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
 import type { Sending } from "@/components/form/UploadForm";
@@ -16,8 +17,8 @@ export function TextFields({ values, onChange, isOfLines, isDisabled, problem }:
   return (
     <SimpleGrid cols={{ base: 1, xs: 2 }}>
       <NativeSelect
-        label="Tokens"
-        description="What the model reads and predicts one by one"
+        label={t`Tokens`}
+        description={t`What the model reads and predicts one by one`}
         value={values.tokenizer}
         disabled={isDisabled}
         onChange={(event) => onChange({ tokenizer: event.currentTarget.value })}
@@ -26,9 +27,9 @@ export function TextFields({ values, onChange, isOfLines, isDisabled, problem }:
       />
       {values.tokenizer !== "byte" && (
         <NumberInput
-          label="Vocabulary"
-          description="Different tokens at most, 300 to 32,768"
-          placeholder="By the length of the text"
+          label={t`Vocabulary`}
+          description={t`Different tokens at most, 300 to 32,768`}
+          placeholder={t`By the length of the text`}
           min={300}
           max={32_768}
           allowDecimal={false}
@@ -39,9 +40,9 @@ export function TextFields({ values, onChange, isOfLines, isDisabled, problem }:
         />
       )}
       <NumberInput
-        label="Length of an example"
-        description="How many tokens the model sees at once, 8 to 8,192"
-        placeholder={isOfLines ? "128; 64 without labels" : "64"}
+        label={t`Length of an example`}
+        description={t`How many tokens the model sees at once, 8 to 8,192`}
+        placeholder={isOfLines ? t`128; 64 without labels` : "64"}
         min={8}
         max={8192}
         allowDecimal={false}
@@ -52,9 +53,9 @@ export function TextFields({ values, onChange, isOfLines, isDisabled, problem }:
       />
       {isOfLines ? (
         <TextInput
-          label="Field of the text"
-          description="Its name in each line"
-          placeholder="text"
+          label={t`Field of the text`}
+          description={t`Its name in each line`}
+          placeholder={t`text`}
           value={values.text_column}
           disabled={isDisabled}
           onChange={(event) => onChange({ text_column: event.currentTarget.value })}
@@ -62,8 +63,8 @@ export function TextFields({ values, onChange, isOfLines, isDisabled, problem }:
         />
       ) : (
         <NativeSelect
-          label="Documents"
-          description="A token of its own stands between two"
+          label={t`Documents`}
+          description={t`A token of its own stands between two`}
           value={values.documents}
           disabled={isDisabled}
           onChange={(event) => onChange({ documents: event.currentTarget.value })}

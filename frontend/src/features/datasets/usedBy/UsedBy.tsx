@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who used a version of a dataset: jobs, studies, and the model versions that were trained on it.
+import { t } from "@lingui/core/macro";
 import { Badge, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -25,12 +26,12 @@ export function UsedBy({ version }: { version: string }) {
 function Jobs({ version }: { version: string }) {
   const [cursor, setCursor] = useState<string>();
   return (
-    <Section title="Jobs" order={3}>
+    <Section title={t`Jobs`} order={3}>
       <PagedTable
         list={useQuery(jobsOfQuery(version, cursor))}
-        label="Jobs that read this version"
-        head={["Name", "State", "Read as", "Submitted by", "Submitted"]}
-        empty={<None>No job reads this version.</None>}
+        label={t`Jobs that read this version`}
+        head={[t`Name`, t`State`, t`Read as`, t`Submitted by`, t`Submitted`]}
+        empty={<None>{t`No job reads this version.`}</None>}
         row={(job) => (
           <Table.Tr key={job.id}>
             <Table.Td>
@@ -55,12 +56,12 @@ function Jobs({ version }: { version: string }) {
 function Studies({ version }: { version: string }) {
   const [cursor, setCursor] = useState<string>();
   return (
-    <Section title="Studies" order={3}>
+    <Section title={t`Studies`} order={3}>
       <PagedTable
         list={useQuery(studiesOfQuery(version, cursor))}
-        label="Studies on this version"
-        head={["Name", "State", "Created by", "Created"]}
-        empty={<None>No study searches on this version.</None>}
+        label={t`Studies on this version`}
+        head={[t`Name`, t`State`, t`Created by`, t`Created`]}
+        empty={<None>{t`No study searches on this version.`}</None>}
         row={(study) => (
           <Table.Tr key={study.id}>
             <Table.Td>
@@ -84,20 +85,20 @@ function Studies({ version }: { version: string }) {
 function Trained({ version }: { version: string }) {
   const [cursor, setCursor] = useState<string>();
   return (
-    <Section title="Trained versions" order={3}>
+    <Section title={t`Trained versions`} order={3}>
       <PagedTable
         list={useQuery(trainedOnQuery(version, cursor))}
-        label="Model versions trained on this version"
-        head={["Model", "Job", "Made"]}
-        empty={<None>No model was trained on this version.</None>}
+        label={t`Model versions trained on this version`}
+        head={[t`Model`, t`Job`, t`Made`]}
+        empty={<None>{t`No model was trained on this version.`}</None>}
         row={(trained) => (
           <Table.Tr key={trained.id}>
             <Table.Td>
               <TextLink to={`/models/${trained.model.id}?version=${trained.id}`}>
-                {trained.model.name} v{trained.number}
+                {t`${trained.model.name} v${trained.number}`}
               </TextLink>
             </Table.Td>
-            <Table.Td>{trained.job_id === null ? "–" : <TextLink to={`/jobs/${trained.job_id}`}>Job</TextLink>}</Table.Td>
+            <Table.Td>{trained.job_id === null ? "–" : <TextLink to={`/jobs/${trained.job_id}`}>{t`Job`}</TextLink>}</Table.Td>
             <Table.Td>
               <RelativeTime at={trained.created_at} />
             </Table.Td>
@@ -117,7 +118,7 @@ interface Reader {
 /** "its dataset", and the names under which a script finds it as a further one. */
 function namesOf({ dataset_version: own, datasets }: Reader, version: string): string {
   const further = datasets.filter((one) => one.version === version).map(({ name }) => name);
-  return [...(own?.id === version ? ["its dataset"] : []), ...further].join(", ");
+  return [...(own?.id === version ? [t`its dataset`] : []), ...further].join(", ");
 }
 
 function None({ children }: { children: string }) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes a job that has ended; the dialogue says what goes with it and what stays.
+import { plural, t } from "@lingui/core/macro";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "react-router";
 
@@ -7,7 +8,7 @@ import { api, unwrap } from "@/api/client";
 import type { Deletion, Job } from "@/api/types";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { deletionQuery } from "@/features/jobs/queries";
-import { bytes, count } from "@/lib/quantities";
+import { bytes } from "@/lib/quantities";
 
 export function DeleteJob({ job }: { job: Pick<Job, "id" | "name"> }) {
   const navigate = useNavigate();
@@ -22,8 +23,8 @@ export function DeleteJob({ job }: { job: Pick<Job, "id" | "name"> }) {
 
   return (
     <ConfirmButton
-      label="Delete job"
-      title={`Delete ${job.name}?`}
+      label={t`Delete job`}
+      title={t`Delete ${job.name}?`}
       text={<Consequences id={job.id} />}
       action={remove}
     />
@@ -33,20 +34,20 @@ export function DeleteJob({ job }: { job: Pick<Job, "id" | "name"> }) {
 /** Read when the dialogue opens. */
 function Consequences({ id }: { id: string }) {
   const { data } = useQuery(deletionQuery(id));
-  if (data === undefined) return "Its attempts, curves, log, checkpoints and predictions are deleted for good.";
+  if (data === undefined) return t`Its attempts, curves, log, checkpoints and predictions are deleted for good.`;
   if (data.refusal !== "") return `${data.refusal} ${data.remedy}`;
   return [...gone(data), ...staying(data)].join(" ");
 }
 
 function gone({ n_attempts, checkpoint_bytes, result_bytes }: Deletion): string[] {
-  const parts = [`${count(n_attempts, "attempt")} with curves and logs`];
-  if (checkpoint_bytes === null) parts.push("all checkpoints");
-  else if (checkpoint_bytes > 0) parts.push(`${bytes(checkpoint_bytes)} of checkpoints`);
-  if (result_bytes > 0) parts.push(`${bytes(result_bytes)} of results`);
-  return [`For good: ${parts.join(", ")}.`];
+  const parts = [t`${plural(n_attempts, { one: "# attempt", other: "# attempts" })} with curves and logs`];
+  if (checkpoint_bytes === null) parts.push(t`all checkpoints`);
+  else if (checkpoint_bytes > 0) parts.push(t`${bytes(checkpoint_bytes)} of checkpoints`);
+  if (result_bytes > 0) parts.push(t`${bytes(result_bytes)} of results`);
+  return [t`For good: ${parts.join(", ")}.`];
 }
 
 function staying({ trained_model, n_clones }: Deletion): string[] {
-  const parts = [...(trained_model ? [`the model ${trained_model}`] : []), ...(n_clones ? [count(n_clones, "clone")] : [])];
-  return parts.length > 0 ? [`What stays: ${parts.join(" and ")}.`] : [];
+  const parts = [...(trained_model ? [t`the model ${trained_model}`] : []), ...(n_clones ? [plural(n_clones, { one: "# clone", other: "# clones" })] : [])];
+  return parts.length > 0 ? [t`What stays: ${parts.join(t` and `)}.`] : [];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done to a job in its state: pause, resume, cancel and delete (both ask first), clone with changes.
+import { t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { Suspense } from "react";
@@ -38,7 +39,7 @@ export function JobActions({ job }: { job: Job }) {
       onError: (error) =>
         notifications.show({
           color: "red",
-          title: error instanceof Problem ? error.title : "It did not work",
+          title: error instanceof Problem ? error.title : t`It did not work`,
           message: error instanceof Problem ? [error.detail, error.remedy].filter(Boolean).join(" ") : error.message,
         }),
     });
@@ -57,8 +58,8 @@ export function JobActions({ job }: { job: Job }) {
 
   return (
     <>
-      {verbs.includes("resume") && simple("resume", "Resume", job.kind === "notebook" ? "Start it again with its folder" : "Continue from the newest checkpoint")}
-      {verbs.includes("pause") && simple("pause", "Pause", job.kind === "notebook" ? "Keep its folder and give the GPU back" : "Save a checkpoint and give the GPUs back")}
+      {verbs.includes("resume") && simple("resume", t`Resume`, job.kind === "notebook" ? t`Start it again with its folder` : t`Continue from the newest checkpoint`)}
+      {verbs.includes("pause") && simple("pause", t`Pause`, job.kind === "notebook" ? t`Keep its folder and give the GPU back` : t`Save a checkpoint and give the GPUs back`)}
       {job.kind === "train" && job.state === "succeeded" && job.result_version !== null && (
         <Suspense fallback={null}>
           <PredictButton job={job} />
@@ -66,15 +67,15 @@ export function JobActions({ job }: { job: Job }) {
       )}
       {job.kind === "train" ? (
         <Button variant="default" component={Link} to={`/jobs/new?clone=${job.id}`}>
-          Clone
+          {t`Clone`}
         </Button>
       ) : (
         <ConfirmButton
-          label="Clone"
+          label={t`Clone`}
           color="blue"
-          title={`Clone ${job.name}?`}
-          text={job.kind === "notebook" ? "It has the same settings and data, and an empty folder." : "It starts at once, with the same settings, data and model."}
-          dismiss="Do not start it"
+          title={t`Clone ${job.name}?`}
+          text={job.kind === "notebook" ? t`It has the same settings and data, and an empty folder.` : t`It starts at once, with the same settings, data and model.`}
+          dismiss={t`Do not start it`}
           action={async () => {
             const made = await action.mutateAsync("clone");
             await navigate(`/jobs/${made.id}`);
@@ -83,9 +84,9 @@ export function JobActions({ job }: { job: Job }) {
       )}
       {verbs.includes("cancel") && (
         <ConfirmButton
-          label="Cancel job"
-          title={`Cancel ${job.name}?`}
-          text="Training stops and its GPUs are given back. Curves and log stay, but the job cannot be resumed."
+          label={t`Cancel job`}
+          title={t`Cancel ${job.name}?`}
+          text={t`Training stops and its GPUs are given back. Curves and log stay, but the job cannot be resumed.`}
           action={() => action.mutateAsync("cancel")}
         />
       )}

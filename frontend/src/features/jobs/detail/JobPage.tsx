@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job: its state and why, its result, its metrics, log, attempts and decisions; live while it lives.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Group, SimpleGrid, Stack } from "@mantine/core";
 import { Suspense } from "react";
 import { useParams } from "react-router";
@@ -54,10 +56,10 @@ type LiveParts = Pick<ReturnType<typeof useLiveJob>, "names" | "events">;
 
 function LiveJob({ id }: { id: string }) {
   const { job, stream, refresh, ...parts } = useLiveJob(id);
-  const back = <BackLink to="/jobs">Jobs</BackLink>;
+  const back = <BackLink to="/jobs">{t`Jobs`}</BackLink>;
   if (job.data === undefined) {
     return (
-      <Page title="Job" back={back}>
+      <Page title={t`Job`} back={back}>
         <ProblemAlert error={job.error} onRetry={refresh} />
         {job.isPending && <Loading />}
       </Page>
@@ -70,7 +72,7 @@ function LiveJob({ id }: { id: string }) {
       subtitle={<Subtitle job={job.data} stream={stream} />}
       actions={<JobActions job={job.data} />}
     >
-      <RoleNeeded organisation={job.data.project.organisation} role="member" action="Pausing, cancelling and cloning jobs" />
+      <RoleNeeded organisation={job.data.project.organisation} role="member" action={t`Pausing, cancelling and cloning jobs`} />
       <WithSections>
         <SectionNav />
         <Overview job={job.data} />
@@ -85,16 +87,18 @@ function Subtitle({ job, stream }: { job: JobDetail; stream: StreamState }) {
     <Group gap="xs" component="span">
       <JobStateBadge state={job.state} />
       <span>
-        {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}{" "}
-        {!isOver(job) && <span role="status">{liveness(stream)}</span>}
+        <Trans>
+          {job.project.organisation.name} / {job.project.name} · by {job.created_by.username}{" "}
+          {!isOver(job) && <span role="status">{liveness(stream)}</span>}
+        </Trans>
       </span>
     </Group>
   );
 }
 
 function liveness({ isConnected, staleSince }: StreamState): string {
-  if (isConnected) return "· live";
-  return staleSince === null ? "· connecting…" : `· not updated since ${clock(staleSince)}, reconnecting…`;
+  if (isConnected) return t`· live`;
+  return staleSince === null ? t`· connecting…` : t`· not updated since ${clock(staleSince)}, reconnecting…`;
 }
 
 function Overview({ job }: { job: JobDetail }) {
@@ -105,7 +109,7 @@ function Overview({ job }: { job: JobDetail }) {
       {(job.kind === "predict" || job.kind === "evaluate") && job.state === "succeeded" && <PredictionResultCard job={job} />}
       <StatusCard job={job} />
       {job.kind === "notebook" && (
-        <Suspense fallback={<Loading label="Loading the notebook" />}>
+        <Suspense fallback={<Loading label={t`Loading the notebook`} />}>
           <NotebookCard job={job} />
         </Suspense>
       )}
@@ -130,12 +134,12 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
   return (
     <Stack gap="md">
       {hasMetrics && (
-        <SectionCard title="Metrics">
+        <SectionCard title={t`Metrics`}>
           <DroppedAlert dropped={job.dropped} part="metrics" />
           <RemovedNote job={job} kinds={["metrics"]} />
-          <QueryResult of={names} label="Loading the metrics">
+          <QueryResult of={names} label={t`Loading the metrics`}>
             {(known) => (
-              <Suspense fallback={<Loading label="Loading the charts" />}>
+              <Suspense fallback={<Loading label={t`Loading the charts`} />}>
                 <MetricCurves id={job.id} names={known} attempts={job.attempts} isOver={isOver(job)} />
               </Suspense>
             )}
@@ -148,26 +152,26 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
         <ProfileCard job={job} />
         {job.kind === "train" && <CheckpointsCard job={job} />}
       </Suspense>
-      <SectionCard title="Attempts">
+      <SectionCard title={t`Attempts`}>
         <AttemptTimeline job={job} />
       </SectionCard>
-      <SectionCard title="Scheduling decisions">
-        <Suspense fallback={<Loading label="Loading the decisions" />}>
+      <SectionCard title={t`Scheduling decisions`}>
+        <Suspense fallback={<Loading label={t`Loading the decisions`} />}>
           <DecisionTable id={job.id} />
         </Suspense>
       </SectionCard>
-      <SectionCard title="Log">
+      <SectionCard title={t`Log`}>
         <DroppedAlert dropped={job.dropped} part="log" />
         <RemovedNote job={job} kinds={["logs"]} />
-        <Suspense fallback={<Loading label="Loading the log" />}>
+        <Suspense fallback={<Loading label={t`Loading the log`} />}>
           <LogView id={job.id} attempts={job.attempts} isLive={!isOver(job)} />
         </Suspense>
       </SectionCard>
-      <SectionCard title="Events">
+      <SectionCard title={t`Events`}>
         <RemovedNote job={job} kinds={["events"]} />
-        <QueryResult of={events} label="Loading the events">
+        <QueryResult of={events} label={t`Loading the events`}>
           {(known) => (
-            <Suspense fallback={<Loading label="Loading the events" />}>
+            <Suspense fallback={<Loading label={t`Loading the events`} />}>
               <EventTable events={known} />
             </Suspense>
           )}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that start a job which uses a trained model on a dataset.
+import { t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 
@@ -14,8 +15,8 @@ export function PredictButton({ job }: { job: Job }) {
   const isPhone = useMediaQuery("(max-width: 48em)");
   return (
     <>
-      <Button onClick={open}>Predict</Button>
-      <Dialog opened={isOpen} onClose={close} title={`Predict with ${job.name}`} fullScreen={isPhone}>
+      <Button onClick={open}>{t`Predict`}</Button>
+      <Dialog opened={isOpen} onClose={close} title={t`Predict with ${job.name}`} fullScreen={isPhone}>
         <PredictForm job={job} onBack={close} />
       </Dialog>
     </>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks what a trained model shall do with a dataset (predictions, layers' outputs, or metrics), and starts that job.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Select, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -12,9 +13,9 @@ import { datasetChoicesQuery, hasTargets, isReady } from "@/features/jobs/querie
 import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 
 const KINDS = [
-  { value: "predict", label: "Predict: an output for each example" },
-  { value: "features", label: "Features: the outputs of layers for each example" },
-  { value: "evaluate", label: "Evaluate: the metrics on all examples" },
+  { value: "predict", label: t`Predict: an output for each example` },
+  { value: "features", label: t`Features: the outputs of layers for each example` },
+  { value: "evaluate", label: t`Evaluate: the metrics on all examples` },
 ];
 type PredictionKind = "predict" | "features" | "evaluate";
 
@@ -55,16 +56,16 @@ export function PredictForm({ job, onBack }: { job: Job; onBack: () => void }) {
     <form onSubmit={send} noValidate>
       <Stack>
         <Select
-          label="Kind"
+          label={t`Kind`}
           data={KINDS}
           value={kind}
           allowDeselect={false}
           onChange={(value) => setKind((value as PredictionKind | null) ?? "predict")}
         />
         <Select
-          label="Dataset"
-          placeholder={choices.isPending ? "Loading" : "Choose a dataset"}
-          description="It has the model's input columns; targets are only needed to evaluate."
+          label={t`Dataset`}
+          placeholder={choices.isPending ? t`Loading` : t`Choose a dataset`}
+          description={t`It has the model's input columns; targets are only needed to evaluate.`}
           searchable
           required
           data={datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }))}
@@ -77,8 +78,8 @@ export function PredictForm({ job, onBack }: { job: Job; onBack: () => void }) {
         />
         {kind === "features" && (
           <TextInput
-            label="Layers"
-            description="Their names in the model, separated by commas: 0, encoder.norm"
+            label={t`Layers`}
+            description={t`Their names in the model, separated by commas: 0, encoder.norm`}
             required
             value={layers}
             onChange={(event) => setLayers(event.currentTarget.value)}
@@ -88,10 +89,10 @@ export function PredictForm({ job, onBack }: { job: Job; onBack: () => void }) {
         <ProblemAlert error={choices.error ?? (errorAt("dataset") ?? errorAt("features") ? null : submit.error)} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onBack}>
-            Back
+            {t`Back`}
           </Button>
           <Button type="submit" disabled={!isComplete} loading={submit.isPending}>
-            Start
+            {t`Start`}
           </Button>
         </Group>
       </Stack>

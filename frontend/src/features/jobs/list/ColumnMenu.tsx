@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses which columns the list of jobs shows.
+import { t } from "@lingui/core/macro";
 import { Button, Checkbox, Menu, Stack } from "@mantine/core";
 
 import { COLUMNS, COLUMN_NAMES, type ColumnName } from "./columns";
@@ -14,7 +15,7 @@ export function ColumnMenu({ columns, onChange }: Props) {
     <Menu closeOnItemClick={false} withinPortal>
       <Menu.Target>
         <Button size="xs" variant="default" visibleFrom="sm">
-          Columns
+          {t`Columns`}
         </Button>
       </Menu.Target>
       <Menu.Dropdown p="xs">

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search and the filters of the list of jobs, its columns, and the views that were saved in this browser.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, TextInput } from "@mantine/core";
 import { useDebouncedCallback, useHotkeys } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
@@ -19,7 +20,7 @@ const ColumnMenu = lazyComponent(async () => (await import("./ColumnMenu")).Colu
 const SavedViews = lazyComponent(async () => (await import("./SavedViews")).SavedViews);
 
 const SETTLED_MS = 300;
-const ORDERS = { "": "Newest first", created: "Oldest first", name: "Name", state: "State", finish: "Finish", "-gpu_hours": "GPU-hours" };
+const ORDERS = { "": t`Newest first`, created: t`Oldest first`, name: t`Name`, state: t`State`, finish: t`Finish`, "-gpu_hours": t`GPU-hours` };
 
 interface Props {
   view: TableView;
@@ -37,31 +38,31 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
       <Search key={view.search ?? ""} value={view.search ?? ""} onChange={(text) => onChange("search", text)} />
       <NativeSelect
         size="xs"
-        label="State"
+        label={t`State`}
         value={view.state ?? ""}
         onChange={(event) => onChange("state", event.currentTarget.value)}
         data={[
-          { value: "", label: "All states" },
+          { value: "", label: t`All states` },
           ...Object.entries(JOB_STATES).map(([value, { label }]) => ({ value, label })),
         ]}
       />
       <NativeSelect
         size="xs"
-        label="Project"
+        label={t`Project`}
         value={view.project ?? ""}
         onChange={(event) => onChange("project", event.currentTarget.value)}
         data={[
-          { value: "", label: "All projects" },
+          { value: "", label: t`All projects` },
           ...projects.map((project) => ({ value: project.id, label: `${project.organisation.name} / ${project.name}` })),
         ]}
       />
       <Suspense fallback={<NameFiltersLoading />}>
-        <NameFilter label="Owner" value={view.owner ?? ""} options={[me.username]} onChange={(name) => onChange("owner", name)} />
-        <NameFilter label="Tag" value={view.tag ?? ""} options={tags.map(({ tag }) => tag)} onChange={(tag) => onChange("tag", tag)} />
+        <NameFilter label={t`Owner`} value={view.owner ?? ""} options={[me.username]} onChange={(name) => onChange("owner", name)} />
+        <NameFilter label={t`Tag`} value={view.tag ?? ""} options={tags.map(({ tag }) => tag)} onChange={(tag) => onChange("tag", tag)} />
       </Suspense>
       <NativeSelect
         size="xs"
-        label="Order"
+        label={t`Order`}
         hiddenFrom="sm"
         value={view.sort ?? ""}
         onChange={(event) => onChange("sort", event.currentTarget.value)}
@@ -86,8 +87,8 @@ function Search({ value, onChange }: { value: string; onChange: (text: string) =
       ref={input}
       size="xs"
       type="search"
-      label="Search"
-      placeholder="Name, id, owner, model, dataset"
+      label={t`Search`}
+      placeholder={t`Name, id, owner, model, dataset`}
       w={{ base: "100%", sm: 240 }}
       value={text}
       onChange={(event) => {
@@ -102,8 +103,8 @@ function Search({ value, onChange }: { value: string; onChange: (text: string) =
 function NameFiltersLoading() {
   return (
     <>
-      <TextInput size="xs" w={120} label="Owner" disabled />
-      <TextInput size="xs" w={120} label="Tag" disabled />
+      <TextInput size="xs" w={120} label={t`Owner`} disabled />
+      <TextInput size="xs" w={120} label={t`Tag`} disabled />
     </>
   );
 }
@@ -112,10 +113,10 @@ function MenusLoading() {
   return (
     <>
       <Button size="xs" variant="default" visibleFrom="sm" disabled>
-        Columns
+        {t`Columns`}
       </Button>
       <Button size="xs" variant="default" disabled>
-        Views
+        {t`Views`}
       </Button>
     </>
   );

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of jobs: only the rows in view are in the page; on phones each is a card. j, k, x and Enter act on rows.
+import { t } from "@lingui/core/macro";
 import { UnstyledButton } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -79,7 +80,7 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
       ref={box}
       className={classes.frame}
       role="table"
-      aria-label="Jobs"
+      aria-label={t`Jobs`}
       aria-rowcount={hasMore ? -1 : jobs.length + 1}
       tabIndex={0}
       onKeyDown={onKeyDown}
@@ -94,11 +95,11 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
                   if (input !== null) input.indeterminate = !isAll && selected.size > 0;
                 }}
                 className={classes.select}
-                aria-label="Select all jobs that are shown"
+                aria-label={t`Select all jobs that are shown`}
                 checked={isAll}
                 onChange={() => onSelect(jobs.map(({ id }) => id), !isAll)}
               />
-              {!isWide && "Select all"}
+              {!isWide && t`Select all`}
             </label>
           </div>
           {isWide && columns.map((name) => <Head key={name} name={name} sort={sort} onSort={onSort} />)}
@@ -146,7 +147,7 @@ const Row = memo(function Row({ job, index, start, columns, tracks, isSelected, 
     <input
       type="checkbox"
       className={classes.select}
-      aria-label={`Select ${job.name}`}
+      aria-label={t`Select ${job.name}`}
       checked={isSelected}
       onChange={() => onSelect([job.id], !isSelected)}
     />
@@ -209,7 +210,7 @@ function Head({ name, sort, onSort }: { name: ColumnName; sort: string | undefin
   const next = direction === "descending" || (direction === "none" && (key === "name" || key === "finish")) ? key : `-${key}`;
   return (
     <div role="columnheader" aria-sort={direction} className={kind}>
-      <UnstyledButton className={classes.sort} onClick={() => onSort(next)} title={`Sort by ${label.toLowerCase()}`}>
+      <UnstyledButton className={classes.sort} onClick={() => onSort(next)} title={t`Sort by ${label.toLowerCase()}`}>
         {label} {direction === "ascending" ? "↑" : direction === "descending" ? "↓" : ""}
       </UnstyledButton>
     </div>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All jobs that the user may see, as a table of any length; search, filters, order and columns live in the address.
+import { plural, t } from "@lingui/core/macro";
 import { Button, Group, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { useCallback, useMemo, useState } from "react";
@@ -11,7 +12,6 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Page } from "@/components/layout/Page";
 import { useFilters } from "@/components/table/useFilters";
 import { NewNotebookButton } from "@/features/jobs/notebook/NewNotebookButton";
-import { count } from "@/lib/quantities";
 
 import { USUAL_COLUMNS, columnsOf } from "./columns";
 import { FilterBar } from "./FilterBar";
@@ -47,13 +47,13 @@ export function JobsPage() {
 
   return (
     <Page
-      title="Jobs"
+      title={t`Jobs`}
       isWide
       actions={
         <>
           <NewNotebookButton />
           <Button component={Link} to="/jobs/new">
-            New job
+            {t`New job`}
           </Button>
         </>
       }
@@ -101,11 +101,11 @@ function Shown({ table: { rows, nNew, reload, query } }: { table: JobTableRows }
   return (
     <Group gap="xs" mb={-8}>
       <Text size="xs" c="dimmed" role="status">
-        {query.hasNextPage ? `The first ${count(rows.length, "job")}; more come as you scroll.` : count(rows.length, "job")}
+        {query.hasNextPage ? t`The first ${plural(rows.length, { one: "# job", other: "# jobs" })}; more come as you scroll.` : plural(rows.length, { one: "# job", other: "# jobs" })}
       </Text>
       {nNew > 0 && (
         <Button size="compact-xs" variant="light" onClick={reload}>
-          {count(nNew, "more job")}: show
+          {t`${plural(nNew, { one: "# more job", other: "# more jobs" })}: show`}
         </Button>
       )}
     </Group>
@@ -116,11 +116,11 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
       <EmptyState
-        title="No jobs match"
-        text="No job that you may see is as the search and the filters say."
+        title={t`No jobs match`}
+        text={t`No job that you may see is as the search and the filters say.`}
         action={
           <Button variant="default" component={Link} to="/jobs">
-            Show all jobs
+            {t`Show all jobs`}
           </Button>
         }
       />
@@ -128,15 +128,15 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   }
   return (
     <EmptyState
-      title="No jobs yet"
-      text="First upload a dataset. Then start a job with it and one of the built-in models, or upload your own."
+      title={t`No jobs yet`}
+      text={t`First upload a dataset. Then start a job with it and one of the built-in models, or upload your own.`}
       action={
         <Group justify="center">
           <Button component={Link} to="/datasets">
-            Upload a dataset
+            {t`Upload a dataset`}
           </Button>
           <Button variant="default" component={Link} to="/jobs/new">
-            New job
+            {t`New job`}
           </Button>
         </Group>
       }

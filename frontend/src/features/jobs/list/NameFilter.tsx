@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A filter by a name: typed or chosen, it counts when Enter is pressed or the input is left.
+import { t } from "@lingui/core/macro";
 import { Autocomplete } from "@mantine/core";
 import { useState } from "react";
 
@@ -21,7 +22,7 @@ export function NameFilter({ label, value, options, onChange }: Props) {
       size="xs"
       w={120}
       label={label}
-      placeholder={`Any ${label.toLowerCase()}`}
+      placeholder={t`Any ${label.toLowerCase()}`}
       data={options}
       value={shown}
       onChange={(typed) => setText({ of: value, typed })}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views of the list of jobs: the address by a name, kept in this browser. The address itself may be sent to others.
+import { t } from "@lingui/core/macro";
 import { Button, CloseButton, Group, Menu, TextInput } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { useState } from "react";
@@ -24,17 +25,17 @@ export function SavedViews() {
     <Menu withinPortal>
       <Menu.Target>
         <Button size="xs" variant="default">
-          Views
+          {t`Views`}
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item onClick={() => setSearch("")}>All jobs</Menu.Item>
+        <Menu.Item onClick={() => setSearch("")}>{t`All jobs`}</Menu.Item>
         {views.map((view) => (
           <Group key={view.name} gap={0} wrap="nowrap">
             <Menu.Item onClick={() => setSearch(view.search)}>{view.name}</Menu.Item>
             <CloseButton
               size="sm"
-              aria-label={`Forget the view ${view.name}`}
+              aria-label={t`Forget the view ${view.name}`}
               onClick={() => setViews((known) => known.filter((one) => one.name !== view.name))}
             />
           </Group>
@@ -43,8 +44,8 @@ export function SavedViews() {
         <Group gap="xs" p="xs" wrap="nowrap">
           <TextInput
             size="xs"
-            aria-label="Name of the view"
-            placeholder="Name"
+            aria-label={t`Name of the view`}
+            placeholder={t`Name`}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
             onKeyDown={(event) => {
@@ -53,7 +54,7 @@ export function SavedViews() {
             }}
           />
           <Button size="xs" onClick={save} disabled={name.trim() === ""}>
-            Save view
+            {t`Save view`}
           </Button>
         </Group>
       </Menu.Dropdown>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done to the jobs that are selected. Each act says before what it means for them, and after what was refused.
+import { plural, t } from "@lingui/core/macro";
 import { Button, Group, Paper, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -7,19 +8,18 @@ import { Link } from "react-router";
 
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
-import { count } from "@/lib/quantities";
 
 import { type BulkAction, type Outcome, act, consequences } from "./bulk";
 import type { JobRow } from "./tableRows";
 import { tagsQuery } from "./tags";
 
 const LABELS: Record<BulkAction, string> = {
-  pause: "Pause",
-  resume: "Resume",
-  tag: "Tag",
-  untag: "Remove tag",
-  cancel: "Cancel",
-  delete: "Delete",
+  pause: t`Pause`,
+  resume: t`Resume`,
+  tag: t`Tag`,
+  untag: t`Remove tag`,
+  cancel: t`Cancel`,
+  delete: t`Delete`,
 };
 const ACTIONS = Object.keys(LABELS) as BulkAction[];
 const MOST_COMPARED = 1000;
@@ -35,10 +35,10 @@ export function SelectionBar({ jobs, onClear, onDone }: Props) {
   const [action, setAction] = useState<BulkAction | null>(null);
   if (jobs.length === 0) return null;
   return (
-    <Paper withBorder p="xs" role="region" aria-label="Selected jobs" pos="sticky" bottom={8} style={{ zIndex: 10 }}>
+    <Paper withBorder p="xs" role="region" aria-label={t`Selected jobs`} pos="sticky" bottom={8} style={{ zIndex: 10 }}>
       <Group gap="xs">
         <Text size="sm" fw={600} role="status">
-          {count(jobs.length, "job")} selected
+          {t`${plural(jobs.length, { one: "# job", other: "# jobs" })} selected`}
         </Text>
         <Button
           size="xs"
@@ -46,7 +46,7 @@ export function SelectionBar({ jobs, onClear, onDone }: Props) {
           to={compareAddress(jobs.slice(0, MOST_COMPARED).map(({ id }) => id))}
           disabled={jobs.length > MOST_COMPARED}
         >
-          Compare
+          {t`Compare`}
         </Button>
         {ACTIONS.map((name) => (
           <Button
@@ -60,7 +60,7 @@ export function SelectionBar({ jobs, onClear, onDone }: Props) {
           </Button>
         ))}
         <Button size="xs" variant="subtle" onClick={onClear}>
-          Clear selection
+          {t`Clear selection`}
         </Button>
       </Group>
       {action !== null && (
@@ -97,17 +97,17 @@ function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { a
     <Dialog
       opened
       onClose={onClose}
-      title={`${LABELS[action]} ${count(jobs.length, "job")}?`}
+      title={`${LABELS[action]} ${plural(jobs.length, { one: "# job", other: "# jobs" })}?`}
     >
       <Stack gap="sm">
         {run.data === undefined ? <Before action={action} jobs={jobs} /> : <Refused outcomes={run.data} />}
         {needsTag && run.data === undefined && (
-          <TextInput label="Tag" data-autofocus maxLength={50} value={tag} onChange={(event) => setTag(event.currentTarget.value)} />
+          <TextInput label={t`Tag`} data-autofocus maxLength={50} value={tag} onChange={(event) => setTag(event.currentTarget.value)} />
         )}
         <ProblemAlert error={run.error} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            {run.data === undefined ? "Leave them as they are" : "Close"}
+            {run.data === undefined ? t`Leave them as they are` : t`Close`}
           </Button>
           {run.data === undefined && (
             <Button
@@ -116,11 +116,11 @@ function Confirm({ action, jobs, onClose, onDone }: Omit<Props, "onClear"> & { a
               disabled={needsTag && tag.trim() === ""}
               onClick={() => run.mutate()}
             >
-              {LABELS[action]} {count(jobs.length, "job")}
+              {LABELS[action]} {plural(jobs.length, { one: "# job", other: "# jobs" })}
             </Button>
           )}
         </Group>
-        {run.isPending && <Text size="sm" role="status">{`${nDone} of ${count(jobs.length, "job")} done`}</Text>}
+        {run.isPending && <Text size="sm" role="status">{t`${nDone} of ${plural(jobs.length, { one: "# job", other: "# jobs" })} done`}</Text>}
       </Stack>
     </Dialog>
   );
@@ -143,14 +143,14 @@ function Refused({ outcomes }: { outcomes: readonly Outcome[] }) {
   return (
     <Stack gap={4} role="alert">
       <Text size="sm">
-        {count(outcomes.length - refused.length, "job")} done; {refused.length} refused:
+        {t`${plural(outcomes.length - refused.length, { one: "# job", other: "# jobs" })} done; ${refused.length} refused:`}
       </Text>
       {refused.slice(0, 20).map(({ id, name, refusal, remedy }) => (
         <Text key={id} size="sm">
           {[`${name || id}:`, refusal, remedy].filter(Boolean).join(" ")}
         </Text>
       ))}
-      {refused.length > 20 && <Text size="sm">and {refused.length - 20} more.</Text>}
+      {refused.length > 20 && <Text size="sm">{t`and ${refused.length - 20} more.`}</Text>}
     </Stack>
   );
 }

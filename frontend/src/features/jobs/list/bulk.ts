@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One verb on many jobs: what it would mean for them, and doing it, some hundred at a time.
+import { plural, t } from "@lingui/core/macro";
 import { api, unwrap } from "@/api/client";
 import type { components } from "@/api/schema";
 import { isOver } from "@/domain/jobState";
-import { count, number } from "@/lib/quantities";
 
 import type { JobRow } from "./tableRows";
 
@@ -17,35 +17,35 @@ export function consequences(action: BulkAction, jobs: readonly JobRow[]): strin
   const over = jobs.filter(isOver);
   const holding = jobs.filter((job) => !isOver(job) && job.current_attempt !== null && job.current_attempt.ended_at === null);
   const others = jobs.filter((job) => !isOver(job) && !holding.includes(job));
-  const some = (found: readonly JobRow[], sentence: string) => (found.length > 0 ? [`${count(found.length, "job")}: ${sentence}`] : []);
+  const some = (found: readonly JobRow[], sentence: string) => (found.length > 0 ? [`${plural(found.length, { one: "# job", other: "# jobs" })}: ${sentence}`] : []);
   switch (action) {
     case "cancel":
       return [
-        ...some(holding, `training stops, and ${gpusOf(holding)} are given back. Curves and logs stay; they cannot be resumed.`),
-        ...some(others, "they leave the queue for good."),
-        ...some(over, "they have ended, and stay as they are."),
+        ...some(holding, t`training stops, and ${gpusOf(holding)} are given back. Curves and logs stay; they cannot be resumed.`),
+        ...some(others, t`they leave the queue for good.`),
+        ...some(over, t`they have ended, and stay as they are.`),
       ];
     case "pause":
       return [
-        ...some(holding, `each saves a checkpoint and gives its GPUs back, ${gpusOf(holding)} in all, until it is resumed.`),
-        ...some(others, "they wait outside the queue until they are resumed."),
-        ...some(over, "they have ended, and are refused."),
+        ...some(holding, t`each saves a checkpoint and gives its GPUs back, ${gpusOf(holding)} in all, until it is resumed.`),
+        ...some(others, t`they wait outside the queue until they are resumed.`),
+        ...some(over, t`they have ended, and are refused.`),
       ];
     case "resume": {
       const failed = over.filter(({ state }) => state === "failed");
       return [
-        ...some([...others, ...failed], "back to the queue, to go on from the newest checkpoint."),
-        ...some(holding, "they run already, or are asked to go on."),
-        ...some(over.filter((job) => !failed.includes(job)), "they have ended, and are refused."),
+        ...some([...others, ...failed], t`back to the queue, to go on from the newest checkpoint.`),
+        ...some(holding, t`they run already, or are asked to go on.`),
+        ...some(over.filter((job) => !failed.includes(job)), t`they have ended, and are refused.`),
       ];
     }
     case "delete":
       return [
-        ...some(over, "deleted for good, with attempts, curves, logs, checkpoints and predictions. Trained models stay."),
-        ...some(jobs.filter((job) => !isOver(job)), "they have not ended, and are refused: cancel them first."),
+        ...some(over, t`deleted for good, with attempts, curves, logs, checkpoints and predictions. Trained models stay.`),
+        ...some(jobs.filter((job) => !isOver(job)), t`they have not ended, and are refused: cancel them first.`),
       ];
     default:
-      return ["Tags change nothing of what jobs do."];
+      return [t`Tags change nothing of what jobs do.`];
   }
 }
 
@@ -67,5 +67,5 @@ export async function act(
 
 function gpusOf(jobs: readonly JobRow[]): string {
   const n = jobs.reduce((sum, { current_attempt }) => sum + (current_attempt?.n_workers ?? 0), 0);
-  return `${number(n)} GPU${n === 1 ? "" : "s"}`;
+  return plural(n, { one: "# GPU", other: "# GPUs" });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of the table of jobs: what each shows, how wide it is, and by what the API sorts it.
 // Cells are plain elements: dozens of rows appear at once while one scrolls.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Badge } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
@@ -35,36 +37,36 @@ export type ColumnName =
 
 export const COLUMNS: Record<ColumnName, Column> = {
   name: {
-    label: "Job",
+    label: t`Job`,
     width: "minmax(180px, 2fr)",
     sort: "name",
     cell: (job) => <JobName job={job} />,
     title: ({ name, project }) => `${name} (${project.organisation.name} / ${project.name})`,
   },
-  state: { label: "State", width: "112px", sort: "state", cell: ({ state }) => <JobStateBadge state={state} /> },
-  progress: { label: "Progress", width: "120px", cell: (job) => <JobBar job={job} /> },
+  state: { label: t`State`, width: "112px", sort: "state", cell: ({ state }) => <JobStateBadge state={state} /> },
+  progress: { label: t`Progress`, width: "120px", cell: (job) => <JobBar job={job} /> },
   outcome: {
-    label: "Finish, result or reason",
+    label: t`Finish, result or reason`,
     width: "minmax(180px, 2fr)",
     sort: "finish",
     cell: (job) => <Outcome job={job} />,
     title: outcomeTitle,
   },
-  created: { label: "Submitted", width: "104px", sort: "created", cell: (job) => <RelativeTime at={job.submitted_at} /> },
-  owner: { label: "Owner", width: "minmax(72px, 0.6fr)", cell: (job) => job.created_by.username, title: (job) => job.created_by.username },
+  created: { label: t`Submitted`, width: "104px", sort: "created", cell: (job) => <RelativeTime at={job.submitted_at} /> },
+  owner: { label: t`Owner`, width: "minmax(72px, 0.6fr)", cell: (job) => job.created_by.username, title: (job) => job.created_by.username },
   tags: {
-    label: "Tags",
+    label: t`Tags`,
     width: "minmax(96px, 1fr)",
     cell: ({ tags }) => <Tags tags={tags} />,
     title: ({ tags }) => tags.join(", "),
   },
-  gpu_hours: { label: "GPU-hours", width: "96px", sort: "gpu_hours", isNumber: true, cell: gpuHours, title: gpuHoursTitle },
-  workers: { label: "Workers", width: "minmax(150px, 1fr)", cell: shapeOf, title: shapeOf },
-  model: { label: "Model", width: "minmax(96px, 1fr)", cell: ({ model_version: { model } }) => model.name, title: ({ model_version: { model } }) => model.name },
-  dataset: { label: "Dataset", width: "minmax(96px, 1fr)", cell: datasetOf, title: datasetOf },
-  project: { label: "Project", width: "minmax(110px, 1fr)", cell: projectOf, title: projectOf },
-  times: { label: "Pending / training", width: "150px", cell: (job) => `${duration(job.waited_s)} / ${duration(job.trained_s)}` },
-  priority: { label: "Priority", width: "76px", isNumber: true, cell: ({ priority }) => number(priority) },
+  gpu_hours: { label: t`GPU-hours`, width: "96px", sort: "gpu_hours", isNumber: true, cell: gpuHours, title: gpuHoursTitle },
+  workers: { label: t`Workers`, width: "minmax(150px, 1fr)", cell: shapeOf, title: shapeOf },
+  model: { label: t`Model`, width: "minmax(96px, 1fr)", cell: ({ model_version: { model } }) => model.name, title: ({ model_version: { model } }) => model.name },
+  dataset: { label: t`Dataset`, width: "minmax(96px, 1fr)", cell: datasetOf, title: datasetOf },
+  project: { label: t`Project`, width: "minmax(110px, 1fr)", cell: projectOf, title: projectOf },
+  times: { label: t`Pending / training`, width: "150px", cell: (job) => `${duration(job.waited_s)} / ${duration(job.trained_s)}` },
+  priority: { label: t`Priority`, width: "76px", isNumber: true, cell: ({ priority }) => number(priority) },
 };
 
 export const COLUMN_NAMES = Object.keys(COLUMNS) as ColumnName[];
@@ -93,7 +95,7 @@ export function JobName({ job }: { job: JobRow }) {
 export function JobBar({ job }: { job: JobRow }) {
   return (
     <span className={classes.progress}>
-      <progress className={classes.bar} value={job.progress} aria-label={`Progress of ${job.name}`} />
+      <progress className={classes.bar} value={job.progress} aria-label={t`Progress of ${job.name}`} />
       <span className={classes.percent}>{percent(job.progress)}</span>
     </span>
   );
@@ -114,7 +116,9 @@ export function Outcome({ job }: { job: JobRow }) {
   if (job.predicted_finish_at === null) return <>–</>;
   return (
     <>
-      finish <PredictedTime at={job.predicted_finish_at} />
+      <Trans>
+        finish <PredictedTime at={job.predicted_finish_at} />
+      </Trans>
     </>
   );
 }
@@ -133,7 +137,7 @@ function outcomeTitle(job: JobRow): string {
 }
 
 function datasetOf({ dataset_version: version }: JobRow): string {
-  return version?.dataset.name ?? "No dataset";
+  return version?.dataset.name ?? t`No dataset`;
 }
 
 function gpuHours(job: JobRow): string {
@@ -142,7 +146,7 @@ function gpuHours(job: JobRow): string {
 }
 
 function gpuHoursTitle(job: JobRow): string {
-  return isOver(job) ? "Held by all its attempts" : "Held by its ended attempts; what it holds now comes on top";
+  return isOver(job) ? t`Held by all its attempts` : t`Held by its ended attempts; what it holds now comes on top`;
 }
 
 function projectOf({ project }: JobRow): string {

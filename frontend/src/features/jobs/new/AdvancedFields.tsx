@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The new job's advanced settings; all may stay empty.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, NumberInput, SimpleGrid, Stack, Text, TextInput, Textarea } from "@mantine/core";
 
 import type { Mode } from "@/api/types";
@@ -15,7 +16,7 @@ import { hintsOf } from "./hints";
 
 const MODE_CHOICES = Object.entries(MODES).map(([value, label]) => ({
   value,
-  label: value === "auto" ? `${label}: MLHub chooses` : label,
+  label: value === "auto" ? t`${label}: MLHub chooses` : label,
 }));
 
 interface AdvancedFieldsProps {
@@ -30,21 +31,21 @@ export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedF
     <Stack pt="xs">
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
-          label="Name"
-          placeholder="Named after its data and model"
+          label={t`Name`}
+          placeholder={t`Named after its data and model`}
           value={draft.name}
           onChange={(event) => onChange({ name: event.currentTarget.value })}
           error={errors.name}
         />
         <NativeSelect
-          label="Mode"
+          label={t`Mode`}
           value={draft.mode}
           onChange={(event) => onChange({ mode: event.currentTarget.value as Mode })}
           data={MODE_CHOICES}
           error={errors.mode}
         />
         <NumberInput
-          label="Fewest workers"
+          label={t`Fewest workers`}
           placeholder="1"
           min={1}
           allowDecimal={false}
@@ -53,8 +54,8 @@ export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedF
           error={errors.min_workers}
         />
         <NumberInput
-          label="Most workers"
-          placeholder="As many as speed it up"
+          label={t`Most workers`}
+          placeholder={t`As many as speed it up`}
           min={1}
           allowDecimal={false}
           value={draft.max_workers}
@@ -66,9 +67,9 @@ export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedF
       <FurtherDatasetFields draft={draft} error={errors.datasets} onChange={onChange} />
       <StrategyFields draft={draft} errors={errors} onChange={onChange} />
       <Textarea
-        label="Hyperparameters"
-        description="A JSON object: parameters of the training loop (learning_rate, lr_schedule, patience, ...) and of the model"
-        placeholder={'{"learning_rate": 0.01}'}
+        label={t`Hyperparameters`}
+        description={t`A JSON object: parameters of the training loop (learning_rate, lr_schedule, patience, ...) and of the model`}
+        placeholder={t`{"learning_rate": 0.01}`}
         rows={3}
         resize="vertical"
         spellCheck={false}
@@ -86,25 +87,25 @@ export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedF
       <EnvironmentFields draft={draft} errors={errors} projectId={projectId} onChange={onChange} />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
-          label="Target metric"
+          label={t`Target metric`}
           placeholder="eval/accuracy"
-          description="Its value on held-out examples is what counts"
+          description={t`Its value on held-out examples is what counts`}
           inputWrapperOrder={["label", "input", "description", "error"]}
           value={draft.target_metric}
           onChange={(event) => onChange({ target_metric: event.currentTarget.value })}
           error={errors.target_metric}
         />
         <NumberInput
-          label="Target value"
+          label={t`Target value`}
           placeholder="0.95"
-          description="What it should reach"
+          description={t`What it should reach`}
           inputWrapperOrder={["label", "input", "description", "error"]}
           value={draft.target_value}
           onChange={(target_value) => onChange({ target_value })}
           error={errors.target_value}
         />
         <NumberInput
-          label="Seed"
+          label={t`Seed`}
           placeholder="0"
           allowDecimal={false}
           value={draft.seed}
@@ -112,8 +113,8 @@ export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedF
           error={errors.seed}
         />
         <NumberInput
-          label="Priority"
-          description="Higher goes first"
+          label={t`Priority`}
+          description={t`Higher goes first`}
           placeholder="0"
           allowDecimal={false}
           inputWrapperOrder={["label", "input", "description", "error"]}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The largest batch that the scheduler may choose. It is the hyperparameter max_batch_size, which this input sets.
+import { t } from "@lingui/core/macro";
 import { NumberInput } from "@mantine/core";
 
 import { isRecord } from "@/api/client";
@@ -19,16 +20,16 @@ export function BatchRangeField({ draft, onChange }: BatchRangeFieldProps) {
   const isTooSmall = typeof most === "number" && draft.batch_size !== "" && most < Number(draft.batch_size);
   return (
     <NumberInput
-      label="Largest batch size"
-      description="The scheduler chooses the batch up to this while the job trains, by the measured gradient noise scale; the learning rate follows"
-      placeholder="Fixed batch"
+      label={t`Largest batch size`}
+      description={t`The scheduler chooses the batch up to this while the job trains, by the measured gradient noise scale; the learning rate follows`}
+      placeholder={t`Fixed batch`}
       min={1}
       allowDecimal={false}
       inputWrapperOrder={["label", "input", "description", "error"]}
       disabled={given === null}
       value={typeof most === "number" ? most : ""}
       onChange={(value) => onChange({ hyperparameters: withLargest(given ?? {}, value) })}
-      error={isTooSmall ? `At least the batch size, ${String(draft.batch_size)}.` : undefined}
+      error={isTooSmall ? t`At least the batch size, ${String(draft.batch_size)}.` : undefined}
     />
   );
 }

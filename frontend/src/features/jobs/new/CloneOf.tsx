@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the job that is to be cloned, and fills the form with its settings.
+import { t } from "@lingui/core/macro";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
@@ -15,7 +16,7 @@ import { type Draft, emptyDraft, NO_DATASET, requestOf } from "./draft";
 export function CloneOf({ id, children }: { id: string; children: (clone: Clone) => ReactNode }) {
   const job = useQuery(jobQuery(id));
   return (
-    <QueryResult of={job} label="Loading the job to clone">
+    <QueryResult of={job} label={t`Loading the job to clone`}>
       {(found) =>
         children({ id: found.id, name: found.name, draft: draftOf(found), send: (draft) => cloneJob(found.id, draft) })
       }

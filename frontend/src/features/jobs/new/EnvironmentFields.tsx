@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environment variables and secrets of the new job's pods.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { MultiSelect, SimpleGrid, Text, Textarea } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -20,9 +22,9 @@ export function EnvironmentFields({ draft, errors, projectId, onChange }: Enviro
   return (
     <SimpleGrid cols={{ base: 1, xs: 2 }}>
       <Textarea
-        label="Environment variables"
-        description="NAME=value, one a line"
-        placeholder="TOKENIZERS_PARALLELISM=false"
+        label={t`Environment variables`}
+        description={t`NAME=value, one a line`}
+        placeholder={t`TOKENIZERS_PARALLELISM=false`}
         rows={2}
         resize="vertical"
         spellCheck={false}
@@ -41,13 +43,15 @@ function SecretsField({ draft, errors, projectId, onChange }: EnvironmentFieldsP
   const names = (data?.results ?? []).map(({ name }) => name);
   return (
     <MultiSelect
-      label="Secrets"
+      label={t`Secrets`}
       description={
         <Text span inherit>
-          Of the project, as environment variables. <TextLink to={`/projects/${projectId}/secrets`}>Set one</TextLink>
+          <Trans>
+            Of the project, as environment variables. <TextLink to={`/projects/${projectId}/secrets`}>Set one</TextLink>
+          </Trans>
         </Text>
       }
-      placeholder={draft.secrets.length > 0 ? undefined : names.length === 0 ? "The project has none" : "Choose by name"}
+      placeholder={draft.secrets.length > 0 ? undefined : names.length === 0 ? t`The project has none` : t`Choose by name`}
       searchable
       clearable
       data={[...new Set([...names, ...draft.secrets])]}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets that a script reads besides its own, each under the name of its folder.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Input, Select, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -24,23 +25,23 @@ export function FurtherDatasetFields({ draft, error, onChange }: FurtherDatasetF
 
   return (
     <Input.Wrapper
-      label="Further datasets"
-      description="The script finds each as a folder: words is at MLHUB_DATASET_WORDS"
+      label={t`Further datasets`}
+      description={t`The script finds each as a folder: words is at MLHUB_DATASET_WORDS`}
       error={error}
     >
       <Stack gap="xs" mt={4}>
         {rows.map((row, index) => (
           <Group key={index} gap="xs" align="start">
             <TextInput
-              aria-label={`Name of further dataset ${index + 1}`}
-              placeholder="words"
+              aria-label={t`Name of further dataset ${index + 1}`}
+              placeholder={t`words`}
               flex="1 1 120px"
               value={row.name}
               onChange={(event) => setRow(index, { name: event.currentTarget.value })}
             />
             <Select
-              aria-label={`Further dataset ${index + 1}`}
-              placeholder="Choose a dataset"
+              aria-label={t`Further dataset ${index + 1}`}
+              placeholder={t`Choose a dataset`}
               searchable
               flex="2 1 180px"
               data={datasets.map(({ id, name, project }) => ({ value: id, label: `${name} (${project.name})` }))}
@@ -49,10 +50,10 @@ export function FurtherDatasetFields({ draft, error, onChange }: FurtherDatasetF
             />
             <Button
               variant="default"
-              aria-label={`Remove further dataset ${index + 1}`}
+              aria-label={t`Remove further dataset ${index + 1}`}
               onClick={() => onChange({ datasets: rows.filter((_, at) => at !== index) })}
             >
-              Remove
+              {t`Remove`}
             </Button>
           </Group>
         ))}
@@ -62,7 +63,7 @@ export function FurtherDatasetFields({ draft, error, onChange }: FurtherDatasetF
             size="xs"
             onClick={() => onChange({ datasets: [...rows, { name: "", dataset: "" }] })}
           >
-            Add a dataset
+            {t`Add a dataset`}
           </Button>
         </div>
       </Stack>

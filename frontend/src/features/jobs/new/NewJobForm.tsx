@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of a new job: a dataset and a model are enough; everything else is decided by MLHub.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Alert, Button, Collapse, Group, NumberInput, Paper, Select, Stack, Text } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
@@ -56,7 +58,7 @@ function Fields({ clone }: { clone?: Clone }) {
   const models = (useQuery(modelChoicesQuery).data?.results ?? []).filter(isReady);
   const model = models.find(({ id }) => id === draft.model);
   const choices = datasets.map(({ id, name, project: { name: place } }) => ({ value: id, label: `${name} (${place})` }));
-  if (model && isScript(model)) choices.unshift({ value: NO_DATASET, label: "No dataset" });
+  if (model && isScript(model)) choices.unshift({ value: NO_DATASET, label: t`No dataset` });
   const chosen = choices.find(({ value }) => value === draft.dataset)?.value;
   const project = datasets.find(({ id }) => id === chosen)?.project ?? model?.project;
 
@@ -89,13 +91,13 @@ function Fields({ clone }: { clone?: Clone }) {
         {clone && (
           <Alert color="blue" role="note">
             {isClone
-              ? `A clone of ${clone.name}, with the same versions of data and model: change what shall be different.`
-              : `With the settings of ${clone.name}, and the newest versions of other data or another model.`}
+              ? t`A clone of ${clone.name}, with the same versions of data and model: change what shall be different.`
+              : t`With the settings of ${clone.name}, and the newest versions of other data or another model.`}
           </Alert>
         )}
         <Select
-          label="Dataset"
-          placeholder="Choose a dataset"
+          label={t`Dataset`}
+          placeholder={t`Choose a dataset`}
           searchable
           required
           data={choices}
@@ -106,8 +108,8 @@ function Fields({ clone }: { clone?: Clone }) {
           description={datasets.length === 0 ? <NothingReady /> : undefined}
         />
         <Select
-          label="Model"
-          placeholder="Choose a model"
+          label={t`Model`}
+          placeholder={t`Choose a model`}
           searchable
           required
           data={grouped(models)}
@@ -117,9 +119,9 @@ function Fields({ clone }: { clone?: Clone }) {
         />
         <Group grow align="start">
           <NumberInput
-            label="Epochs"
-            description="Passes over the examples"
-            placeholder="By the size of the dataset"
+            label={t`Epochs`}
+            description={t`Passes over the examples`}
+            placeholder={t`By the size of the dataset`}
             min={1}
             inputWrapperOrder={["label", "input", "description", "error"]}
             allowDecimal={false}
@@ -128,9 +130,9 @@ function Fields({ clone }: { clone?: Clone }) {
             error={errors.epochs}
           />
           <NumberInput
-            label="Batch size"
-            description="Over all workers together"
-            placeholder="By the size of the dataset"
+            label={t`Batch size`}
+            description={t`Over all workers together`}
+            placeholder={t`By the size of the dataset`}
             min={1}
             allowDecimal={false}
             inputWrapperOrder={["label", "input", "description", "error"]}
@@ -141,18 +143,18 @@ function Fields({ clone }: { clone?: Clone }) {
         </Group>
         {project && (
           <Text size="sm" c="dimmed">
-            In the project {project.organisation.name} / {project.name}.
+            {t`In the project ${project.organisation.name} / ${project.name}.`}
           </Text>
         )}
         {project && !canWrite(me, project.organisation.id) && (
-          <Alert color="yellow">You may look at {project.organisation.name}, but not start jobs there.</Alert>
+          <Alert color="yellow">{t`You may look at ${project.organisation.name}, but not start jobs there.`}</Alert>
         )}
         <div>
           <Button variant="default" size="xs" onClick={advanced.toggle} aria-expanded={isOpen}>
-            {isOpen ? "Hide advanced settings" : "Advanced settings"}
+            {isOpen ? t`Hide advanced settings` : t`Advanced settings`}
           </Button>
           <Collapse expanded={isOpen} keepMounted={false}>
-            <Suspense fallback={<Loading label="Loading the settings" />}>
+            <Suspense fallback={<Loading label={t`Loading the settings`} />}>
               <AdvancedFields draft={draft} errors={errors} projectId={project?.id} onChange={change} />
             </Suspense>
           </Collapse>
@@ -161,10 +163,10 @@ function Fields({ clone }: { clone?: Clone }) {
         <Rest error={submit.error} />
         <Group justify="flex-end">
           <Button variant="default" component={Link} to="/jobs">
-            Back
+            {t`Back`}
           </Button>
           <Button type="submit" loading={submit.isPending}>
-            Start job
+            {t`Start job`}
           </Button>
         </Group>
       </Stack>
@@ -182,9 +184,11 @@ function Rest({ error }: { error: Error | null }) {
 function NothingReady() {
   return (
     <>
-      No dataset is ready yet.{" "}
-      <TextLink to="/datasets">Upload one</TextLink>
-      , or wait until it has been inspected.
+      <Trans>
+        No dataset is ready yet.{" "}
+        <TextLink to="/datasets">Upload one</TextLink>
+        , or wait until it has been inspected.
+      </Trans>
     </>
   );
 }
@@ -193,7 +197,7 @@ function grouped(models: readonly Model[]) {
   const choice = ({ id, name }: Model) => ({ value: id, label: name });
   const groups = new Map<string, Model[]>();
   for (const model of models) {
-    const name = model.project === null ? "Built in" : `${model.project.organisation.name} / ${model.project.name}`;
+    const name = model.project === null ? t`Built in` : `${model.project.organisation.name} / ${model.project.name}`;
     groups.set(name, [...(groups.get(name) ?? []), model]);
   }
   return [...groups].map(([group, members]) => ({ group, items: members.map(choice) }));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts a job. The form's code is loaded while the datasets and models that it offers are.
+import { t } from "@lingui/core/macro";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense } from "react";
 import { useSearchParams } from "react-router";
@@ -20,7 +21,7 @@ export function NewJobPage() {
   const [search] = useSearchParams();
   const cloneId = search.get("clone");
   return (
-    <Page title="New job" back={<BackLink to="/jobs">Jobs</BackLink>}>
+    <Page title={t`New job`} back={<BackLink to="/jobs">{t`Jobs`}</BackLink>}>
       <ProblemAlert error={datasets.error ?? models.error} />
       <Suspense fallback={<Loading />}>
         {cloneId === null ? <NewJobForm /> : <CloneOf id={cloneId}>{(clone) => <NewJobForm clone={clone} />}</CloneOf>}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Before a job is submitted: what the scheduler would make of it, what it costs, and what other sizes would gain.
+import { plural, t } from "@lingui/core/macro";
 import { Alert, List, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
@@ -7,16 +8,16 @@ import { previewJob } from "@/api/scheduler";
 import type { JobPreview, JobSubmit } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
-import { count, number, significant } from "@/lib/quantities";
+import { number, significant } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
 
-const TITLE = "If you start it now";
+const TITLE = t`If you start it now`;
 
 /** What a prediction rests on, by the API's `basis`. */
 const BASES: Record<string, string> = {
-  measured: "Based on measurements of jobs like it.",
-  tried_out: "Based on its speed in validation; how it scales is an estimate.",
-  guessed: "No job like it was measured yet: this is a rough estimate.",
+  measured: t`Based on measurements of jobs like it.`,
+  tried_out: t`Based on its speed in validation; how it scales is an estimate.`,
+  guessed: t`No job like it was measured yet: this is a rough estimate.`,
 };
 
 type Run = JobPreview["plan"];
@@ -49,7 +50,7 @@ function Plan({ preview }: { preview: JobPreview }) {
         {costText(plan, as_of)} {quotaText(preview)}
       </Text>
       {alternatives.length > 0 && (
-        <List size="sm" mt={4} aria-label="Alternatives">
+        <List size="sm" mt={4} aria-label={t`Alternatives`}>
           {alternatives.map((alternative) => (
             <List.Item key={alternative.goal}>{alternativeText(alternative)}</List.Item>
           ))}
@@ -57,7 +58,7 @@ function Plan({ preview }: { preview: JobPreview }) {
       )}
       <Text size="xs" c="dimmed" mt={4}>
         {BASES[preview.basis] ?? ""}
-        {preview.n_delayed > 0 && ` ${count(preview.n_delayed, "job")} of your organisation would finish later.`}
+        {preview.n_delayed > 0 && t` ${plural(preview.n_delayed, { one: "# job", other: "# jobs" })} of your organisation would finish later.`}
       </Text>
     </Alert>
   );
@@ -65,13 +66,13 @@ function Plan({ preview }: { preview: JobPreview }) {
 
 function startText(plan: Run, asOf: string): string {
   if (plan.decision !== "wait") {
-    const place = plan.nodes.length === 0 ? "" : ` on ${plan.nodes.join(", ")}`;
-    return `It starts immediately: ${modeLabel(plan.mode)}, ${count(plan.n_workers, "GPU")} (${plan.gpu_type})${place}.`;
+    const place = plan.nodes.length === 0 ? "" : t` on ${plan.nodes.join(", ")}`;
+    return t`It starts immediately: ${modeLabel(plan.mode)}, ${plural(plan.n_workers, { one: "# GPU", other: "# GPUs" })} (${plan.gpu_type})${place}.`;
   }
   const start_at = meaningfulStart(plan.start_at, Date.parse(asOf));
-  if (start_at === null) return "It stays pending; when it can start is not known.";
-  const by = plan.start_p90_at === null ? "" : ` (by ${clock(plan.start_p90_at)} in nine cases of ten)`;
-  return `It is pending for about ${duration((Date.parse(start_at) - Date.parse(asOf)) / 1000)}${by}.`;
+  if (start_at === null) return t`It stays pending; when it can start is not known.`;
+  const by = plan.start_p90_at === null ? "" : t` (by ${clock(plan.start_p90_at)} in nine cases of ten)`;
+  return t`It is pending for about ${duration((Date.parse(start_at) - Date.parse(asOf)) / 1000)}${by}.`;
 }
 
 function hasStart(plan: Run, asOf: string): boolean {
@@ -80,25 +81,25 @@ function hasStart(plan: Run, asOf: string): boolean {
 
 function finishText(plan: Run, asOf: string): string {
   if (plan.finish_at === null || !hasStart(plan, asOf)) return "";
-  const p90 = plan.finish_p90_at === null ? "" : `, by ${clock(plan.finish_p90_at)} in nine cases of ten`;
-  return `Predicted finish ${clock(plan.finish_at)}${p90}.`;
+  const p90 = plan.finish_p90_at === null ? "" : t`, by ${clock(plan.finish_p90_at)} in nine cases of ten`;
+  return t`Predicted finish ${clock(plan.finish_at)}${p90}.`;
 }
 
 function costText(plan: Run, asOf: string): string {
   if (plan.gpu_hours === null || !hasStart(plan, asOf)) return "";
-  return `It takes about ${number(significant(plan.gpu_hours, 2))} GPU-hours.`;
+  return t`It takes about ${number(significant(plan.gpu_hours, 2))} GPU-hours.`;
 }
 
 function quotaText({ quota }: JobPreview): string {
   if (quota.max_gpus === null) return "";
-  return `With it your organisation requests ${number(quota.used_gpus_with_job)} of its ${count(quota.max_gpus, "GPU")}.`;
+  return t`With it your organisation requests ${number(quota.used_gpus_with_job)} of its ${plural(quota.max_gpus, { one: "# GPU", other: "# GPUs" })}.`;
 }
 
-const GOALS: Record<Alternative["goal"], string> = { earliest: "Finishes first", cheapest: "Costs least" };
+const GOALS: Record<Alternative["goal"], string> = { earliest: t`Finishes first`, cheapest: t`Costs least` };
 
 /** "Finishes first: 8 GPUs, 5 min 00 s earlier, 0.2 GPU-hours more." */
 function alternativeText({ goal, run, finish_delta_s: finish, gpu_hours_delta: hours }: Alternative): string {
-  const when = `${duration(Math.abs(finish))} ${finish < 0 ? "earlier" : "later"}`;
-  const cost = `${number(significant(Math.abs(hours), 2))} GPU-hours ${hours < 0 ? "less" : "more"}`;
-  return `${GOALS[goal]}: ${count(run.n_workers, "GPU")}, ${when}, ${cost}.`;
+  const when = `${duration(Math.abs(finish))} ${finish < 0 ? t`earlier` : t`later`}`;
+  const cost = t`${number(significant(Math.abs(hours), 2))} GPU-hours ${hours < 0 ? "less" : "more"}`;
+  return `${GOALS[goal]}: ${plural(run.n_workers, { one: "# GPU", other: "# GPUs" })}, ${when}, ${cost}.`;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each pod of the new job gets, and when the platform ends it: all optional.
+import { t } from "@lingui/core/macro";
 import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
 import { POD_SETTINGS, podSettings } from "@/domain/pods/podSetting";
@@ -14,7 +15,7 @@ interface ResourceFieldsProps {
 
 export function ResourceFields({ draft, errors, onChange }: ResourceFieldsProps) {
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2 }} role="group" aria-label="Resources and limits">
+    <SimpleGrid cols={{ base: 1, xs: 2 }} role="group" aria-label={t`Resources and limits`}>
       {podSettings.map((name) => {
         const { label, about, byDefault, isWhole, min, max } = POD_SETTINGS[name];
         return (
@@ -35,9 +36,9 @@ export function ResourceFields({ draft, errors, onChange }: ResourceFieldsProps)
         );
       })}
       <TextInput
-        label="GPU types"
-        description="Names as on the Cluster page, separated by commas"
-        placeholder="Any"
+        label={t`GPU types`}
+        description={t`Names as on the Cluster page, separated by commas`}
+        placeholder={t`Any`}
         inputWrapperOrder={["label", "input", "description", "error"]}
         value={draft.gpu_types}
         onChange={(event) => onChange({ gpu_types: event.currentTarget.value })}

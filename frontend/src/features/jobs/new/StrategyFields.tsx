@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategy by which a job's workers keep one model: what each does, and its parameters.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -22,20 +23,20 @@ export function StrategyFields({ draft, errors, onChange }: StrategyFieldsProps)
   return (
     <Stack gap="xs">
       <NativeSelect
-        label="Strategy"
-        description={chosen?.about ?? "How workers keep one model. MLHub chooses between all-reduce and parameter servers."}
+        label={t`Strategy`}
+        description={chosen?.about ?? t`How workers keep one model. MLHub chooses between all-reduce and parameter servers.`}
         value={draft.strategy}
         onChange={(event) => onChange({ strategy: event.currentTarget.value, parameters: "" })}
         data={[
-          { value: "", label: "Automatic: MLHub chooses" },
+          { value: "", label: t`Automatic: MLHub chooses` },
           ...named.map(({ name }) => ({ value: name, label: STRATEGIES[name] })),
         ]}
         error={errors.strategy}
       />
       {known.length > 0 && (
         <TextInput
-          label="Parameters"
-          description="A JSON object; what is left out is as shown"
+          label={t`Parameters`}
+          description={t`A JSON object; what is left out is as shown`}
           placeholder={`{${known.join(", ")}}`}
           spellCheck={false}
           styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The new job's form: its draft, the request it makes, and which input an error of the API belongs to.
+import { t } from "@lingui/core/macro";
 import type { FieldError } from "@/api/client";
 import { isRecord } from "@/api/client";
 import type { JobSubmit, Mode } from "@/api/types";
@@ -86,32 +87,32 @@ export function isAdvanced(field: Field): boolean {
 /** What can be seen to be wrong without asking the API. */
 export function check(draft: Draft): Errors {
   const errors: Errors = {};
-  if (draft.dataset === "") errors.dataset = "Choose a dataset.";
-  if (draft.model === "") errors.model = "Choose a model.";
+  if (draft.dataset === "") errors.dataset = t`Choose a dataset.`;
+  if (draft.model === "") errors.model = t`Choose a model.`;
   for (const field of ["epochs", "batch_size"] as const) {
-    if (draft[field] !== "" && !(Number(draft[field]) >= 1)) errors[field] = "At least 1.";
+    if (draft[field] !== "" && !(Number(draft[field]) >= 1)) errors[field] = t`At least 1.`;
   }
   if (parsed(draft.hyperparameters) === null) {
-    errors.hyperparameters = 'This is not a JSON object. Write it like {"learning_rate": 0.01}.';
+    errors.hyperparameters = notAnObject('{"learning_rate": 0.01}');
   }
   if (parsed(draft.parameters) === null) {
-    errors.parameters = 'This is not a JSON object. Write it like {"staleness": 3}.';
+    errors.parameters = notAnObject('{"staleness": 3}');
   }
   const wrong = linesOf(draft.environment).find((line) => !/^[A-Za-z_]\w*=/.test(line));
-  if (wrong !== undefined) errors.environment = `"${wrong}" is not NAME=value.`;
+  if (wrong !== undefined) errors.environment = t`"${wrong}" is not NAME=value.`;
   if (!draft.datasets.every(({ name, dataset }) => name.trim() !== "" && dataset !== "")) {
-    errors.datasets = "Give each a name and a dataset.";
+    errors.datasets = t`Give each a name and a dataset.`;
   }
   const [min, max] = [whole(draft.min_workers), whole(draft.max_workers)];
-  if (min !== undefined && max !== undefined && min > max) errors.max_workers = "Not below the fewest workers.";
+  if (min !== undefined && max !== undefined && min > max) errors.max_workers = t`Not below the fewest workers.`;
   if (draft.target_value !== "" && draft.target_metric.trim() === "") {
-    errors.target_metric = "Name the metric that should reach this value.";
+    errors.target_metric = t`Name the metric that should reach this value.`;
   }
   for (const name of podSettings) {
     const { min, max, unit } = POD_SETTINGS[name];
     const value = whole(draft[name]);
     if (value !== undefined && !(value >= min && value <= max)) {
-      errors[name] = `From ${number(min)} to ${number(max)} ${unit}.`;
+      errors[name] = t`From ${number(min)} to ${number(max)} ${unit}.`;
     }
   }
   return errors;
@@ -203,4 +204,8 @@ export function parsed(text: string): Record<string, unknown> | null {
   } catch {
     return null;
   }
+}
+
+function notAnObject(example: string): string {
+  return t`This is not a JSON object. Write it like ${example}.`;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that start a notebook.
+import { t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 
@@ -13,9 +14,9 @@ export function NewNotebookButton() {
   return (
     <>
       <Button variant="default" onClick={open}>
-        New notebook
+        {t`New notebook`}
       </Button>
-      <Dialog opened={isOpen} onClose={close} title="New notebook">
+      <Dialog opened={isOpen} onClose={close} title={t`New notebook`}>
         <NotebookForm onBack={close} />
       </Dialog>
     </>

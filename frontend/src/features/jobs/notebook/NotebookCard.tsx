@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A notebook on its job's page: the way in once it answers, and when it will be paused.
+import { t } from "@lingui/core/macro";
 import { Alert, Button, Group, Text } from "@mantine/core";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
 
@@ -44,11 +45,11 @@ export function NotebookCard({ job }: { job: JobDetail }) {
   const found = status.data;
   return (
     <SectionCard
-      title="Notebook"
+      title={t`Notebook`}
       aside={
         canWrite(me, job.project.organisation.id) && (
           <Button onClick={enter} disabled={found?.is_ready !== true} loading={open.isPending}>
-            Open notebook
+            {t`Open notebook`}
           </Button>
         )
       }
@@ -58,18 +59,18 @@ export function NotebookCard({ job }: { job: JobDetail }) {
         <Group gap="xs">
           <Text size="sm">{sentence(job, found.is_ready)}</Text>
           <Text size="sm" c="dimmed">
-            {`Paused after ${duration(found.idle_limit_s)} without a running cell, terminal or GPU.`}
+            {t`Paused after ${duration(found.idle_limit_s)} without a running cell, terminal or GPU.`}
           </Text>
         </Group>
       )}
       {found?.is_warned === true && found.stops_at !== null && (
-        <Alert color="yellow" mt="sm" role="alert" title={`Nothing is done in it: it is paused at ${clock(found.stops_at)}`}>
-          Run a cell or use a terminal to keep it. Its folder is kept in any case; kernels and terminals end.
+        <Alert color="yellow" mt="sm" role="alert" title={t`Nothing is done in it: it is paused at ${clock(found.stops_at)}`}>
+          {t`Run a cell or use a terminal to keep it. Its folder is kept in any case; kernels and terminals end.`}
         </Alert>
       )}
       {job.state === "paused" && found?.reclaimed_at != null && (
         <Text size="sm" mt="sm">
-          {`It was paused at ${clock(found.reclaimed_at)}, since nothing was done in it.`}
+          {t`It was paused at ${clock(found.reclaimed_at)}, since nothing was done in it.`}
         </Text>
       )}
     </SectionCard>
@@ -77,20 +78,20 @@ export function NotebookCard({ job }: { job: JobDetail }) {
 }
 
 function sentence(job: JobDetail, isReady: boolean): string {
-  if (isReady) return "It runs.";
+  if (isReady) return t`It runs.`;
   switch (job.state) {
     case "queued":
-      return "It waits for a GPU.";
+      return t`It waits for a GPU.`;
     case "starting":
     case "running":
-      return "It is starting.";
+      return t`It is starting.`;
     case "stopping":
-      return "It is stopping.";
+      return t`It is stopping.`;
     case "paused":
-      return "It is paused: resume it to go on with its folder.";
+      return t`It is paused: resume it to go on with its folder.`;
     case "succeeded":
-      return "It was shut down. Its files are below; download what you need.";
+      return t`It was shut down. Its files are below; download what you need.`;
     default:
-      return "It has ended.";
+      return t`It has ended.`;
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks for a notebook's project, name, dataset and idle limit, and starts it in the queue.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NumberInput, Select, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -52,16 +53,16 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
       <Stack>
         <ProjectSelect value={project?.id ?? ""} onChange={setChosen} error={errorAt("project")} />
         <TextInput
-          label="Name"
-          placeholder="notebook"
+          label={t`Name`}
+          placeholder={t`notebook`}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           error={errorAt("name")}
         />
         <Select
-          label="Dataset"
-          placeholder="None"
-          description="Its path is in the environment variable MLHUB_DATASET."
+          label={t`Dataset`}
+          placeholder={t`None`}
+          description={t`Its path is in the environment variable MLHUB_DATASET.`}
           searchable
           clearable
           data={datasets.map((found) => ({ value: found.id, label: `${found.name} (${found.project.name})` }))}
@@ -70,8 +71,8 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
           error={errorAt("dataset")}
         />
         <NumberInput
-          label="Idle limit (minutes)"
-          description="Without a running cell, terminal or GPU for so long, it is paused; its folder is kept."
+          label={t`Idle limit (minutes)`}
+          description={t`Without a running cell, terminal or GPU for so long, it is paused; its folder is kept.`}
           min={1}
           max={7 * 24 * 60}
           value={minutes}
@@ -81,10 +82,10 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
         <ProblemAlert error={submit.error} atFields={FIELDS} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onBack}>
-            Back
+            {t`Back`}
           </Button>
           <Button type="submit" disabled={project === undefined} loading={submit.isPending}>
-            Start
+            {t`Start`}
           </Button>
         </Group>
       </Stack>

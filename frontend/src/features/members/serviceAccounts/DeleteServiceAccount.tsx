@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes a service account; the dialogue says what it made, and asks which member becomes the maker.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -26,10 +27,10 @@ export function DeleteServiceAccount({ account, organisation }: Props) {
 
   return (
     <ConfirmButton
-      label="Delete"
-      ariaLabel={`Delete ${account.username}`}
+      label={t`Delete`}
+      ariaLabel={t`Delete ${account.username}`}
       size="xs"
-      title={`Delete ${account.username}?`}
+      title={t`Delete ${account.username}?`}
       text={<Consequences account={account} organisation={organisation} heir={heir} onHeir={setHeir} />}
       action={remove}
     />
@@ -42,14 +43,14 @@ function Consequences({ account, organisation, heir, onHeir }: Props & { heir: s
   const members = useQuery(membersQuery(organisation.id)).data ?? [];
   return (
     <Stack gap="xs">
-      <Text size="sm">For good: the account and its tokens. Events keep its name.</Text>
+      <Text size="sm">{t`For good: the account and its tokens. Events keep its name.`}</Text>
       {remains.length > 0 && (
         <NativeSelect
-          label={`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
+          label={t`What stays (${remains.map(({ kind, n }) => `${n} ${kind}`).join(", ")}) passes to`}
           value={heir}
           onChange={(event) => onHeir(event.currentTarget.value)}
           data={[
-            { value: "", label: "Choose a member" },
+            { value: "", label: t`Choose a member` },
             ...members.map(({ user }) => ({ value: user.id, label: user.username })),
           ]}
         />

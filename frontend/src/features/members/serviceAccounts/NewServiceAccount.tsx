@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a service account; its tokens are made afterwards, in its row.
+import { t } from "@lingui/core/macro";
 import { Button, Group, NativeSelect, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -9,8 +10,8 @@ import type { Role } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const ROLES: { value: Role; label: string }[] = [
-  { value: "member", label: "Member: uploads, and runs jobs" },
-  { value: "viewer", label: "Viewer: sees everything" },
+  { value: "member", label: t`Member: uploads, and runs jobs` },
+  { value: "viewer", label: t`Viewer: sees everything` },
 ];
 
 export function NewServiceAccount({ organisationId }: { organisationId: string }) {
@@ -38,10 +39,10 @@ export function NewServiceAccount({ organisationId }: { organisationId: string }
   }
 
   return (
-    <form onSubmit={submit} aria-label="Make a service account">
+    <form onSubmit={submit} aria-label={t`Make a service account`}>
       <Group align="flex-end">
         <TextInput
-          label="Name of the service account"
+          label={t`Name of the service account`}
           placeholder="ci"
           maxLength={50}
           value={name}
@@ -49,13 +50,13 @@ export function NewServiceAccount({ organisationId }: { organisationId: string }
           error={problem?.of("name")}
         />
         <NativeSelect
-          label="Role of the service account"
+          label={t`Role of the service account`}
           value={role}
           onChange={(event) => setRole(event.currentTarget.value as Role)}
           data={ROLES}
         />
         <Button type="submit" loading={make.isPending} disabled={name.trim() === ""}>
-          Make a service account
+          {t`Make a service account`}
         </Button>
       </Group>
       <ProblemAlert error={make.error} atFields={["name"]} />

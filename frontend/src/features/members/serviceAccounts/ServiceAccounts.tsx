@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's accounts for programs: everybody sees them, admins make, change and delete them.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Fragment, useState } from "react";
@@ -25,16 +26,16 @@ interface Props {
 export function ServiceAccounts({ organisation, isAdmin }: Props) {
   const accounts = useQuery(serviceAccountsQuery(organisation.id));
   return (
-    <Section title="Service accounts">
+    <Section title={t`Service accounts`}>
       <Text size="sm" c="dimmed">
-        Accounts for programs, such as a continuous-integration server. They have no password and sign in with tokens.
+        {t`Accounts for programs, such as a continuous-integration server. They have no password and sign in with tokens.`}
       </Text>
       <QueryResult of={accounts}>
         {(found) =>
           found.length === 0 ? (
-            <Text size="sm">{isAdmin ? "None yet: make the first one below." : "None yet. Admins make them."}</Text>
+            <Text size="sm">{isAdmin ? t`None yet: make the first one below.` : t`None yet. Admins make them.`}</Text>
           ) : (
-            <ScrollTable label="Service accounts" head={["Name", "Role", "Last used", ""]} minWidth={700}>
+            <ScrollTable label={t`Service accounts`} head={[t`Name`, t`Role`, t`Last used`, ""]} minWidth={700}>
               {found.map((account) => (
                 <Row key={account.id} account={account} organisation={organisation} isAdmin={isAdmin} />
               ))}
@@ -62,10 +63,10 @@ function Row({ account, organisation, isAdmin }: Props & { account: ServiceAccou
     <Fragment>
       <Table.Tr>
         <Table.Td style={{ overflowWrap: "anywhere" }}>
-          {account.username} {!account.is_active && <Badge color="gray">Deactivated</Badge>}
+          {account.username} {!account.is_active && <Badge color="gray">{t`Deactivated`}</Badge>}
         </Table.Td>
         <Table.Td>{account.role}</Table.Td>
-        <Table.Td>{account.last_used_at ? <RelativeTime at={account.last_used_at} /> : "Never"}</Table.Td>
+        <Table.Td>{account.last_used_at ? <RelativeTime at={account.last_used_at} /> : t`Never`}</Table.Td>
         <Table.Td>
           {isAdmin && (
             <Group gap="xs" justify="flex-end">
@@ -73,23 +74,23 @@ function Row({ account, organisation, isAdmin }: Props & { account: ServiceAccou
                 size="xs"
                 variant="default"
                 aria-expanded={areTokensOpen}
-                aria-label={`Tokens of ${account.username}`}
+                aria-label={t`Tokens of ${account.username}`}
                 onClick={() => setTokensOpen(!areTokensOpen)}
               >
-                Tokens
+                {t`Tokens`}
               </Button>
               {account.is_active ? (
                 <ConfirmButton
-                  label="Deactivate"
-                  ariaLabel={`Deactivate ${account.username}`}
+                  label={t`Deactivate`}
+                  ariaLabel={t`Deactivate ${account.username}`}
                   size="xs"
-                  title={`Deactivate ${account.username}?`}
-                  text="Its tokens are refused at once. Its jobs go on. The account can be reactivated."
+                  title={t`Deactivate ${account.username}?`}
+                  text={t`Its tokens are refused at once. Its jobs go on. The account can be reactivated.`}
                   action={() => change.mutateAsync(false)}
                 />
               ) : (
-                <Button size="xs" aria-label={`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
-                  Reactivate
+                <Button size="xs" aria-label={t`Reactivate ${account.username}`} onClick={() => change.mutate(true)}>
+                  {t`Reactivate`}
                 </Button>
               )}
               <DeleteServiceAccount account={account} organisation={organisation} />

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokens of a service account: made, shown once, and revoked.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Checkbox, Code, Group, List, NativeSelect, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -15,14 +17,14 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { serviceTokensQuery } from "@/features/members/queries";
 
 const SCOPES: { value: Scope; label: string }[] = [
-  { value: "read", label: "Read" },
-  { value: "submit", label: "Submit" },
-  { value: "write", label: "Write" },
+  { value: "read", label: t`Read` },
+  { value: "submit", label: t`Submit` },
+  { value: "write", label: t`Write` },
 ];
 const LIFETIMES = [
-  { value: "30", label: "30 days" },
-  { value: "90", label: "90 days" },
-  { value: "365", label: "One year" },
+  { value: "30", label: t`30 days` },
+  { value: "90", label: t`90 days` },
+  { value: "365", label: t`One year` },
 ];
 
 export function ServiceTokens({ account, organisationId }: { account: ServiceAccount; organisationId: string }) {
@@ -32,9 +34,9 @@ export function ServiceTokens({ account, organisationId }: { account: ServiceAcc
       <QueryResult of={tokens}>
         {(found) =>
           found.length === 0 ? (
-            <Text size="sm">No tokens yet.</Text>
+            <Text size="sm">{t`No tokens yet.`}</Text>
           ) : (
-            <List size="sm" spacing="xs" aria-label={`Tokens of ${account.username}`}>
+            <List size="sm" spacing="xs" aria-label={t`Tokens of ${account.username}`}>
               {found.map((token) => (
                 <TokenItem key={token.id} token={token} accountId={account.id} />
               ))}
@@ -59,18 +61,20 @@ function TokenItem({ token, accountId }: { token: Token; accountId: string }) {
   return (
     <List.Item>
       <Group gap="xs">
-        {token.name} <Code>{token.prefix}…</Code> {token.scopes.join(", ")}; {token.project?.name ?? "all projects"};{" "}
+        {token.name} <Code>{token.prefix}…</Code> {token.scopes.join(", ")}; {token.project?.name ?? t`all projects`};{" "}
         {token.expires_at && (
           <span>
-            expires <RelativeTime at={token.expires_at} />
+            <Trans>
+              expires <RelativeTime at={token.expires_at} />
+            </Trans>
           </span>
         )}
         <ConfirmButton
-          label="Revoke"
-          ariaLabel={`Revoke ${token.name}`}
+          label={t`Revoke`}
+          ariaLabel={t`Revoke ${token.name}`}
           size="xs"
-          title={`Revoke ${token.name}?`}
-          text="Programs that use it are refused from then on."
+          title={t`Revoke ${token.name}?`}
+          text={t`Programs that use it are refused from then on.`}
           action={revoke}
         />
       </Group>
@@ -113,36 +117,36 @@ function NewServiceToken({ account, organisationId }: { account: ServiceAccount;
   if (make.data) {
     return (
       <SecretOnce
-        title={`The token ${make.data.name} of ${account.username}`}
-        text="Copy it now: it is not shown again."
+        title={t`The token ${make.data.name} of ${account.username}`}
+        text={t`Copy it now: it is not shown again.`}
         secret={make.data.token}
-        label="The token"
+        label={t`The token`}
         onDone={make.reset}
       />
     );
   }
   return (
-    <form onSubmit={submit} aria-label={`Make a token for ${account.username}`}>
+    <form onSubmit={submit} aria-label={t`Make a token for ${account.username}`}>
       <Group align="flex-end" gap="sm">
         <TextInput
-          label="Name of the token"
+          label={t`Name of the token`}
           maxLength={100}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
           error={problem?.of("name")}
         />
-        <NativeSelect label="Lifetime" value={days} onChange={(event) => setDays(event.currentTarget.value)} data={LIFETIMES} />
+        <NativeSelect label={t`Lifetime`} value={days} onChange={(event) => setDays(event.currentTarget.value)} data={LIFETIMES} />
         <NativeSelect
-          label="Reaches"
+          label={t`Reaches`}
           value={project}
           onChange={(event) => setProject(event.currentTarget.value)}
           data={[
-            { value: "", label: "The organisation" },
-            ...projects.map(({ id, name: label }) => ({ value: id, label: `Only the project ${label}` })),
+            { value: "", label: t`The organisation` },
+            ...projects.map(({ id, name: label }) => ({ value: id, label: t`Only the project ${label}` })),
           ]}
           error={problem?.of("project")}
         />
-        <Checkbox.Group label="Scopes" value={scopes} onChange={setScopes} error={problem?.of("scopes")}>
+        <Checkbox.Group label={t`Scopes`} value={scopes} onChange={setScopes} error={problem?.of("scopes")}>
           <Group gap="sm" h={36}>
             {SCOPES.map(({ value, label }) => (
               <Checkbox key={value} value={value} label={label} />
@@ -150,7 +154,7 @@ function NewServiceToken({ account, organisationId }: { account: ServiceAccount;
           </Group>
         </Checkbox.Group>
         <Button type="submit" loading={make.isPending} disabled={name.trim() === "" || scopes.length === 0}>
-          Make a token
+          {t`Make a token`}
         </Button>
       </Group>
       <ProblemAlert error={make.error} atFields={["name", "project", "scopes"]} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people write on a version: tags, and notes in Markdown. Members change both; all who see the model read them.
+import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, Paper, Stack, Text, Textarea } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -24,7 +25,7 @@ export function NotesSection({ version, isMine }: Props) {
   const isEmpty = version.notes === "" && version.tags.length === 0;
   if (isEmpty && !isMine) return null;
   return (
-    <Section title="Notes">
+    <Section title={t`Notes`}>
       <Paper withBorder p="md">
         {isEditing ? (
           <Editor version={version} onClose={() => setIsEditing(false)} />
@@ -32,13 +33,13 @@ export function NotesSection({ version, isMine }: Props) {
           <Stack gap="sm" align="flex-start">
             {isEmpty && (
               <Text size="sm" c="dimmed">
-                Say what this version is for, what it was measured on, and where it fails.
+                {t`Say what this version is for, what it was measured on, and where it fails.`}
               </Text>
             )}
             <Written version={version} />
             {isMine && (
               <Button size="xs" variant="default" onClick={() => setIsEditing(true)}>
-                {isEmpty ? "Write notes" : "Edit notes and tags"}
+                {isEmpty ? t`Write notes` : t`Edit notes and tags`}
               </Button>
             )}
           </Stack>
@@ -52,7 +53,7 @@ function Written({ version: { tags, notes } }: { version: ModelVersionDetail }) 
   return (
     <>
       {tags.length > 0 && (
-        <Group gap="xs" role="group" aria-label="Tags">
+        <Group gap="xs" role="group" aria-label={t`Tags`}>
           {tags.map((tag) => (
             <Badge key={tag} variant="default" tt="none">
               {tag}
@@ -89,8 +90,8 @@ function Editor({ version, onClose }: { version: ModelVersionDetail; onClose: ()
       <Stack gap="xs">
         <TagsField value={tags} onChange={setTags} />
         <Textarea
-          label="Notes"
-          description="Markdown: headings, lists, tables, links and code. HTML is shown as text."
+          label={t`Notes`}
+          description={t`Markdown: headings, lists, tables, links and code. HTML is shown as text.`}
           rows={12}
           resize="vertical"
           maxLength={MAX_NOTES}
@@ -101,10 +102,10 @@ function Editor({ version, onClose }: { version: ModelVersionDetail; onClose: ()
         <ProblemAlert error={save.error} atFields={["notes"]} />
         <Group justify="flex-end" gap="xs">
           <Button size="xs" variant="default" onClick={onClose}>
-            Cancel
+            {t`Cancel`}
           </Button>
           <Button size="xs" type="submit" loading={save.isPending}>
-            Save notes and tags
+            {t`Save notes and tags`}
           </Button>
         </Group>
       </Stack>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a version was trained: class and file of what a script left, hyperparameters, strategy, steps, seed and classes,
 // as its metadata has them.
+import { t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { Section } from "@/components/layout/Section";
@@ -14,12 +15,12 @@ export function TrainingFacts({ metadata }: { metadata: Record<string, unknown> 
   return (
     <>
       {settings.length > 0 && (
-        <Section title="Hyperparameters" order={3}>
+        <Section title={t`Hyperparameters`} order={3}>
           <Facts facts={settings} />
         </Section>
       )}
       {training.length > 0 && (
-        <Section title="Training" order={3}>
+        <Section title={t`Training`} order={3}>
           <Facts facts={training} />
         </Section>
       )}
@@ -30,15 +31,15 @@ export function TrainingFacts({ metadata }: { metadata: Record<string, unknown> 
 function trainingOf(metadata: Record<string, unknown>): Fact[] {
   const { steps, seed, strategy, classes, checkpoint, model_class: modelClass, file } = metadata;
   const found: Fact[] = [];
-  if (typeof modelClass === "string" && modelClass !== "") found.push(["Model", modelClass]);
-  if (typeof file === "string") found.push(["File of the weights", file]);
-  if (typeof steps === "number") found.push(["Steps", number(steps)]);
-  if (typeof seed === "number") found.push(["Seed", String(seed)]);
-  if (isRecord(strategy) && Object.keys(strategy).length > 0) found.push(["Strategy", shown(strategy.name ?? strategy)]);
-  if (isRecord(checkpoint)) found.push(["Made from", `a checkpoint at step ${shown(checkpoint.step)}`]);
+  if (typeof modelClass === "string" && modelClass !== "") found.push([t`Model`, modelClass]);
+  if (typeof file === "string") found.push([t`File of the weights`, file]);
+  if (typeof steps === "number") found.push([t`Steps`, number(steps)]);
+  if (typeof seed === "number") found.push([t`Seed`, String(seed)]);
+  if (isRecord(strategy) && Object.keys(strategy).length > 0) found.push([t`Strategy`, shown(strategy.name ?? strategy)]);
+  if (isRecord(checkpoint)) found.push([t`Made from`, t`a checkpoint at step ${shown(checkpoint.step)}`]);
   if (Array.isArray(classes) && classes.length > 0) {
     const more = classes.length - MOST_CLASSES;
-    found.push(["Classes", classes.slice(0, MOST_CLASSES).map(shown).join(", ") + (more > 0 ? ` and ${more} more` : "")]);
+    found.push([t`Classes`, classes.slice(0, MOST_CLASSES).map(shown).join(", ") + (more > 0 ? t` and ${more} more` : "")]);
   }
   return found;
 }

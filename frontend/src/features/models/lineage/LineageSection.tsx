@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a version comes from and who used it, as a graph of links: data, jobs, versions. Screen readers read it as a list.
+import { plural, t } from "@lingui/core/macro";
 import { Text, VisuallyHidden } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
@@ -9,7 +10,6 @@ import type { Lineage, LineageNode, ModelVersion } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Section } from "@/components/layout/Section";
 import { lineageQuery } from "@/features/models/queries";
-import { count } from "@/lib/quantities";
 
 import classes from "./LineageSection.module.css";
 import { type Place, layoutOf } from "./layout";
@@ -18,13 +18,13 @@ const WIDTH = 176;
 const HEIGHT = 44;
 const COLUMN = WIDTH + 48;
 const ROW = HEIGHT + 12;
-const JOB_VERBS: Record<string, string> = { train: "Training", predict: "Prediction", evaluate: "Evaluation" };
+const JOB_VERBS: Record<string, string> = { train: t`Training`, predict: t`Prediction`, evaluate: t`Evaluation` };
 
 export function LineageSection({ version: { model, number } }: { version: ModelVersion }) {
   const lineage = useQuery(lineageQuery(model.id, number));
   return (
-    <Section title="Lineage">
-      <QueryResult of={lineage} label="Loading the lineage">
+    <Section title={t`Lineage`}>
+      <QueryResult of={lineage} label={t`Loading the lineage`}>
         {(found) => (found.edges.length === 0 ? <Unused /> : <Graph lineage={found} />)}
       </QueryResult>
     </Section>
@@ -34,7 +34,7 @@ export function LineageSection({ version: { model, number } }: { version: ModelV
 function Unused() {
   return (
     <Text size="sm" c="dimmed">
-      No job has used this version yet.
+      {t`No job has used this version yet.`}
     </Text>
   );
 }
@@ -55,7 +55,7 @@ function Graph({ lineage }: { lineage: Lineage }) {
               <path key={`${source} ${target}`} className={classes.edge} d={pathOf(places.get(source), places.get(target))} />
             ))}
           </svg>
-          <ul className={classes.nodes} aria-label="Lineage">
+          <ul className={classes.nodes} aria-label={t`Lineage`}>
             {inOrder.map((node) => (
               <li key={node.id} className={classes.node} style={boxOf(places.get(node.id))}>
                 <Link
@@ -75,7 +75,7 @@ function Graph({ lineage }: { lineage: Lineage }) {
       </div>
       {nLeftOut > 0 && (
         <Text size="xs" c="dimmed">
-          {count(nLeftOut, "older job")} used it, too, and {nLeftOut === 1 ? "is" : "are"} not shown.
+          {plural(nLeftOut, { one: "# older job used it, too, and is not shown.", other: "# older jobs used it, too, and are not shown." })}
         </Text>
       )}
     </>
@@ -97,17 +97,17 @@ function pathOf(source: Place | undefined, target: Place | undefined): string {
 }
 
 function nameOf({ name, number }: LineageNode): string {
-  return number === null ? name : `${name}, version ${number}`;
+  return number === null ? name : t`${name}, version ${number}`;
 }
 
 function kindOf({ kind, job_kind, state }: LineageNode): string {
-  if (kind === "dataset_version") return "Data";
-  return kind === "model_version" ? "Model" : `${JOB_VERBS[job_kind] ?? "Job"}, ${state}`;
+  if (kind === "dataset_version") return t`Data`;
+  return kind === "model_version" ? t`Model` : `${JOB_VERBS[job_kind] ?? t`Job`}, ${state}`;
 }
 
 function leadsTo({ id }: LineageNode, edges: Lineage["edges"], names: ReadonlyMap<string, string>): string {
   const targets = edges.filter(({ source }) => source === id).map(({ target }) => names.get(target) ?? "");
-  return targets.length === 0 ? "" : `, leads to ${targets.join("; ")}`;
+  return targets.length === 0 ? "" : t`, leads to ${targets.join("; ")}`;
 }
 
 function addressOf({ id, kind, parent_id }: LineageNode): string {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probabilities as bars, the largest first.
+import { t } from "@lingui/core/macro";
 import { Group, Progress, Stack, Text } from "@mantine/core";
 
 import type { Bar } from "./inputs";
 
 export function Bars({ bars }: { bars: Bar[] }) {
   return (
-    <Stack gap={6} role="list" aria-label="Probabilities">
+    <Stack gap={6} role="list" aria-label={t`Probabilities`}>
       {bars.map(({ name, value }) => (
         <div key={name} role="listitem">
           <Group justify="space-between" wrap="nowrap" gap="xs">

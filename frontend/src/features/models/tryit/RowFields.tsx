@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of one row, as the model takes it: columns, an image, a text, or numbers.
+import { t } from "@lingui/core/macro";
 import { NativeSelect, SimpleGrid, Text, TextInput, Textarea } from "@mantine/core";
 import type { ChangeEvent } from "react";
 
@@ -24,13 +25,13 @@ interface Props {
 
 export function RowFields({ inputs, values, onChange, errorAt }: Props) {
   if (inputs.kind === "none") {
-    return <Text size="sm">The model takes arrays of the shape {inputs.shape}: send them to the API.</Text>;
+    return <Text size="sm">{t`The model takes arrays of the shape ${inputs.shape}: send them to the API.`}</Text>;
   }
   if (inputs.kind === "image") {
     return (
       <DropZone
-        label="Image"
-        hint="A PNG, JPEG or WebP file; it is resized to what the model was trained on."
+        label={t`Image`}
+        hint={t`A PNG, JPEG or WebP file; it is resized to what the model was trained on.`}
         accept="image/*"
         file={values.image}
         onFile={(image) => onChange({ ...values, image })}
@@ -42,8 +43,8 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
     const isText = inputs.kind === "text";
     return (
       <Textarea
-        label={isText ? "Text" : `${inputs.n} numbers`}
-        description={isText ? "The model continues it." : "Separated by commas or spaces."}
+        label={isText ? t`Text` : t`${inputs.n} numbers`}
+        description={isText ? t`The model continues it.` : t`Separated by commas or spaces.`}
         autosize
         minRows={2}
         maxRows={8}

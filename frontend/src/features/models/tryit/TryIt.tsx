@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tries a trained model out with one row, an image or a text, and shows what it answers.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Paper, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -18,7 +19,7 @@ import { type ModelInputs, answerOf, barsOf, inputsOf, numbersRow, tableRow } fr
 export function TryIt({ version, datasetVersion }: { version: ModelVersion; datasetVersion: string }) {
   const data = useQuery(trainedOnQuery(datasetVersion));
   return (
-    <Section title="Try it">
+    <Section title={t`Try it`}>
       <QueryResult of={data}>
         {({ format, schema, statistics }) => <Form version={version} inputs={inputsOf(format, schema, statistics)} />}
       </QueryResult>
@@ -57,11 +58,11 @@ function Form({ version, inputs }: { version: ModelVersion; inputs: ModelInputs 
           {inputs.kind !== "none" && (
             <Group gap="sm">
               <Button type="submit" disabled={!isComplete} loading={predict.isPending}>
-                Predict
+                {t`Predict`}
               </Button>
               {predict.isPending && (
                 <Text size="sm" c="dimmed">
-                  The first prediction of a model takes some seconds.
+                  {t`The first prediction of a model takes some seconds.`}
                 </Text>
               )}
             </Group>
@@ -77,9 +78,9 @@ function Answer({ prediction }: { prediction: Record<string, unknown> }) {
   const answer = answerOf(prediction);
   const bars = barsOf(prediction);
   return (
-    <Stack gap="xs" role="status" aria-label="Prediction">
+    <Stack gap="xs" role="status" aria-label={t`Prediction`}>
       <Text fw={600} size="lg" style={{ overflowWrap: "anywhere" }}>
-        {answer ?? "It goes on with"}
+        {answer ?? t`It goes on with`}
       </Text>
       {bars.length > 0 && <Bars bars={bars} />}
     </Stack>

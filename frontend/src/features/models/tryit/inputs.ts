@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trained model takes, from the schema of the dataset that it was trained on, and rows made of what people typed.
+import { t } from "@lingui/core/macro";
 import { isRecord } from "@/api/client";
 import { number } from "@/lib/quantities";
 
@@ -37,7 +38,7 @@ export function inputsOf(format: string, schema: unknown, statistics: unknown): 
 }
 
 /** A category that training did not see, for columns whose rarer categories share an input. */
-const OTHER = "(another category)";
+const OTHER = t`(another category)`;
 
 function column(spec: Record<string, unknown>, ranges: Map<string, string>): InputColumn {
   const name = String(spec.name);
@@ -54,10 +55,10 @@ function column(spec: Record<string, unknown>, ranges: Map<string, string>): Inp
 
 /** What an empty field of numbers or of dates stands for. */
 function absent(kind: InputColumn["kind"], spec: Record<string, unknown>): string {
-  const empty = kind === "number" && spec.from === "word" ? "Empty or no number" : "Empty";
-  if (spec.indicator === true) return `${empty}: missing, as in training.`;
+  const empty = kind === "number" && spec.from === "word" ? t`Empty or no number` : t`Empty`;
+  if (spec.indicator === true) return t`${empty}: missing, as in training.`;
   const mean = kind === "number" && typeof spec.mean === "number" ? `, ${number(spec.mean)}` : "";
-  return `${empty}: the mean${mean}.`;
+  return t`${empty}: the mean${mean}.`;
 }
 
 /** By column: the least and the greatest number or date that inspection found. */
@@ -66,10 +67,10 @@ function rangesOf(statistics: unknown): Map<string, string> {
   return new Map(
     columns.flatMap(({ name, min, max, first, last }): [string, string][] => {
       if (typeof min === "number" && typeof max === "number") {
-        return [[String(name), `${number(min)} to ${number(max)} in the dataset.`]];
+        return [[String(name), t`${number(min)} to ${number(max)} in the dataset.`]];
       }
       if (typeof first === "string" && typeof last === "string") {
-        return [[String(name), `${first.slice(0, 10)} to ${last.slice(0, 10)} in the dataset.`]];
+        return [[String(name), t`${first.slice(0, 10)} to ${last.slice(0, 10)} in the dataset.`]];
       }
       return [];
     }),
@@ -79,7 +80,7 @@ function rangesOf(statistics: unknown): Map<string, string> {
 /** What can be chosen in a column of categories; the empty value is a missing one. */
 export function choicesOf({ words, hasOther }: InputColumn): { value: string; label: string }[] {
   const known = words.filter(Boolean).map((word) => ({ value: word, label: word }));
-  return [...known, ...(hasOther ? [{ value: OTHER, label: OTHER }] : []), { value: "", label: "(missing)" }];
+  return [...known, ...(hasOther ? [{ value: OTHER, label: OTHER }] : []), { value: "", label: t`(missing)` }];
 }
 
 /** The row of a table: what was typed, so that the model itself says what is no number; null where it is missing. */

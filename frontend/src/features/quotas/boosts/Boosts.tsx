@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is added to an owner's rules for a time: who may change the quota adds and ends it here.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Button, Group, NumberInput, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -32,18 +34,20 @@ export function Boosts({ owner, organisationId, mayEdit }: Props) {
       {owner.boosts.map((boost) => (
         <Group key={boost.id} gap="xs">
           <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-            Boost: {addedText(boost)}, ends <RelativeTime at={boost.ends_at} />
-            {boost.reason && ` (${boost.reason})`}
+            <Trans>
+              Boost: {addedText(boost)}, ends <RelativeTime at={boost.ends_at} />
+              {boost.reason && ` (${boost.reason})`}
+            </Trans>
           </Text>
           {mayEdit && (
             <Button
               size="compact-xs"
               variant="default"
-              aria-label={`End the boost of ${owner.name}: ${addedText(boost)}`}
+              aria-label={t`End the boost of ${owner.name}: ${addedText(boost)}`}
               loading={end.isPending && end.variables === boost.id}
               onClick={() => end.mutate(boost.id)}
             >
-              End now
+              {t`End now`}
             </Button>
           )}
         </Group>
@@ -54,11 +58,11 @@ export function Boosts({ owner, organisationId, mayEdit }: Props) {
           <Button
             size="compact-xs"
             variant="subtle"
-            aria-label={`Boost ${owner.name}`}
+            aria-label={t`Boost ${owner.name}`}
             aria-expanded={isOpen}
             onClick={() => setIsOpen(!isOpen)}
           >
-            Boost
+            {t`Boost`}
           </Button>
         </Group>
       )}
@@ -83,7 +87,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
       }),
     onSuccess: async () => {
       await reload();
-      notifications.show({ message: `${owner.name} is boosted.`, color: "teal" });
+      notifications.show({ message: t`${owner.name} is boosted.`, color: "teal" });
       onDone();
     },
   });
@@ -95,37 +99,37 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
   }
 
   return (
-    <form onSubmit={submit} aria-label={`Boost of ${owner.name}`}>
+    <form onSubmit={submit} aria-label={t`Boost of ${owner.name}`}>
       <Group gap="xs" align="end">
         <NumberInput
-          {...{ label: "More guaranteed GPUs", w: 170, min: 0, allowNegative: false, allowDecimal: false }}
+          {...{ label: t`More guaranteed GPUs`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
           value={guarantee}
           onChange={setGuarantee}
           error={errorOf("extra_guarantee")}
         />
         {owner.max_gpus !== null && (
           <NumberInput
-            {...{ label: "More GPUs at most", w: 170, min: 0, allowNegative: false, allowDecimal: false }}
+            {...{ label: t`More GPUs at most`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
             value={maxGpus}
             onChange={setMaxGpus}
             error={errorOf("extra_max_gpus")}
           />
         )}
         <NumberInput
-          {...{ label: "For hours", w: 100, min: 0, allowNegative: false }}
+          {...{ label: t`For hours`, w: 100, min: 0, allowNegative: false }}
           value={hours}
           onChange={setHours}
           error={errorOf("ends_at")}
         />
         <TextInput
-          label="Reason"
+          label={t`Reason`}
           maxLength={200}
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
           error={errorOf("reason")}
         />
         <Button type="submit" loading={save.isPending} disabled={!(Number(guarantee) + Number(maxGpus)) || !Number(hours)}>
-          Boost until then
+          {t`Boost until then`}
         </Button>
       </Group>
       <ProblemAlert error={save.error} />
@@ -140,7 +144,7 @@ function useReload(organisationId: string) {
 
 /** "+2 guaranteed, +4 at most" */
 function addedText({ extra_guarantee, extra_max_gpus }: QuotaBoost): string {
-  return [extra_guarantee > 0 && `+${extra_guarantee} guaranteed`, extra_max_gpus > 0 && `+${extra_max_gpus} at most`]
+  return [extra_guarantee > 0 && t`+${extra_guarantee} guaranteed`, extra_max_gpus > 0 && t`+${extra_max_gpus} at most`]
     .filter(Boolean)
     .join(", ");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which share of the jobs was done within a time, for every policy and for what really happened. The axis of time is logarithmic.
+import { t } from "@lingui/core/macro";
 import { Group, Text, useComputedColorScheme } from "@mantine/core";
 
 import type { ReplayResult } from "@/api/types";
@@ -32,11 +33,11 @@ export function DistributionChart({ result }: { result: ReplayResult }) {
   const high = Math.max(low + 0.1, Math.log(times.reduce((most, at) => Math.max(most, at), LEAST_S)));
   const x = (at: number) => LEFT + ((Math.log(Math.max(LEAST_S, at)) - low) / (high - low)) * (RIGHT - LEFT);
   const y = (share: number) => BOTTOM - share * (BOTTOM - TOP);
-  if (times.length === 0) return <Text size="sm">No policy could be simulated.</Text>;
+  if (times.length === 0) return <Text size="sm">{t`No policy could be simulated.`}</Text>;
   return (
     <div>
-      <div style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label="Chart of completion times">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} style={{ width: "100%", minWidth: 540, maxWidth: 1000 }} role="img" aria-label="Share of jobs done within a time, by policy">
+      <div style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={t`Chart of completion times`}>
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} style={{ width: "100%", minWidth: 540, maxWidth: 1000 }} role="img" aria-label={t`Share of jobs done within a time, by policy`}>
           <g fill={ink} fontSize={11}>
             {[0, 0.25, 0.5, 0.75, 1].map((share) => (
               <g key={share}>
@@ -80,7 +81,7 @@ function curvesOf(result: ReplayResult, scheme: "light" | "dark", ink: string): 
   const simulated = result.policies.flatMap(({ label, figures }, index) =>
     figures === null ? [] : [{ label, points: figures.curve, colour: colourOf(index, scheme), isReal: false }],
   );
-  const real = result.real === null ? [] : [{ label: "what really happened", points: result.real.curve, colour: ink, isReal: true }];
+  const real = result.real === null ? [] : [{ label: t`what really happened`, points: result.real.curve, colour: ink, isReal: true }];
   return [...simulated, ...real];
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy lab, for administrators: what a day would have been like under other policies; the list of what was tried.
+import { t } from "@lingui/core/macro";
 import { Badge, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -26,11 +27,11 @@ export function LabPage() {
   const me = useMe();
   return (
     <Page
-      title="Policy lab"
-      subtitle="Simulates a past period, or a trace, under other policies. Nothing that runs is changed by it."
-      back={<BackLink to="/scheduler">Scheduler</BackLink>}
+      title={t`Policy lab`}
+      subtitle={t`Simulates a past period, or a trace, under other policies. Nothing that runs is changed by it.`}
+      back={<BackLink to="/scheduler">{t`Scheduler`}</BackLink>}
     >
-      {isStaff(me) ? <Lab /> : <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />}
+      {isStaff(me) ? <Lab /> : <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />}
     </Page>
   );
 }
@@ -41,15 +42,15 @@ function Lab() {
   const replays = useQuery(replaysQuery(filters.cursor));
   return (
     <>
-      <SectionCard title="New comparison">
+      <SectionCard title={t`New comparison`}>
         <QueryResult of={settings}>{(found) => <NewReplayForm settings={found} />}</QueryResult>
       </SectionCard>
-      <Section title="Comparisons">
+      <Section title={t`Comparisons`}>
         <PagedTable
           list={replays}
-          label="Comparisons"
-          head={["Name", "Policies", "State", "Created"]}
-          empty={<EmptyState title="No comparisons yet" text="Choose a policy above and compare it with the one that ran in the last day." />}
+          label={t`Comparisons`}
+          head={[t`Name`, t`Policies`, t`State`, t`Created`]}
+          empty={<EmptyState title={t`No comparisons yet`} text={t`Choose a policy above and compare it with the one that ran in the last day.`} />}
           row={(replay) => <Row key={replay.id} replay={replay} />}
           onCursor={turn}
         />
@@ -82,7 +83,7 @@ function Row({ replay }: { replay: Replay }) {
       </Table.Td>
       <Table.Td>
         <RelativeTime at={replay.created_at} />
-        {replay.created_by && ` by ${replay.created_by}`}
+        {replay.created_by && t` by ${replay.created_by}`}
       </Table.Td>
     </Table.Tr>
   );

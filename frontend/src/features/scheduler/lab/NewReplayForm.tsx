@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to replay: the last day or another period, or a trace from a file; and the policies to compare.
+import { t } from "@lingui/core/macro";
 import { Button, Group, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -63,43 +64,43 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
 
   const isReady = source === "trace" ? file !== null : since !== "" && until !== "";
   return (
-    <form onSubmit={submit} aria-label="New comparison">
+    <form onSubmit={submit} aria-label={t`New comparison`}>
       <Stack>
         <SegmentedControl
-          aria-label="What is replayed"
+          aria-label={t`What is replayed`}
           value={source}
           onChange={(value) => setSource(value === "trace" ? "trace" : "period")}
           data={[
-            { value: "period", label: "A past period" },
-            { value: "trace", label: "A trace file" },
+            { value: "period", label: t`A past period` },
+            { value: "trace", label: t`A trace file` },
           ]}
           style={{ alignSelf: "start" }}
         />
         {source === "period" ? (
           <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="sm">
-            <TextInput type="datetime-local" label="From" value={since} onChange={(e) => setSince(e.currentTarget.value)} error={problem?.of("since")} />
-            <TextInput type="datetime-local" label="To" value={until} onChange={(e) => setUntil(e.currentTarget.value)} error={problem?.of("until")} />
+            <TextInput type="datetime-local" label={t`From`} value={since} onChange={(e) => setSince(e.currentTarget.value)} error={problem?.of("since")} />
+            <TextInput type="datetime-local" label={t`To`} value={until} onChange={(e) => setUntil(e.currentTarget.value)} error={problem?.of("until")} />
           </SimpleGrid>
         ) : (
           <TextInput
             type="file"
-            label="Trace file"
-            description="CSV or JSON with job, submitted_at_s, n_gpus and duration_s, or another format of the simulator. It runs on the nodes of now."
+            label={t`Trace file`}
+            description={t`CSV or JSON with job, submitted_at_s, n_gpus and duration_s, or another format of the simulator. It runs on the nodes of now.`}
             accept=".csv,.json,.trace,.txt"
             maw={480}
             onChange={(event) => setFile(event.currentTarget.files?.[0] ?? null)}
             error={problem?.of("trace.text")}
           />
         )}
-        <TextInput label="Name" placeholder="optional" maxLength={100} maw={320} value={name} onChange={(e) => setName(e.currentTarget.value)} />
+        <TextInput label={t`Name`} placeholder={t`optional`} maxLength={100} maw={320} value={name} onChange={(e) => setName(e.currentTarget.value)} />
         <Text size="sm" c="dimmed">
-          Compared with {source === "trace" ? `${settings.policy}, which decides now` : "the policy that ran in the period"}:
+          {source === "trace" ? t`Compared with ${settings.policy ?? ""}, which decides now:` : t`Compared with the policy that ran in the period:`}
         </Text>
         {policies.map((one, index) => (
           <Group key={one.key} align="end" gap="sm" wrap="nowrap">
             <Stack style={{ flexGrow: 1 }}>
               <PolicyFields
-                label={policies.length === 1 ? "Policy" : `Policy ${index + 1}`}
+                label={policies.length === 1 ? t`Policy` : t`Policy ${index + 1}`}
                 names={settings.policies}
                 policy={one.name}
                 parameters={one.parameters}
@@ -110,8 +111,8 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
               />
             </Stack>
             {policies.length > 1 && (
-              <Button variant="default" size="xs" onClick={() => setPolicies((known) => known.filter(({ key }) => key !== one.key))} aria-label={`Remove policy ${index + 1}`}>
-                Remove
+              <Button variant="default" size="xs" onClick={() => setPolicies((known) => known.filter(({ key }) => key !== one.key))} aria-label={t`Remove policy ${index + 1}`}>
+                {t`Remove`}
               </Button>
             )}
           </Group>
@@ -123,10 +124,10 @@ export function NewReplayForm({ settings }: { settings: SchedulerSettings }) {
             disabled={policies.length >= MOST_POLICIES}
             onClick={() => setPolicies((known) => [...known, { key: Math.max(...known.map(({ key }) => key)) + 1, name: otherThan(settings), parameters: {} }])}
           >
-            Add a policy
+            {t`Add a policy`}
           </Button>
           <Button type="submit" loading={start.isPending} disabled={!isReady}>
-            Compare
+            {t`Compare`}
           </Button>
         </Group>
       </Stack>

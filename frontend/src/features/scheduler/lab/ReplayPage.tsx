@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One comparison: how true the simulation is, then each policy against the one that ran.
+import { t } from "@lingui/core/macro";
 import { Alert, Badge, Button, Group, Progress, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
@@ -27,8 +28,8 @@ export function ReplayPage() {
   const { id = "" } = useParams();
   if (!isStaff(me)) {
     return (
-      <Page title="Policy lab">
-        <EmptyState title="This page is for administrators" text="The queue shows why your jobs are pending." />
+      <Page title={t`Policy lab`}>
+        <EmptyState title={t`This page is for administrators`} text={t`The queue shows why your jobs are pending.`} />
       </Page>
     );
   }
@@ -40,10 +41,10 @@ function Comparison({ id }: { id: string }) {
   const found = replay.data;
   return (
     <Page
-      title={found ? titleOf(found) : "Comparison"}
+      title={found ? titleOf(found) : t`Comparison`}
       subtitle={found && <Subtitle replay={found} />}
-      back={<BackLink to="/scheduler/lab">Policy lab</BackLink>}
-      actions={found?.result && <DownloadButton href={`/api/v1/scheduler/replays/${id}/jobs.csv`}>CSV of all jobs</DownloadButton>}
+      back={<BackLink to="/scheduler/lab">{t`Policy lab`}</BackLink>}
+      actions={found?.result && <DownloadButton href={`/api/v1/scheduler/replays/${id}/jobs.csv`}>{t`CSV of all jobs`}</DownloadButton>}
     >
       <QueryResult of={replay}>{(shown) => <Outcome replay={shown} />}</QueryResult>
     </Page>
@@ -65,16 +66,16 @@ function Outcome({ replay }: { replay: ReplayDetail }) {
   if (!REPLAY_STATES[replay.state].isOver) return <Running replay={replay} />;
   if (result === null) {
     return (
-      <Alert color={replay.state === "failed" ? "red" : "gray"} icon={<Icon name="alert" />} title={`The comparison ${replay.state === "failed" ? "failed" : "was cancelled"}`}>
+      <Alert color={replay.state === "failed" ? "red" : "gray"} icon={<Icon name="alert" />} title={t`The comparison ${replay.state === "failed" ? "failed" : t`was cancelled`}`}>
         <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-          {replay.error || "It has no figures. Start another one in the policy lab."}
+          {replay.error || t`It has no figures. Start another one in the policy lab.`}
         </Text>
       </Alert>
     );
   }
   return (
     <>
-      <SectionCard title="How true the simulation is">
+      <SectionCard title={t`How true the simulation is`}>
         <Text size="sm">{reproductionText(result)}</Text>
         <Text size="xs" c="dimmed" mt="xs">
           {scopeText(result)}
@@ -86,7 +87,7 @@ function Outcome({ replay }: { replay: ReplayDetail }) {
         )}
       </SectionCard>
       <PolicyTable result={result} />
-      <SectionCard title="Completion times">
+      <SectionCard title={t`Completion times`}>
         <DistributionChart result={result} />
       </SectionCard>
       <OrganisationTable result={result} />
@@ -103,18 +104,18 @@ function Running({ replay }: { replay: ReplayDetail }) {
   });
   const { progress } = replay;
   return (
-    <SectionCard title={progress ? `Simulating ${progress.policy}` : "Waiting for a worker"}>
+    <SectionCard title={progress ? t`Simulating ${progress.policy}` : t`Waiting for a worker`}>
       <Progress
         value={progress ? (100 * progress.n_done) / Math.max(1, progress.n_jobs) : 0}
-        aria-label="Progress of this policy"
+        aria-label={t`Progress of this policy`}
         mb="sm"
       />
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
-          {progress ? `${number(progress.n_done)} of ${number(progress.n_jobs)} jobs have ended.` : "One comparison is simulated at a time."}
+          {progress ? t`${number(progress.n_done)} of ${number(progress.n_jobs)} jobs have ended.` : t`One comparison is simulated at a time.`}
         </Text>
         <Button variant="default" size="xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-          Cancel
+          {t`Cancel`}
         </Button>
       </Group>
       <ProblemAlert error={cancel.error} />

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of a comparison as tables: every policy against the one that ran, by organisation, and the worst-hit jobs.
+import { t } from "@lingui/core/macro";
 import { Anchor, Table, Text } from "@mantine/core";
 import { Link } from "react-router";
 
@@ -18,19 +19,19 @@ type Figures = NonNullable<ReplayedPolicy["figures"]>;
 
 export function PolicyTable({ result }: { result: ReplayResult }) {
   const baseline = result.policies[0]?.figures ?? null;
-  const head = ["Policy", "Mean", "Median", "99th percentile", "Makespan", "GPU use", "Restarts", "Decision", ""];
+  const head = [t`Policy`, t`Mean`, t`Median`, t`99th percentile`, t`Makespan`, t`GPU use`, t`Restarts`, t`Decision`, ""];
   return (
-    <Section title="Policies">
-      <ScrollTable label="Policies" head={head} minWidth={880}>
+    <Section title={t`Policies`}>
+      <ScrollTable label={t`Policies`} head={head} minWidth={880}>
         {result.real && (
           <Table.Tr style={NUMERIC}>
-            <Table.Th scope="row">What really happened</Table.Th>
+            <Table.Th scope="row">{t`What really happened`}</Table.Th>
             <Table.Td>{duration(result.real.mean_jct_s)}</Table.Td>
             <Table.Td>{duration(result.real.median_jct_s)}</Table.Td>
             <Table.Td>{duration(result.real.p99_jct_s)}</Table.Td>
             <Table.Td colSpan={5}>
               <Text size="xs" c="dimmed">
-                {number(result.real.n_jobs)} jobs that have ended
+                {t`${number(result.real.n_jobs)} jobs that have ended`}
               </Text>
             </Table.Td>
           </Table.Tr>
@@ -60,7 +61,7 @@ function PolicyRow({ policy, baseline, isFirst, isTrace }: PolicyRowProps) {
       <Table.Th scope="row">
         {policy.label}
         <Text size="xs" c="dimmed" fw={400}>
-          {[isFirst && (isTrace ? "decides now" : "ran, simulated"), ...given].filter(Boolean).join(" · ")}
+          {[isFirst && (isTrace ? t`decides now` : t`ran, simulated`), ...given].filter(Boolean).join(" · ")}
         </Text>
       </Table.Th>
       {figures === null ? (
@@ -80,8 +81,8 @@ function PolicyRow({ policy, baseline, isFirst, isTrace }: PolicyRowProps) {
           <Table.Td>{shortDuration(figures.decide_ms / 1000)}</Table.Td>
           <Table.Td>
             {!isFirst && (
-              <Anchor component={Link} to={`/scheduler?${search.toString()}`} size="sm" style={{ whiteSpace: "nowrap" }} aria-label={`Use this policy: ${policy.label}`}>
-                Use this policy
+              <Anchor component={Link} to={`/scheduler?${search.toString()}`} size="sm" style={{ whiteSpace: "nowrap" }} aria-label={t`Use this policy: ${policy.label}`}>
+                {t`Use this policy`}
               </Anchor>
             )}
           </Table.Td>
@@ -109,8 +110,8 @@ export function OrganisationTable({ result }: { result: ReplayResult }) {
   const names = simulated[0]?.figures?.by_organisation ?? [];
   if (names.length === 0) return null;
   return (
-    <Section title="Mean completion time by organisation">
-      <ScrollTable label="Mean completion time by organisation" head={["Organisation", "Jobs", ...simulated.map(({ label }) => label)]}>
+    <Section title={t`Mean completion time by organisation`}>
+      <ScrollTable label={t`Mean completion time by organisation`} head={[t`Organisation`, t`Jobs`, ...simulated.map(({ label }) => label)]}>
         {names.map(({ organisation, n_jobs, mean_jct_s }) => (
           <Table.Tr key={organisation} style={NUMERIC}>
             <Table.Th scope="row">{organisation}</Table.Th>
@@ -129,13 +130,13 @@ export function OrganisationTable({ result }: { result: ReplayResult }) {
 export function WorstHitTable({ result, isHistory }: { result: ReplayResult; isHistory: boolean }) {
   const rows = result.policies.slice(1).flatMap(({ label, figures }) => (figures?.worst_hit ?? []).map((hit) => ({ label, ...hit })));
   return (
-    <Section title="Worst-hit jobs">
+    <Section title={t`Worst-hit jobs`}>
       {rows.length === 0 ? (
         <Text size="sm" c="dimmed">
-          No job ends later than under the policy that it is compared with.
+          {t`No job ends later than under the policy that it is compared with.`}
         </Text>
       ) : (
-        <ScrollTable label="Worst-hit jobs" head={["Policy", "Job", "Organisation", "Takes", "Instead of"]}>
+        <ScrollTable label={t`Worst-hit jobs`} head={[t`Policy`, t`Job`, t`Organisation`, t`Takes`, t`Instead of`]}>
           {rows.map((hit) => (
             <Table.Tr key={`${hit.label} ${hit.job}`} style={NUMERIC}>
               <Table.Td>{hit.label}</Table.Td>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The job's attempts over wall time, as bars and as text.
+import { t } from "@lingui/core/macro";
 import { Group, Stack, Text } from "@mantine/core";
 
 import type { Attempt, JobDetail } from "@/api/types";
@@ -14,10 +15,10 @@ import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
 import classes from "./AttemptTimeline.module.css";
 
 const PHASES: Record<Phase, string> = {
-  waiting: "Pending",
-  starting: "Starting",
-  training: "Training",
-  stopping: "Stopping",
+  waiting: t`Pending`,
+  starting: t`Starting`,
+  training: t`Training`,
+  stopping: t`Stopping`,
 };
 
 export function AttemptTimeline({ job }: { job: JobDetail }) {
@@ -33,11 +34,11 @@ export function AttemptTimeline({ job }: { job: JobDetail }) {
           </Text>
         ))}
       </Group>
-      <Stack gap="sm" component="ol" className={classes.list} aria-label="Attempts">
+      <Stack gap="sm" component="ol" className={classes.list} aria-label={t`Attempts`}>
         {timeline.rows.map((row) => (
           <li key={row.attempt?.id ?? "waiting"}>
             <Group justify="space-between" gap="xs" mb={2}>
-              <Text size="sm">{row.attempt === null ? "Pending" : nameOf(row.attempt)}</Text>
+              <Text size="sm">{row.attempt === null ? t`Pending` : nameOf(row.attempt)}</Text>
               <Text size="xs" c="dimmed">
                 {row.spans.map(({ phase, from_ms, to_ms }) => spanText(phase, to_ms - from_ms)).join(" · ")}
               </Text>
@@ -52,7 +53,7 @@ export function AttemptTimeline({ job }: { job: JobDetail }) {
           {clock(new Date(timeline.from_ms).toISOString())}
         </Text>
         <Text size="xs" c="dimmed">
-          {isOver(job) ? clock(new Date(timeline.to_ms).toISOString()) : "now"}
+          {isOver(job) ? clock(new Date(timeline.to_ms).toISOString()) : t`now`}
         </Text>
       </Group>
     </Stack>
@@ -90,7 +91,7 @@ function Ending({ attempt }: { attempt: Attempt }) {
 }
 
 function nameOf(attempt: Attempt): string {
-  const steps = `steps ${attempt.first_step}–${Math.max(attempt.first_step, attempt.last_step)}`;
+  const steps = t`steps ${attempt.first_step}–${Math.max(attempt.first_step, attempt.last_step)}`;
   return `#${attempt.number} · ${modeLabel(attempt.mode)} · ${sizeOf(attempt)} · ${steps}`;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One checkpoint: its step, kind, metrics and size, and what can be done with it.
+import { t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
@@ -30,7 +31,7 @@ export function CheckpointRow({ job, checkpoint, mayChange, mayFork, isChosen, o
       <Table.Td>
         {mayChange && isReachable && (
           <Checkbox
-            aria-label={`Choose the checkpoint of step ${step}`}
+            aria-label={t`Choose the checkpoint of step ${step}`}
             checked={isChosen}
             disabled={isPinned}
             onChange={(event) => onChoose(event.currentTarget.checked)}
@@ -39,7 +40,7 @@ export function CheckpointRow({ job, checkpoint, mayChange, mayFork, isChosen, o
       </Table.Td>
       <Table.Td>{number(step)}</Table.Td>
       <Table.Td>
-        {isBest ? "Best weights" : "To resume from"}
+        {isBest ? t`Best weights` : t`To resume from`}
         {isScript && (
           <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
             {name}
@@ -47,7 +48,7 @@ export function CheckpointRow({ job, checkpoint, mayChange, mayFork, isChosen, o
         )}
         {isPinned && (
           <Text size="xs" c="dimmed">
-            pinned
+            {t`pinned`}
           </Text>
         )}
       </Table.Td>
@@ -61,7 +62,7 @@ export function CheckpointRow({ job, checkpoint, mayChange, mayFork, isChosen, o
           {mayFork && isReachable && <ForkButton job={job} checkpoint={checkpoint} />}
           {mayChange && isReachable && <PinButton job={job} checkpoint={checkpoint} />}
           {isReachable && (
-            <DownloadButton href={`/api/v1/jobs/${job.id}/checkpoints/${id}/weights`}>Weights</DownloadButton>
+            <DownloadButton href={`/api/v1/jobs/${job.id}/checkpoints/${id}/weights`}>{t`Weights`}</DownloadButton>
           )}
         </Group>
       </Table.Td>
@@ -93,9 +94,9 @@ function ForkButton({ job, checkpoint }: Pick<Props, "job" | "checkpoint">) {
       variant="light"
       loading={fork.isPending}
       onClick={() => fork.mutate()}
-      aria-label={`Fork from step ${checkpoint.step}`}
+      aria-label={t`Fork from step ${checkpoint.step}`}
     >
-      Fork
+      {t`Fork`}
     </Button>
   );
 }
@@ -114,14 +115,14 @@ function PinButton({ job, checkpoint }: Pick<Props, "job" | "checkpoint">) {
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id, "checkpoints"] }),
     onError: show,
   });
-  const verb = isPinned ? "Unpin" : "Pin";
+  const verb = isPinned ? t`Unpin` : t`Pin`;
   return (
     <Button
       size="xs"
       variant="default"
       loading={pin.isPending}
       onClick={() => pin.mutate()}
-      aria-label={`${verb} the checkpoint of step ${checkpoint.step}`}
+      aria-label={t`${verb} the checkpoint of step ${checkpoint.step}`}
     >
       {verb}
     </Button>
@@ -131,7 +132,7 @@ function PinButton({ job, checkpoint }: Pick<Props, "job" | "checkpoint">) {
 function show(error: Error) {
   notifications.show({
     color: "red",
-    title: error instanceof Problem ? error.title : "It did not work",
+    title: error instanceof Problem ? error.title : t`It did not work`,
     message: error instanceof Problem ? [error.detail, error.remedy].filter(Boolean).join(" ") : error.message,
   });
 }

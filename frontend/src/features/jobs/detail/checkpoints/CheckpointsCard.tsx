@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checkpoints of a job: what each is worth, and pin, download, fork and delete.
+import { plural, t } from "@lingui/core/macro";
 import { Group, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -12,15 +13,15 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { checkpointsQuery } from "@/features/jobs/queries";
-import { bytes, count } from "@/lib/quantities";
+import { bytes } from "@/lib/quantities";
 
 import { CheckpointRow } from "./CheckpointRow";
 
 export function CheckpointsCard({ job }: { job: Job }) {
   const list = useQuery(checkpointsQuery(job));
   return (
-    <SectionCard title="Checkpoints">
-      <QueryResult of={list} label="Loading the checkpoints">
+    <SectionCard title={t`Checkpoints`}>
+      <QueryResult of={list} label={t`Loading the checkpoints`}>
         {(found) => (found.length === 0 ? <Nothing job={job} /> : <Checkpoints job={job} checkpoints={found} />)}
       </QueryResult>
     </SectionCard>
@@ -30,7 +31,7 @@ export function CheckpointsCard({ job }: { job: Job }) {
 function Nothing({ job }: { job: Job }) {
   return (
     <Text size="sm" c="dimmed">
-      {job.state === "running" ? "It has written no checkpoint yet." : "There is no checkpoint of it."}
+      {job.state === "running" ? t`It has written no checkpoint yet.` : t`There is no checkpoint of it.`}
     </Text>
   );
 }
@@ -65,19 +66,19 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
     <>
       <Group justify="space-between" mb="xs">
         <Text size="sm" c="dimmed">
-          {count(checkpoints.length, "checkpoint")}, {size}. {isReachable ? "" : "Only the job's pods reach the files."}
+          {plural(checkpoints.length, { one: "# checkpoint", other: "# checkpoints" })}, {size}. {isReachable ? "" : t`Only the job's pods reach the files.`}
         </Text>
         {marked.length > 0 && (
           <ConfirmButton
-            label={`Delete ${count(marked.length, "checkpoint")}`}
-            title={`Delete ${count(marked.length, "checkpoint")} of ${job.name}?`}
-            text="They are deleted for good. The trained model stays."
+            label={t`Delete ${plural(marked.length, { one: "# checkpoint", other: "# checkpoints" })}`}
+            title={t`Delete ${plural(marked.length, { one: "# checkpoint", other: "# checkpoints" })} of ${job.name}?`}
+            text={t`They are deleted for good. The trained model stays.`}
             action={remove}
             size="xs"
           />
         )}
       </Group>
-      <ScrollTable label="Checkpoints" head={["", "Step", "Kind", "Metrics", "Size", "Written", ""]}>
+      <ScrollTable label={t`Checkpoints`} head={["", t`Step`, t`Kind`, t`Metrics`, t`Size`, t`Written`, ""]}>
         {checkpoints.map((checkpoint) => (
           <CheckpointRow
             key={checkpoint.id}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's decisions on a job, newest first, each with its reasons.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -20,15 +22,17 @@ export function DecisionTable({ id }: { id: string }) {
       {({ costs, history }) => (
         <Stack gap="sm">
           <Text size="sm" c="dimmed">
-            A restart of jobs like it costs {costs.restart.sentence}: stopping {costs.leave.sentence}, repeated work{" "}
-            {costs.loss.sentence}, starting {costs.start.sentence}.
+            <Trans>
+              A restart of jobs like it costs {costs.restart.sentence}: stopping {costs.leave.sentence}, repeated work{" "}
+              {costs.loss.sentence}, starting {costs.start.sentence}.
+            </Trans>
           </Text>
           {history.length === 0 ? (
             <Text size="sm" c="dimmed">
-              There was no decision on it yet.
+              {t`There was no decision on it yet.`}
             </Text>
           ) : (
-            <ScrollTable label="Decisions" head={["When", "Decision", "Reasons", "Predicted finish", "Policy"]}>
+            <ScrollTable label={t`Decisions`} head={[t`When`, t`Decision`, t`Reasons`, t`Predicted finish`, t`Policy`]}>
               {history.map((decision) => (
                 <Row key={decision.id} decision={decision} />
               ))}
@@ -66,7 +70,7 @@ function Row({ decision }: { decision: Decision }) {
         {decision.policy}
         {decision.round !== null && (
           <Text size="xs" c="dimmed">
-            round {decision.round}
+            {t`round ${decision.round}`}
           </Text>
         )}
       </Table.Td>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happened to the job, newest first: when, what, by whom.
+import { t } from "@lingui/core/macro";
 import { Table, Text } from "@mantine/core";
 
 import type { Event } from "@/api/types";
@@ -11,19 +12,19 @@ export function EventTable({ events }: { events: readonly Event[] }) {
   if (events.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        No events yet.
+        {t`No events yet.`}
       </Text>
     );
   }
   return (
-    <Table.ScrollContainer minWidth={480} maxHeight={360} type="native" tabIndex={0} role="region" aria-label="Events">
-      <Table verticalSpacing={4} aria-label="Events">
+    <Table.ScrollContainer minWidth={480} maxHeight={360} type="native" tabIndex={0} role="region" aria-label={t`Events`}>
+      <Table verticalSpacing={4} aria-label={t`Events`}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>When</Table.Th>
-            <Table.Th>What</Table.Th>
-            <Table.Th>By</Table.Th>
-            <Table.Th>Details</Table.Th>
+            <Table.Th>{t`When`}</Table.Th>
+            <Table.Th>{t`What`}</Table.Th>
+            <Table.Th>{t`By`}</Table.Th>
+            <Table.Th>{t`Details`}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A look at one of a job's files: the beginning of a text, the first rows of a table, or a picture. Nothing of it is read as HTML.
+import { t } from "@lingui/core/macro";
 import { Code, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -28,7 +29,7 @@ export function FilePreview({ name, size_bytes, kind, address, onClose }: Props)
   const isWhole = size_bytes <= HEAD_BYTES;
   return (
     <Dialog opened onClose={onClose} title={name} size="xl">
-      <QueryResult of={content} label="Loading the file">
+      <QueryResult of={content} label={t`Loading the file`}>
         {(found) => {
           if (kind === "image") return <img src={found} alt={name} style={{ maxWidth: "100%" }} />;
           return kind === "table" ? <Rows rows={rowsOf(found, name, isWhole)} /> : <Head text={found} />;
@@ -36,7 +37,7 @@ export function FilePreview({ name, size_bytes, kind, address, onClose }: Props)
       </QueryResult>
       {kind !== "image" && !isWhole && (
         <Text size="xs" c="dimmed" mt="xs">
-          {`From the first ${bytes(HEAD_BYTES)} of ${bytes(size_bytes)}.`}
+          {t`From the first ${bytes(HEAD_BYTES)} of ${bytes(size_bytes)}.`}
         </Text>
       )}
     </Dialog>
@@ -44,7 +45,7 @@ export function FilePreview({ name, size_bytes, kind, address, onClose }: Props)
 }
 
 function Head({ text }: { text: string }) {
-  if (text === "") return <Text size="sm">The file is empty.</Text>;
+  if (text === "") return <Text size="sm">{t`The file is empty.`}</Text>;
   return (
     <Code block tabIndex={0} style={{ maxHeight: "60vh", overflow: "auto" }}>
       {text}
@@ -53,9 +54,9 @@ function Head({ text }: { text: string }) {
 }
 
 function Rows({ rows: [head = [], ...rows] }: { rows: string[][] }) {
-  if (head.length === 0) return <Text size="sm">The file is empty.</Text>;
+  if (head.length === 0) return <Text size="sm">{t`The file is empty.`}</Text>;
   return (
-    <ScrollTable label="First rows" head={head} minWidth={head.length * 90}>
+    <ScrollTable label={t`First rows`} head={head} minWidth={head.length * 90}>
       {rows.map((row, index) => (
         <Table.Tr key={index}>
           {row.map((cell, column) => (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job left: files to download, and to look at where they are text, tables or pictures.
+import { t } from "@lingui/core/macro";
 import { Anchor, Button, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
@@ -29,8 +30,8 @@ export function FilesCard({ job }: { job: JobDetail }) {
   const addressOf = (name: string) =>
     `/api/v1/jobs/${job.id}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
   return (
-    <SectionCard title="Files">
-      <ScrollTable label="Artifacts" head={["Artifact", "Size", "Written", ""]} minWidth={320}>
+    <SectionCard title={t`Files`}>
+      <ScrollTable label={t`Artifacts`} head={[t`Artifact`, t`Size`, t`Written`, ""]} minWidth={320}>
         {files.map(({ name, size_bytes, at }) => {
           const kind = previewKindOf({ name, size_bytes });
           return (
@@ -49,10 +50,10 @@ export function FilesCard({ job }: { job: JobDetail }) {
                   <Button
                     size="compact-xs"
                     variant="default"
-                    aria-label={`Preview ${name}`}
+                    aria-label={t`Preview ${name}`}
                     onClick={() => setShown({ name, size_bytes, kind })}
                   >
-                    Preview
+                    {t`Preview`}
                   </Button>
                 )}
               </Table.Td>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of a log: only those in view are in the page. It asks for more near its ends, and keeps its place meanwhile.
+import { t } from "@lingui/core/macro";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, memo, useLayoutEffect, useRef } from "react";
 
 import type { LogLine } from "@/api/types";
+import { dateLocale } from "@/locales/locale";
 
 import classes from "./LogView.module.css";
 
@@ -61,7 +63,7 @@ export function LogLines({ lines, follows, onLeaveEnd, onNearStart, onNearEnd, e
       ref={box}
       className={classes.box}
       role="log"
-      aria-label="Log"
+      aria-label={t`Log`}
       aria-live="off"
       tabIndex={0}
       onScroll={(event) => onScroll(event.currentTarget)}
@@ -97,7 +99,7 @@ const Line = memo(function Line({ line, index, start, measure, action }: LinePro
       data-index={index}
       className={line.n_dropped > 0 ? classes.gap : classes.line}
       style={{ transform: `translateY(${start}px)` }}
-      title={line.at === null ? undefined : new Date(line.at).toLocaleString()}
+      title={line.at === null ? undefined : new Date(line.at).toLocaleString(dateLocale())}
     >
       <span className={classes.pod}>{podOf(line)}</span> {line.text}
       {action?.(line)}

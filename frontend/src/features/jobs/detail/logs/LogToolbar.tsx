@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a log is shown: of which pod, with which text, from when on; and the whole of it as a file.
+import { plural, t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, NativeSelect, Switch, Text, TextInput } from "@mantine/core";
 
 import type { Attempt } from "@/api/types";
-import { count } from "@/lib/quantities";
 
 export interface LogSettings {
   /** "worker 0"; "" means all pods. */
@@ -32,17 +32,17 @@ export function LogToolbar({ id, attempts, asked, onChange, follows, onFollow, n
     <Group gap="sm" mb="xs" align="flex-start">
       <NativeSelect
         size="xs"
-        aria-label="Pod"
+        aria-label={t`Pod`}
         value={asked.pod}
         onChange={(event) => onChange({ pod: event.currentTarget.value })}
-        data={[{ value: "", label: "All pods" }, ...podsOf(attempts)]}
+        data={[{ value: "", label: t`All pods` }, ...podsOf(attempts)]}
       />
       <TextInput
         size="xs"
         w={240}
         type="search"
-        aria-label="Search the log"
-        placeholder="Search the log"
+        aria-label={t`Search the log`}
+        placeholder={t`Search the log`}
         value={asked.search}
         error={error}
         onChange={(event) => onChange({ search: event.currentTarget.value })}
@@ -50,29 +50,29 @@ export function LogToolbar({ id, attempts, asked, onChange, follows, onFollow, n
       <Checkbox
         size="xs"
         mt={6}
-        label="Regex"
+        label={t`Regex`}
         checked={asked.isRegex}
         onChange={(event) => onChange({ isRegex: event.currentTarget.checked })}
       />
       {nFound !== null && (
         <Text size="xs" mt={6} c="dimmed" role="status">
-          {count(nFound, "line")} found
+          {t`${plural(nFound, { one: "# line", other: "# lines" })} found`}
         </Text>
       )}
       <TextInput
         size="xs"
         type="datetime-local"
-        aria-label="Show from"
+        aria-label={t`Show from`}
         value={asked.from}
         onChange={(event) => onChange({ from: event.currentTarget.value })}
       />
       <Group gap="sm" ml="auto">
         <Button size="compact-xs" variant="default" component="a" href={`/api/v1/jobs/${id}/logs/download`} download>
-          Download log
+          {t`Download log`}
         </Button>
         <Switch
           size="sm"
-          label="Follow"
+          label={t`Follow`}
           checked={follows}
           onChange={(event) => onFollow(event.currentTarget.checked)}
         />

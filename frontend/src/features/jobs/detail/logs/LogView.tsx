@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log of a job's pods: its newest lines followed as they come, or any part of it, by scrolling, search and time.
+import { t } from "@lingui/core/macro";
 import { ActionIcon, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -78,7 +79,7 @@ export function LogView({ id, attempts, isLive }: Props) {
         error={wrongSearch}
       />
       {wrongSearch === undefined && <ProblemAlert error={log.error} onRetry={() => void log.refetch()} />}
-      {log.isPending && <Loading label="Loading the log" />}
+      {log.isPending && <Loading label={t`Loading the log`} />}
       {log.data !== undefined && (
         <LogLines
           lines={lines}
@@ -103,7 +104,7 @@ export function LogView({ id, attempts, isLive }: Props) {
                     size="xs"
                     variant="subtle"
                     ml={4}
-                    aria-label={`Show line ${number} in its context`}
+                    aria-label={t`Show line ${number} in its context`}
                     onClick={() => showContext(seq)}
                   >
                     <Icon name="file" size={12} />
@@ -131,7 +132,7 @@ function startOf({ from }: LogSettings, context: number | null): LogStart {
 }
 
 function emptyText({ search, from }: LogSettings, isLive: boolean): string {
-  if (search !== "") return "No line matches.";
-  if (from !== "") return "No lines from then on.";
-  return isLive ? "No lines yet." : "No lines.";
+  if (search !== "") return t`No line matches.`;
+  if (from !== "") return t`No lines from then on.`;
+  return isLive ? t`No lines yet.` : t`No lines.`;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's log by pages, earlier ones and later ones as one scrolls there. The stream adds lines at its end.
+import { t } from "@lingui/core/macro";
 import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
@@ -36,7 +37,7 @@ const ABOVE_ALL = Number.MAX_SAFE_INTEGER; // no line has such a seq
 
 const logKey = (id: string): QueryKey => [...liveKey(id), "log"];
 /** The seq of the last line that the stream brought. */
-const endKey = (id: string): QueryKey => [...liveKey(id), "log's end"];
+const endKey = (id: string): QueryKey => [...liveKey(id), t`log's end`];
 
 export const logQuery = (id: string, start: LogStart, filter: LogFilter) =>
   infiniteQueryOptions({

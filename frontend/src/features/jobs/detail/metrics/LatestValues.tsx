@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The latest values of the charts of a page as a table, for keyboards, screen readers and people who copy numbers.
+import { t } from "@lingui/core/macro";
 import { Table } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 
@@ -20,16 +21,16 @@ export function LatestValues({ id, names, keys }: Props) {
     queries: keys.map((key) => ({ ...curveQuery(id, key, MAX_POINTS), enabled: false })),
   });
   return (
-    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} role="region" aria-label="Latest values">
+    <Table.ScrollContainer minWidth={420} type="native" tabIndex={0} role="region" aria-label={t`Latest values`}>
       <Table verticalSpacing={4} captionSide="top">
-        <Table.Caption ta="left">Latest value of each of these metrics</Table.Caption>
+        <Table.Caption ta="left">{t`Latest value of each of these metrics`}</Table.Caption>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Metric</Table.Th>
-            <Table.Th>Latest</Table.Th>
-            <Table.Th>Step</Table.Th>
-            <Table.Th>Lowest</Table.Th>
-            <Table.Th>Highest</Table.Th>
+            <Table.Th>{t`Metric`}</Table.Th>
+            <Table.Th>{t`Latest`}</Table.Th>
+            <Table.Th>{t`Step`}</Table.Th>
+            <Table.Th>{t`Lowest`}</Table.Th>
+            <Table.Th>{t`Highest`}</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chart of one group of metrics. Its curves are read when it comes into view; dragging over it reads a part exactly.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Skeleton, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 import { Suspense, memo, useState } from "react";
@@ -47,7 +48,7 @@ export const MetricChart = memo(function MetricChart({ id, group, marks, smoothi
   const failed = [...whole, ...parts].find(({ error }) => error !== null);
 
   return (
-    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={`Curve of ${group.name} by step`}>
+    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`Curve of ${group.name} by step`}>
       <Group component="figcaption" justify="space-between" h={28} wrap="nowrap">
         <Text size="sm" fw={600} truncate title={group.name}>
           {group.name}
@@ -56,14 +57,14 @@ export const MetricChart = memo(function MetricChart({ id, group, marks, smoothi
           size="compact-xs"
           variant="subtle"
           disabled={curves.size === 0}
-          aria-label={`Save ${group.name} as CSV`}
+          aria-label={t`Save ${group.name} as CSV`}
           onClick={() => saveText(`${group.name.replaceAll(/[^\w.-]+/g, "-")}.csv`, csvOfCurves(curves))}
         >
-          CSV
+          {t`CSV`}
         </Button>
         {range !== null && (
           <Button size="compact-xs" variant="subtle" onClick={() => setRange(null)}>
-            {`Steps ${number(range.first)} to ${number(range.last)}: show all`}
+            {t`Steps ${number(range.first)} to ${number(range.last)}: show all`}
           </Button>
         )}
       </Group>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the job reports while it trains: a page of charts at a time, found by name, and their latest values as a table.
+import { plural, t } from "@lingui/core/macro";
 import { Group, NativeSelect, Pagination, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import type { Attempt } from "@/api/types";
 import type { Mark } from "@/components/chart/CurveChart";
-import { count } from "@/lib/quantities";
 import { groupKeys } from "@/lib/series";
 
 import { LatestValues } from "./LatestValues";
@@ -14,10 +14,10 @@ import type { Names } from "./metricQueries";
 
 const CHARTS = 12; // of a page
 const SMOOTHINGS = [
-  { value: "0", label: "None" },
-  { value: "0.6", label: "Light" },
-  { value: "0.9", label: "Medium" },
-  { value: "0.98", label: "Strong" },
+  { value: "0", label: t`None` },
+  { value: "0.6", label: t`Light` },
+  { value: "0.9", label: t`Medium` },
+  { value: "0.98", label: t`Strong` },
 ];
 const FEW = 6; // charts that need no search
 
@@ -44,7 +44,7 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
   if (names.size === 0) {
     return (
       <Text size="sm" c="dimmed">
-        {isOver ? "It reported no metrics." : "Metrics appear here as soon as it trains."}
+        {isOver ? t`It reported no metrics.` : t`Metrics appear here as soon as it trains.`}
       </Text>
     );
   }
@@ -59,8 +59,8 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
             size="xs"
             w={280}
             type="search"
-            aria-label="Search metrics"
-            placeholder="Search metrics"
+            aria-label={t`Search metrics`}
+            placeholder={t`Search metrics`}
             value={search}
             onChange={(event) => {
               setSearch(event.currentTarget.value);
@@ -68,14 +68,14 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
             }}
           />
           <Text size="sm" c="dimmed" role="status">
-            {found.length === groups.length ? count(names.size, "metric") : `${count(found.length, "chart")} found`}
+            {found.length === groups.length ? plural(names.size, { one: "# metric", other: "# metrics" }) : t`${plural(found.length, { one: "# chart", other: "# charts" })} found`}
           </Text>
         </Group>
       )}
       <Group gap="md">
         <NativeSelect
           size="xs"
-          label="Smoothing"
+          label={t`Smoothing`}
           value={String(smoothing)}
           onChange={(event) => setSmoothing(Number(event.currentTarget.value))}
           data={SMOOTHINGS}
@@ -83,7 +83,7 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
         <Switch
           size="xs"
           mt="lg"
-          label="Logarithmic scale"
+          label={t`Logarithmic scale`}
           checked={isLog}
           onChange={(event) => setLog(event.currentTarget.checked)}
         />
@@ -99,8 +99,8 @@ export function MetricCurves({ id, names, attempts, isOver }: Props) {
           total={nPages}
           value={shownPage}
           onChange={setPage}
-          getItemProps={(number) => ({ "aria-label": `Charts, page ${number}` })}
-          getControlProps={(control) => ({ "aria-label": `${control} page of charts` })}
+          getItemProps={(number) => ({ "aria-label": t`Charts, page ${number}` })}
+          getControlProps={(control) => ({ "aria-label": t`${control} page of charts` })}
         />
       )}
       <LatestValues id={id} names={names} keys={shown.flatMap((group) => group.keys)} />

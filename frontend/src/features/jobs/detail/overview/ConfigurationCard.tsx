@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job was submitted with.
+import { t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
 
 import type { JobDetail } from "@/api/types";
@@ -15,43 +16,43 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
   const { dataset_version: data, model_version: model } = job;
   const facts: Fact[] = [
     [
-      "Dataset",
+      t`Dataset`,
       data === null ? (
-        "No dataset"
+        t`No dataset`
       ) : (
         <TextLink key="d" to={`/datasets/${data.dataset.id}`}>{`${data.dataset.name} v${data.number}`}</TextLink>
       ),
     ],
     ...job.datasets.map(({ name, dataset, version, number: n }): Fact => [
-      `Dataset ${name}`,
+      t`Dataset ${name}`,
       <TextLink key={name} to={`/datasets/${dataset.id}?version=${version}`}>{`${dataset.name} v${n}`}</TextLink>,
     ]),
     ...(job.kind === "notebook"
-      ? [["Kind", "Notebook"] satisfies Fact]
+      ? [[t`Kind`, t`Notebook`] satisfies Fact]
       : [
-          ["Model", <TextLink key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</TextLink>] satisfies Fact,
+          [t`Model`, <TextLink key="m" to={`/models/${model.model.id}`}>{`${model.model.name} v${model.number}`}</TextLink>] satisfies Fact,
           ...(job.kind === "train" ? trainingFacts(job) : predictionFacts(job)),
-          ["Workers allowed", `${job.min_workers} to ${job.max_workers}`] satisfies Fact,
+          [t`Workers allowed`, t`${job.min_workers} to ${job.max_workers}`] satisfies Fact,
         ]),
-    ["Priority", String(job.priority)],
+    [t`Priority`, String(job.priority)],
     ...podSettingFacts(job),
   ];
   if (job.target_metric !== "") {
     const sign = fallsWhenBetter(job.target_metric) ? "≤" : "≥";
     const value = job.target_value === null ? "" : ` ${sign} ${number(job.target_value)}`;
-    facts.push(["Target", `${job.target_metric}${value}`]);
+    facts.push([t`Target`, `${job.target_metric}${value}`]);
   }
   if (factsOf(job.strategy).length > 0) {
-    facts.push(["Strategy", parameterList(job.strategy)]);
+    facts.push([t`Strategy`, parameterList(job.strategy)]);
   }
   if (factsOf(job.hyperparameters).length > 0) {
-    facts.push(["Hyperparameters", parameterList(job.hyperparameters)]);
+    facts.push([t`Hyperparameters`, parameterList(job.hyperparameters)]);
   }
   const variables = Object.entries(job.environment).map(([name, value]) => `${name}=${value}`);
-  if (variables.length > 0) facts.push(["Environment variables", variables.join(", ")]);
-  if (job.secrets.length > 0) facts.push(["Secrets", job.secrets.join(", ")]);
+  if (variables.length > 0) facts.push([t`Environment variables`, variables.join(", ")]);
+  if (job.secrets.length > 0) facts.push([t`Secrets`, job.secrets.join(", ")]);
   return (
-    <SectionCard title="Configuration">
+    <SectionCard title={t`Configuration`}>
       <Facts facts={facts} cols={2} />
       {job.hints.map((hint) => (
         <Text key={hint} size="sm" c="dimmed" role="note">
@@ -64,10 +65,10 @@ export function ConfigurationCard({ job }: { job: JobDetail }) {
 
 function trainingFacts(job: JobDetail): Fact[] {
   return [
-    ["Epochs", number(job.epochs)],
-    ["Batch size", batchSize(job)],
-    ["Mode", modeLabel(job.mode)],
-    ["Seed", String(job.seed)],
+    [t`Epochs`, number(job.epochs)],
+    [t`Batch size`, batchSize(job)],
+    [t`Mode`, modeLabel(job.mode)],
+    [t`Seed`, String(job.seed)],
   ];
 }
 
@@ -78,7 +79,7 @@ function batchSize(job: JobDetail): string {
   if (!isRange) return number(job.batch_size);
   const chosen = job.current_attempt?.batch_size;
   const present = typeof chosen === "number" ? `: ${number(chosen)}` : "";
-  return `${number(job.batch_size)} to ${number(most)}, by the scheduler${present}`;
+  return t`${number(job.batch_size)} to ${number(most)}, by the scheduler${present}`;
 }
 
 /** Of a job that does not train. */
@@ -86,10 +87,10 @@ function predictionFacts(job: JobDetail): Fact[] {
   const { features, examples } = job.prediction;
   const layers = Array.isArray(features) ? features.map(String) : [];
   const facts: Fact[] = [
-    ["Kind", job.kind === "evaluate" ? "Evaluate" : layers.length > 0 ? "Features" : "Predict"],
-    ["Examples", examples === "held_out" ? "held-out examples" : "all"],
-    ["Batch size", number(job.batch_size)],
+    [t`Kind`, job.kind === "evaluate" ? t`Evaluate` : layers.length > 0 ? t`Features` : t`Predict`],
+    [t`Examples`, examples === "held_out" ? t`held-out examples` : t`all`],
+    [t`Batch size`, number(job.batch_size)],
   ];
-  if (layers.length > 0) facts.push(["Layers", layers.join(", ")]);
+  if (layers.length > 0) facts.push([t`Layers`, layers.join(", ")]);
   return facts;
 }

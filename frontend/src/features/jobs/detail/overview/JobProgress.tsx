@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The progress of a job, its speed, and when it is predicted to start and finish.
+import { t } from "@lingui/core/macro";
 import { Group, Paper, Progress, Text } from "@mantine/core";
 
 import type { Job } from "@/api/types";
@@ -13,22 +14,22 @@ import { clock, duration, shortDuration } from "@/lib/time";
 
 export function JobProgress({ job }: { job: Job }) {
   return (
-    <Paper component="section" withBorder p="md" aria-label="Progress">
+    <Paper component="section" withBorder p="md" aria-label={t`Progress`}>
       <Group justify="space-between" mb={6}>
         <Text size="sm" fw={600}>
           {percent(job.progress)}
         </Text>
         <Text size="sm" c="dimmed">
           {job.steps_total > 0
-            ? `${number(job.steps_done)} of ${number(job.steps_total)} steps`
-            : `${number(job.steps_done)} steps`}
+            ? t`${number(job.steps_done)} of ${number(job.steps_total)} steps`
+            : t`${number(job.steps_done)} steps`}
         </Text>
       </Group>
       <Progress.Root size="md" mb="md">
         <Progress.Section
           value={job.progress * 100}
           color={job.state === "failed" ? "red" : undefined}
-          aria-label="Progress"
+          aria-label={t`Progress`}
         />
       </Progress.Root>
       <Facts facts={[...pace(job), ...prediction(job)]} />
@@ -39,23 +40,23 @@ export function JobProgress({ job }: { job: Job }) {
 function pace(job: Job): Fact[] {
   return [
     ...(job.kind === "train"
-      ? [["Epoch", `${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
+      ? [[t`Epoch`, t`${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
       : []),
-    ["Step time", shortDuration(job.step_s)],
+    [t`Step time`, shortDuration(job.step_s)],
   ];
 }
 
 function prediction(job: Job): Fact[] {
   if (isOver(job)) {
-    const facts: Fact[] = [["Ended", <RelativeTime key="ended" at={job.finished_at} />]];
-    if (job.first_predicted_finish_at !== null) facts.push(["First prediction", clock(job.first_predicted_finish_at)]);
+    const facts: Fact[] = [[t`Ended`, <RelativeTime key="ended" at={job.finished_at} />]];
+    if (job.first_predicted_finish_at !== null) facts.push([t`First prediction`, clock(job.first_predicted_finish_at)]);
     return facts;
   }
   const facts: Fact[] = [];
-  if (!isMoving(job)) facts.push(["Predicted start", <PredictedStart key="start" at={job.predicted_start_at} p90={job.predicted_start_p90_at} />]);
-  facts.push(["Predicted finish", <Finish key="finish" job={job} />]);
+  if (!isMoving(job)) facts.push([t`Predicted start`, <PredictedStart key="start" at={job.predicted_start_at} p90={job.predicted_start_p90_at} />]);
+  facts.push([t`Predicted finish`, <Finish key="finish" job={job} />]);
   if (job.first_predicted_finish_at !== null) {
-    facts.push(["First prediction", `${clock(job.first_predicted_finish_at)}${drift(job)}`]);
+    facts.push([t`First prediction`, `${clock(job.first_predicted_finish_at)}${drift(job)}`]);
   }
   return facts;
 }
@@ -63,7 +64,7 @@ function prediction(job: Job): Fact[] {
 /** P50 and P90: "in 5 min (14:05–14:09)". */
 function Finish({ job }: { job: Job }) {
   const { predicted_finish_at: p50, predicted_finish_p90_at: p90 } = job;
-  if (p50 === null) return <>not known</>;
+  if (p50 === null) return <>{t`not known`}</>;
   return (
     <>
       <PredictedTime at={p50} /> ({p90 === null ? clock(p50) : `${clock(p50)}–${clock(p90)}`})
@@ -76,5 +77,5 @@ function drift(job: Job): string {
   if (job.predicted_finish_at === null || job.first_predicted_finish_at === null) return "";
   const seconds = (Date.parse(job.predicted_finish_at) - Date.parse(job.first_predicted_finish_at)) / 1000;
   if (Math.abs(seconds) < 1) return "";
-  return seconds > 0 ? `, now ${duration(seconds)} later` : `, now ${duration(-seconds)} earlier`;
+  return seconds > 0 ? t`, now ${duration(seconds)} later` : t`, now ${duration(-seconds)} earlier`;
 }

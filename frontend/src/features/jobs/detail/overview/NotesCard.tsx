@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people write on the job: tags, by which lists find it, and notes. Members of its organisation may change both.
+import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text, Textarea } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -17,7 +18,7 @@ const MAX_NOTES = 10_000;
 export function NotesCard({ job }: { job: JobDetail }) {
   const me = useMe();
   return (
-    <SectionCard title="Tags and notes">
+    <SectionCard title={t`Tags and notes`}>
       {canWrite(me, job.project.organisation.id) ? <Editor job={job} /> : <Written job={job} />}
     </SectionCard>
   );
@@ -41,7 +42,7 @@ function Editor({ job }: { job: JobDetail }) {
     <Stack gap="xs">
       <TagsField value={tags} onChange={setTags} known={used.map(({ tag }) => tag)} />
       <Textarea
-        label="Notes"
+        label={t`Notes`}
         rows={3}
         resize="vertical"
         maxLength={MAX_NOTES}
@@ -51,7 +52,7 @@ function Editor({ job }: { job: JobDetail }) {
       <ProblemAlert error={save.error} />
       <Group justify="flex-end">
         <Button size="xs" disabled={!isChanged} loading={save.isPending} onClick={() => save.mutate()}>
-          Save tags and notes
+          {t`Save tags and notes`}
         </Button>
       </Group>
     </Stack>
@@ -61,9 +62,9 @@ function Editor({ job }: { job: JobDetail }) {
 function Written({ job }: { job: JobDetail }) {
   return (
     <Stack gap="xs">
-      <Text size="sm">{job.tags.length > 0 ? `Tags: ${job.tags.join(", ")}` : "No tags."}</Text>
+      <Text size="sm">{job.tags.length > 0 ? t`Tags: ${job.tags.join(", ")}` : t`No tags.`}</Text>
       <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
-        {job.notes || "No notes."}
+        {job.notes || t`No notes.`}
       </Text>
     </Stack>
   );

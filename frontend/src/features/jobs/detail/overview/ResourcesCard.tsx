@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job runs on, and how long it has taken so far.
+import { plural, t } from "@lingui/core/macro";
 import type { Attempt, Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
@@ -10,17 +11,17 @@ import { duration } from "@/lib/time";
 export function ResourcesCard({ job }: { job: Job }) {
   const attempt = job.current_attempt;
   const facts: Fact[] = [
-    ["Workers", shapeOf(job)],
-    ["Placement", attempt === null || attempt.ended_at !== null ? "no GPU now" : placement(attempt)],
-    ["Submitted", <RelativeTime key="s" at={job.submitted_at} />],
-    ["First step", <RelativeTime key="f" at={job.started_at} />],
-    ["Pending", duration(job.waited_s)],
-    [job.kind === "train" ? "Trained" : "Computed", duration(job.trained_s)],
-    ["Completion time", duration(job.jct_s)],
+    [t`Workers`, shapeOf(job)],
+    [t`Placement`, attempt === null || attempt.ended_at !== null ? t`no GPU now` : placement(attempt)],
+    [t`Submitted`, <RelativeTime key="s" at={job.submitted_at} />],
+    [t`First step`, <RelativeTime key="f" at={job.started_at} />],
+    [t`Pending`, duration(job.waited_s)],
+    [job.kind === "train" ? t`Trained` : t`Computed`, duration(job.trained_s)],
+    [t`Completion time`, duration(job.jct_s)],
   ];
-  if (attempt !== null) facts.push(["Attempt", `#${attempt.number}`]);
+  if (attempt !== null) facts.push([t`Attempt`, `#${attempt.number}`]);
   return (
-    <SectionCard title="Resources">
+    <SectionCard title={t`Resources`}>
       <Facts facts={facts} cols={2} />
     </SectionCard>
   );
@@ -32,8 +33,8 @@ function placement(attempt: Attempt): string {
   return attempt.placement
     .map(({ node, slots, n_servers }) => {
       const parts = [];
-      if (slots.length > 0) parts.push(`GPU ${slots.join(", ")}`);
-      if (n_servers > 0) parts.push(`${n_servers} server${n_servers === 1 ? "" : "s"}`);
+      if (slots.length > 0) parts.push(t`GPU ${slots.join(", ")}`);
+      if (n_servers > 0) parts.push(plural(n_servers, { one: "# server", other: "# servers" }));
       return `${node}: ${parts.join(" + ")}`;
     })
     .join("; ");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The final metrics of a job, and its confusion matrix as a table: a row is a class, a column what it was taken for.
+import { t } from "@lingui/core/macro";
 import { Table, Title } from "@mantine/core";
 
 import type { Job } from "@/api/types";
@@ -25,9 +26,9 @@ function ConfusionTable({ confusion: { classes, counts } }: { confusion: Confusi
   return (
     <>
       <Title order={3} size="h6" mt="md" mb="xs">
-        Confusion matrix
+        {t`Confusion matrix`}
       </Title>
-      <ScrollTable label="Confusion matrix" head={["Class", ...classes.map((name) => `as ${name}`)]} minWidth={320}>
+      <ScrollTable label={t`Confusion matrix`} head={[t`Class`, ...classes.map((name) => t`as ${name}`)]} minWidth={320}>
         {classes.map((name, target) => (
           <Table.Tr key={name}>
             <Table.Th scope="row">{name}</Table.Th>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a job is in its state: the main reason, the others, and the numbers behind each.
+import { t } from "@lingui/core/macro";
 import { Alert, List, Text } from "@mantine/core";
 
 import type { Explanation, Job, JobState } from "@/api/types";
@@ -8,11 +9,11 @@ import { factsOf } from "@/features/jobs/format";
 import { useNow } from "@/lib/time";
 
 const TITLES: Record<JobState, string | null> = {
-  queued: "Why it is pending",
+  queued: t`Why it is pending`,
   starting: null,
   running: null,
   stopping: null,
-  paused: "It is paused",
+  paused: t`It is paused`,
   succeeded: null,
   failed: null,
   cancelled: null,
@@ -30,7 +31,7 @@ export function StatusCard({ job }: { job: Job }) {
       </Text>
       {headline && <FactsLine explanation={headline} />}
       {others.length > 0 && (
-        <List size="sm" mt="xs" aria-label="Further reasons">
+        <List size="sm" mt="xs" aria-label={t`Further reasons`}>
           {others.map((other) => (
             <List.Item key={other.reason}>
               {other.sentence}
@@ -45,17 +46,17 @@ export function StatusCard({ job }: { job: Job }) {
 
 function titleOf(job: Job): string | null {
   if (job.state === "stopping") {
-    if (job.intent === "cancel") return "It is being cancelled";
-    return job.intent === "pause" ? "It is being paused" : "It is being preempted";
+    if (job.intent === "cancel") return t`It is being cancelled`;
+    return job.intent === "pause" ? t`It is being paused` : t`It is being preempted`;
   }
   return TITLES[job.state];
 }
 
 /** Where the scheduler has given no reason. */
 function defaultText(job: Job, now: number): string {
-  if (job.state === "paused" && job.kind === "notebook") return "Resume it to put it back into the queue; it goes on with its folder.";
-  if (job.state === "paused") return "Resume it to put it back into the queue; it continues from its newest checkpoint.";
-  if (job.state === "stopping") return "Its pods save a checkpoint and end.";
+  if (job.state === "paused" && job.kind === "notebook") return t`Resume it to put it back into the queue; it goes on with its folder.`;
+  if (job.state === "paused") return t`Resume it to put it back into the queue; it continues from its newest checkpoint.`;
+  if (job.state === "stopping") return t`Its pods save a checkpoint and end.`;
   return pendingText(job, now);
 }
 

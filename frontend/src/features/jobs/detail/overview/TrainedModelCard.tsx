@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What training gave: its final metrics, the page on which it is tried out, and the files to take away.
+import { t } from "@lingui/core/macro";
 import { Group, Paper, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -11,9 +12,9 @@ import { resultQuery } from "@/features/jobs/queries";
 import { ResultMetrics } from "./ResultMetrics";
 
 const FILES = [
-  ["weights", "Weights"],
-  ["metadata", "Metadata"],
-  ["package", "Code package"],
+  ["weights", t`Weights`],
+  ["metadata", t`Metadata`],
+  ["package", t`Code package`],
 ] as const;
 
 export function TrainedModelCard({ job, version }: { job: Job; version: string }) {
@@ -22,15 +23,15 @@ export function TrainedModelCard({ job, version }: { job: Job; version: string }
   const model = useQuery(resultQuery(version)).data?.model;
   const files = FILES.filter(([what]) => what !== "package" || kind !== "builtin");
   return (
-    <Paper component="section" withBorder p="md" aria-label="Result">
+    <Paper component="section" withBorder p="md" aria-label={t`Result`}>
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h5">
-          Trained model
+          {t`Trained model`}
         </Title>
         {model && (
           <Text size="sm">
             <TextLink to={`/models/${model.id}?version=${version}`}>
-              {kind === "script" ? `Its page at ${model.name}` : `Try it: ${model.name}`}
+              {kind === "script" ? t`Its page at ${model.name}` : t`Try it: ${model.name}`}
             </TextLink>
           </Text>
         )}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the job measured of itself: where a step's time goes, how stale gradients were, and what it needs.
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -9,7 +11,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { SectionCard } from "@/components/layout/Section";
 import { metricFacts, metricMeanings, POD_METRICS } from "@/domain/pods/podMetric";
 import { speedQuery } from "@/features/jobs/queries";
-import { count, percent } from "@/lib/quantities";
+import { percent } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
 
 import { RefusedMeasurements, Slowdowns } from "./MeasurementNotes";
@@ -22,7 +24,7 @@ export function ProfileCard({ job }: { job: Job }) {
   const newest = data?.samples.at(-1);
   if (newest === undefined && error === null && (data === undefined || data.refused.length === 0)) return null;
   return (
-    <SectionCard title="Profile">
+    <SectionCard title={t`Profile`}>
       <ProblemAlert error={error} onRetry={() => void refetch()} />
       <RefusedMeasurements rows={data?.refused ?? []} />
       {newest !== undefined && (
@@ -43,7 +45,7 @@ function StepTime({ speed }: { speed: Speed }) {
   return (
     <div>
       <Text size="sm" mb={6}>
-        A step takes {POD_METRICS.step_s.text(speed)}
+        {t`A step takes ${POD_METRICS.step_s.text(speed)}`}
       </Text>
       <div className={classes.parts} aria-hidden="true">
         {parts.map(({ name, share }) => (
@@ -66,7 +68,7 @@ function StepTime({ speed }: { speed: Speed }) {
 function Meanings({ speed }: { speed: Speed }) {
   return (
     <details className={classes.explained}>
-      <summary>What these metrics mean</summary>
+      <summary>{t`What these metrics mean`}</summary>
       <dl>
         {metricMeanings(speed).map(([name, about]) => (
           <div key={name}>
@@ -87,17 +89,19 @@ function Staleness({ speed }: { speed: Speed }) {
   const bars = stalenessBars(speed.staleness);
   if (bars.length < 2) return null;
   const alternative = bars.map(({ label, share }) => `${label}: ${percent(share)}`).join(", ");
-  const discarded = speed.n_discarded > 0 ? ` · ${count(speed.n_discarded, "gradient")} came too late` : "";
+  const discarded = speed.n_discarded > 0 ? t` · ${plural(speed.n_discarded, { one: "# gradient", other: "# gradients" })} came too late` : "";
   return (
     <div>
       <Text size="sm" mb={6}>
-        Staleness of gradients, in versions{" "}
-        <Text span size="xs" c="dimmed">
-          {POD_METRICS.staleness.text(speed)}
-          {discarded}
-        </Text>
+        <Trans>
+          Staleness of gradients, in versions{" "}
+          <Text span size="xs" c="dimmed">
+            {POD_METRICS.staleness.text(speed)}
+            {discarded}
+          </Text>
+        </Trans>
       </Text>
-      <div className={classes.histogram} role="img" aria-label={`Staleness ${alternative}`}>
+      <div className={classes.histogram} role="img" aria-label={t`Staleness ${alternative}`}>
         {bars.map((bar) => (
           <Column key={bar.label} bar={bar} highest={Math.max(...bars.map(({ share }) => share))} />
         ))}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the newest attempt took to start, phase by phase, and whose validation counts for the job.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
@@ -20,7 +22,7 @@ export function StartupCard({ job }: { job: JobDetail }) {
   if (data === undefined || (data.phases.length === 0 && environment === null)) return null;
   const parts = startupParts(data);
   return (
-    <SectionCard title="Start-up">
+    <SectionCard title={t`Start-up`}>
       <Stack gap={6}>
         <Text size="sm">{startupText(data)}</Text>
         <div className={classes.phases} aria-hidden="true">
@@ -28,7 +30,7 @@ export function StartupCard({ job }: { job: JobDetail }) {
             <span key={name} data-phase={name} style={{ flexGrow: share }} />
           ))}
         </div>
-        <Group component="ul" gap="4px 16px" className={classes.list} aria-label="Phases of the start">
+        <Group component="ul" gap="4px 16px" className={classes.list} aria-label={t`Phases of the start`}>
           {parts.map(({ name, label, seconds }) => (
             <Text key={name} component="li" size="xs" c="dimmed">
               <span className={classes.swatch} data-phase={name} />
@@ -39,10 +41,12 @@ export function StartupCard({ job }: { job: JobDetail }) {
         {environment !== null && <EnvironmentStatus environment={environment} />}
         {job.validated_by !== null && (
           <Text size="xs" c="dimmed">
-            Validated earlier by{" "}
-            <Anchor component={Link} to={`/jobs/${job.validated_by}`} size="xs">
-              another job of the same content and settings
-            </Anchor>
+            <Trans>
+              Validated earlier by{" "}
+              <Anchor component={Link} to={`/jobs/${job.validated_by}`} size="xs">
+                another job of the same content and settings
+              </Anchor>
+            </Trans>
           </Text>
         )}
       </Stack>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases of a job's start as parts of a bar, and as one sentence.
+import { t } from "@lingui/core/macro";
 import type { Startup } from "@/api/types";
 import { duration } from "@/lib/time";
 
@@ -13,16 +14,16 @@ export interface StartupPart {
 }
 
 const LABELS: Record<PhaseName, string> = {
-  request: "Request",
-  validation_queue: "Waiting for validation",
-  validation: "Validation",
-  scheduling: "Waiting for resources",
-  launch: "Launching pods",
-  inputs: "Fetching data and code",
-  import: "Importing",
-  setup: "Preparing data and model",
-  rendezvous: "Connecting pods",
-  first_batch: "First batch",
+  request: t`Request`,
+  validation_queue: t`Waiting for validation`,
+  validation: t`Validation`,
+  scheduling: t`Waiting for resources`,
+  launch: t`Launching pods`,
+  inputs: t`Fetching data and code`,
+  import: t`Importing`,
+  setup: t`Preparing data and model`,
+  rendezvous: t`Connecting pods`,
+  first_batch: t`First batch`,
 };
 
 const SHORTEST_S = 0.0005;
@@ -41,9 +42,9 @@ export function startupParts({ phases, total_s }: Pick<Startup, "phases" | "tota
 
 /** "Start-up: 12 s, of which importing 6.1 s". */
 export function startupText(startup: Pick<Startup, "phases" | "total_s" | "is_complete">): string {
-  const whole = `Start-up${startup.is_complete ? "" : " so far"}: ${duration(startup.total_s)}`;
+  const whole = t`Start-up${startup.is_complete ? "" : t` so far`}: ${duration(startup.total_s)}`;
   const parts = startupParts(startup);
   if (parts.length < 2) return whole;
   const longest = parts.reduce((found, part) => (part.seconds > found.seconds ? part : found));
-  return `${whole}, of which ${longest.label.toLowerCase()} ${duration(longest.seconds)}`;
+  return t`${whole}, of which ${longest.label.toLowerCase()} ${duration(longest.seconds)}`;
 }

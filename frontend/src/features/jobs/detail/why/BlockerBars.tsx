@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Need against have, a bar for each thing that counts; what is lacking first.
+import { t } from "@lingui/core/macro";
 import { Badge, Group, Stack, Text } from "@mantine/core";
 
 import type { Blocker } from "@/api/types";
@@ -7,17 +8,17 @@ import type { Blocker } from "@/api/types";
 import classes from "./BlockerBars.module.css";
 
 const LABELS: Record<Blocker["kind"], string> = {
-  free_gpus: "Free GPUs",
-  placement: "Place for the gang",
-  quota_gpus: "GPUs of the quota",
-  quota_running_jobs: "Running jobs of the quota",
-  borrowing: "GPUs that may be borrowed",
+  free_gpus: t`Free GPUs`,
+  placement: t`Place for the gang`,
+  quota_gpus: t`GPUs of the quota`,
+  quota_running_jobs: t`Running jobs of the quota`,
+  borrowing: t`GPUs that may be borrowed`,
 };
 
 export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
   if (blockers.length === 0) return null;
   return (
-    <Stack component="ul" gap="sm" className={classes.list ?? ""} aria-label="Need against have">
+    <Stack component="ul" gap="sm" className={classes.list ?? ""} aria-label={t`Need against have`}>
       {blockers.map((blocker) => (
         <li key={`${blocker.kind} ${blocker.tenant}`}>
           <BlockerBar blocker={blocker} />
@@ -38,7 +39,7 @@ function BlockerBar({ blocker }: { blocker: Blocker }) {
           {label}
         </Text>
         <Badge variant="light" color={blocks ? "red" : "teal"}>
-          {blocks ? `${need - have} missing` : "enough"}
+          {blocks ? t`${need - have} missing` : t`enough`}
         </Badge>
       </Group>
       <div className={classes.bar} aria-hidden>

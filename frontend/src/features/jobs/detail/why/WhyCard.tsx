@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job lacks, who is ahead of it, and what would help, as the live policy confirmed it.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Loader, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
@@ -14,9 +16,9 @@ import { AheadList } from "./AheadList";
 import { BlockerBars } from "./BlockerBars";
 
 const TITLES: Partial<Record<JobState, string>> = {
-  queued: "What it waits for",
-  starting: "What would make it faster",
-  running: "What would make it faster",
+  queued: t`What it waits for`,
+  starting: t`What would make it faster`,
+  running: t`What would make it faster`,
 };
 
 export function WhyCard({ job }: { job: Job }) {
@@ -31,8 +33,10 @@ function LiveWhy({ job, title }: { job: Job; title: string }) {
       <ProblemAlert error={error} onRetry={() => void refetch()} />
       {isPending && (
         <Text size="sm" c="dimmed" role="status">
-          <Loader size="xs" mr="xs" aria-hidden />
-          The scheduler is being asked.
+          <Trans>
+            <Loader size="xs" mr="xs" aria-hidden />
+            The scheduler is being asked.
+          </Trans>
         </Text>
       )}
       {data !== undefined && data.analysis === null && <Text size="sm">{data.note}</Text>}
@@ -49,7 +53,7 @@ function Answer({ job, analysis }: { job: Job; analysis: Analysis }) {
     <Stack gap="md">
       {waits && <BlockerBars blockers={analysis.blockers} />}
       {waits && <AheadList analysis={analysis} />}
-      <Section title={waits ? "What would start it earlier" : "What would end it earlier"} order={3}>
+      <Section title={waits ? t`What would start it earlier` : t`What would end it earlier`} order={3}>
         <ActionCards job={job} actions={analysis.actions} mayAct={mayAct} waits={waits} />
         <Text size="xs" c="dimmed">
           {footnote(analysis)}
@@ -60,6 +64,6 @@ function Answer({ job, analysis }: { job: Job; analysis: Analysis }) {
 }
 
 function footnote({ policy, n_tried, n_untried }: Analysis): string {
-  const tried = `The policy ${policy} decided on the present cluster after each of ${n_tried} changes.`;
-  return n_untried > 0 ? `${tried} ${n_untried} were not tried: it takes too long.` : tried;
+  const tried = t`The policy ${policy} decided on the present cluster after each of ${n_tried} changes.`;
+  return n_untried > 0 ? t`${tried} ${n_untried} were not tried: it takes too long.` : tried;
 }
