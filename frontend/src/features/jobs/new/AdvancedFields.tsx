@@ -69,7 +69,7 @@ export function AdvancedFields({ draft, errors, projectId, onChange }: AdvancedF
       <Textarea
         label={t`Hyperparameters`}
         description={t`A JSON object: parameters of the training loop (learning_rate, lr_schedule, patience, ...) and of the model`}
-        placeholder={t`{"learning_rate": 0.01}`}
+        placeholder='{"learning_rate": 0.01}'
         rows={3}
         resize="vertical"
         spellCheck={false}
