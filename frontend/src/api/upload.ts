@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends a form with files, telling how much of it has left: fetch cannot tell, XMLHttpRequest can.
 import { t } from "@lingui/core/macro";
+
 import { csrfToken, Problem } from "@/api/client";
 
 export interface Upload<T> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formats a dataset may come in: the names of their files, and which options each has.
 import { t } from "@lingui/core/macro";
+
 import type { DatasetFormat } from "@/api/types";
 
 interface FormatDeclaration {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of an environment: the packages that code requires.
 import { t } from "@lingui/core/macro";
+
 import type { EnvironmentState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
 

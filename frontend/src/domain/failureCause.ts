@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why an attempt failed, as a label; the message and the remedy come with the failure itself.
 import { t } from "@lingui/core/macro";
+
 import type { FailureCause } from "@/api/types";
 
 export const FAILURE_CAUSES: Record<FailureCause, string> = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's states: all that the dashboard says and does by a state is declared here, once.
 import { t } from "@lingui/core/macro";
+
 import type { JobState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How gradients are exchanged: the two modes, and leaving the choice to MLHub.
 import { t } from "@lingui/core/macro";
+
 import type { Mode } from "@/api/types";
 
 export const MODES: Record<Mode, string> = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strategies by which workers keep one model, as people call them; the API says what each does.
 import { t } from "@lingui/core/macro";
+
 import type { StrategyName } from "@/api/types";
 
 export const STRATEGIES: Record<StrategyName, string> = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of a version of a dataset or a model.
 import { t } from "@lingui/core/macro";
+
 import type { VersionState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a pending job is predicted to start, P50 and P90; "not known" rather than a time that has come without a start.
 import { t } from "@lingui/core/macro";
+
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { clock, useNow } from "@/lib/time";

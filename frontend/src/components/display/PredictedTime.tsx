@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A predicted time, relative to now; once it has passed it is overdue, since the prediction did not come true.
 import { t } from "@lingui/core/macro";
+
 import { until, useNow } from "@/lib/time";
 import { dateLocale } from "@/locales/locale";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be said of a job that is pending: since when, what it waits for, and whether its predicted start means anything.
 import { t } from "@lingui/core/macro";
+
 import type { Job } from "@/api/types";
 import { duration } from "@/lib/time";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What pods measure of themselves: each metric's label, unit and meaning, and when there is anything to show of it.
 import { t } from "@lingui/core/macro";
+
 import type { Speed } from "@/api/types";
 import { bytes, number, percent, significant } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";

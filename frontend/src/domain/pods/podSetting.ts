@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job may ask of its pods: the fields of `resources` and `limits`, each with label, unit, bounds and default.
 import { t } from "@lingui/core/macro";
+
 import type { JobSubmit } from "@/api/types";
 import { number } from "@/lib/quantities";
 import { duration } from "@/lib/time";

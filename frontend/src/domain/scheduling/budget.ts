@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Budgets of GPU-hours in words. A period or an effect of the API that is missing here does not compile.
 import { t } from "@lingui/core/macro";
+
 import type { Budget, BudgetUse } from "@/api/types";
 import { number } from "@/lib/quantities";
 

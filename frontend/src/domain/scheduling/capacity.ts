@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of the cluster's GPUs can be had: a free one counts only where the scheduler may start something.
 import { t } from "@lingui/core/macro";
+
 import type { Cluster, Node, SlotJob } from "@/api/types";
 
 export interface Capacity {

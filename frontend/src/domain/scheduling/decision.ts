@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the scheduler can decide on a job: what it did, and what it would do.
 import { t } from "@lingui/core/macro";
+
 import type { DecisionKind } from "@/api/types";
 
 interface DecisionDeclaration {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of the policy lab's replays: all that the dashboard says and does by them is declared here, once.
 import { t } from "@lingui/core/macro";
+
 import type { ReplayState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What two jobs may have in common, and by how much one slows the other there.
 import { plural, t } from "@lingui/core/macro";
+
 import type { Cluster } from "@/api/types";
 import { number } from "@/lib/quantities";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the cluster's page writes bandwidths and the use of GPUs, and whose a job is.
 import { t } from "@lingui/core/macro";
+
 import type { Node, SlotJob } from "@/api/types";
 import { bytes, number, percent } from "@/lib/quantities";
 

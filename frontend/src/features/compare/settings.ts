@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What jobs were asked to do, as one flat row of names and values each, so that rows can be laid next to each other.
 import { t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import { modeLabel } from "@/domain/mode";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that make a new dataset: an upload, or what is at an address.
 import { t } from "@lingui/core/macro";
+
 import { UploadDialog } from "@/components/form/UploadDialog";
 import { OriginChoice } from "@/features/datasets/upload/OriginChoice";
 import { lazyComponent } from "@/lib/chunk";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that make a new version of a dataset: an upload, or what is at an address.
 import { t } from "@lingui/core/macro";
+
 import type { DatasetVersion } from "@/api/types";
 import { UploadDialog } from "@/components/form/UploadDialog";
 import type { NewVersionProps } from "@/features/datasets/upload/NewVersionForm";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What inspection found in a dataset, read with care: its shape is the readers' own.
 import { plural, t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import { number } from "@/lib/quantities";
 

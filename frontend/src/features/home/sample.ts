@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sample job: a small table made here is uploaded as anybody's would be, and a built-in model is trained on it.
 import { t } from "@lingui/core/macro";
+
 import { api, unwrap } from "@/api/client";
 import type { Dataset, Job, Project } from "@/api/types";
 import { upload } from "@/api/upload";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the jobs' pages write sizes, metrics and free JSON.
 import { plural, t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import type { Attempt, Job } from "@/api/types";
 import { modeLabel } from "@/domain/mode";

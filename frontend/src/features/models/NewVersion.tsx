@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The button and dialogue that upload a new version of a model's code.
 import { t } from "@lingui/core/macro";
+
 import { UploadDialog } from "@/components/form/UploadDialog";
 import type { NewVersionProps } from "@/features/models/NewVersionForm";
 import { lazyComponent } from "@/lib/chunk";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of code a model may be.
 import { t } from "@lingui/core/macro";
+
 import type { ModelVersion } from "@/api/types";
 
 export type UploadedKind = "package" | "script";

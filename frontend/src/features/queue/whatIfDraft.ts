@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hypothetical changes that the queue's page offers, and the what-if request that each makes.
 import { t } from "@lingui/core/macro";
+
 import type { WhatIf } from "@/api/types";
 
 export interface WhatIfDraft {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a changed quota would do to jobs, in one sentence: from the two plans that the scheduler compared.
 import { plural, t } from "@lingui/core/macro";
+
 import type { Effect } from "@/api/types";
 
 /** Jobs that start now, give GPUs back, or would have started and now wait. */

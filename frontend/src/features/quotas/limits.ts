@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three limits of a quota: their names, and the way from the API's numbers to a field's text and back.
 import { t } from "@lingui/core/macro";
+
 import type { Quota, QuotaPatch } from "@/api/types";
 import { bytes, GIB, number } from "@/lib/quantities";
 

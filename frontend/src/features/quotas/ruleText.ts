@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule of a quota and its value in words, as history and conflicts show them.
 import { t } from "@lingui/core/macro";
+
 import type { Budget } from "@/api/types";
 import { budgetName } from "@/domain/scheduling/budget";
 import { NUMBERS } from "@/features/quotas/rules";

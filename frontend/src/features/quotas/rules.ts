@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of an owner in the tree: their names, and the way from the API's values to fields and back.
 import { t } from "@lingui/core/macro";
+
 import type { Budget, QuotaOwner, QuotaRules } from "@/api/types";
 
 export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU-hours and money, in words.
 import { t } from "@lingui/core/macro";
+
 import { number, percent, significant } from "@/lib/quantities";
 
 /** "12.3 GPU-hours". */

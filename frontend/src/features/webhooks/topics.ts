@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What webhooks can be notified of, in words. A topic of the API that is missing here does not compile.
 import { t } from "@lingui/core/macro";
+
 import type { WebhookTopic } from "@/api/types";
 
 export const TOPICS: Record<WebhookTopic, string> = {

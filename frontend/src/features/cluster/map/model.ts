@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map of the cluster as data: racks, nodes and GPUs, now as they were observed, at another time as the timeline has it.
 import { t } from "@lingui/core/macro";
+
 import type { Cluster, SlotJob } from "@/api/types";
 import { closedReason } from "@/domain/scheduling/capacity";
 import { type Bar, type NodeRow, barName } from "@/features/cluster/timeline/rows";

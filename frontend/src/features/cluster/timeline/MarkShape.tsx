@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shapes of marks, each another form, so that they differ without colour.
 import { t } from "@lingui/core/macro";
+
 import type { MarkKind } from "./rows";
 
 export const MARKS: Record<MarkKind, string> = {

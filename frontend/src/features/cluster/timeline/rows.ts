@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of the API as rows that are drawn: bars with their jobs, colours by organisation, ticks of the axis.
 import { t } from "@lingui/core/macro";
+
 import type { Timeline } from "@/api/types";
 import { dateLocale } from "@/locales/locale";
 

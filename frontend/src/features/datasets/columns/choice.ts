@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A choice of columns as the form holds it, and as the API takes it.
 import { t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import type { ColumnChoice } from "@/api/types";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a text may be split: into tokens, and into documents.
 import { t } from "@lingui/core/macro";
+
 import type { DatasetDocuments, Tokenizer } from "@/api/types";
 
 const TOKENIZER_LABELS: Record<Tokenizer, string> = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One verb on many jobs: what it would mean for them, and doing it, some hundred at a time.
 import { plural, t } from "@lingui/core/macro";
+
 import { api, unwrap } from "@/api/client";
 import type { components } from "@/api/schema";
 import { isOver } from "@/domain/jobState";

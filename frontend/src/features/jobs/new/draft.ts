@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The new job's form: its draft, the request it makes, and which input an error of the API belongs to.
 import { t } from "@lingui/core/macro";
+
 import type { FieldError } from "@/api/client";
 import { isRecord } from "@/api/client";
 import type { JobSubmit, Mode } from "@/api/types";

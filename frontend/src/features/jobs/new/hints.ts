@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of the new job's advanced settings before they are sent.
 import { t } from "@lingui/core/macro";
+
 import { nameOf, POD_SETTINGS, podSettings } from "@/domain/pods/podSetting";
 
 import { type Draft, parsed } from "./draft";

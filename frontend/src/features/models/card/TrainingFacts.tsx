@@ -2,6 +2,7 @@
 // How a version was trained: class and file of what a script left, hyperparameters, strategy, steps, seed and classes,
 // as its metadata has them.
 import { t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { Section } from "@/components/layout/Section";

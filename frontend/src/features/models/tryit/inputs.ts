@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trained model takes, from the schema of the dataset that it was trained on, and rows made of what people typed.
 import { t } from "@lingui/core/macro";
+
 import { isRecord } from "@/api/client";
 import { number } from "@/lib/quantities";
 

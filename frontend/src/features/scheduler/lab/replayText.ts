@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How replays and their figures are put into words.
 import { plural, t } from "@lingui/core/macro";
+
 import type { Replay, ReplayResult } from "@/api/types";
 import { percent } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An event of a job as text: what happened, and its details.
 import { t } from "@lingui/core/macro";
+
 import type { Event } from "@/api/types";
 import { causeLabel } from "@/domain/failureCause";
 import { stateLabel } from "@/domain/jobState";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a job runs on, and how long it has taken so far.
 import { plural, t } from "@lingui/core/macro";
+
 import type { Attempt, Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";

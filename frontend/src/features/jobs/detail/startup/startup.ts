@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases of a job's start as parts of a bar, and as one sentence.
 import { t } from "@lingui/core/macro";
+
 import type { Startup } from "@/api/types";
 import { duration } from "@/lib/time";
 
