@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from mlhub.wire.priority import step_back
 from scheduler import ClusterSnapshot, Plan, Policy, RoundCache, RoundMemory, decide
 from scheduler.counterfactuals import Counsel, advise
 
@@ -76,7 +77,7 @@ def _counsel(task: DecisionRequest, cache: RoundCache, *, began_s: float) -> Dec
 
 def main(file_number: int, niceness: int) -> None:
     connection = Connection(file_number)
-    os.nice(niceness)
+    step_back(niceness)
     connection.send("ready")
     cache = RoundCache()
     with contextlib.suppress(EOFError, OSError):  # the caller has gone

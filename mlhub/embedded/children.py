@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlhub.embedded.privileges import prefix
+from mlhub.wire.priority import apply_to_session
 
 BACK_OFF_S = (0.2, 1.0, 2.0, 5.0, 10.0)
 HEALTHY_AFTER_S = 30.0
@@ -47,6 +48,7 @@ class Child:
             )
         with contextlib.suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, self.process.pid, os.getpriority(os.PRIO_PROCESS, 0) + self.niceness)
+            apply_to_session(self.process.pid)
         self._started_at = time.monotonic()
         self._restart_at = None
 

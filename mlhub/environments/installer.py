@@ -24,6 +24,7 @@ import uv
 from mlhub.environments import base
 from mlhub.environments.failures import failure_in, too_large, too_slow
 from mlhub.runtime.launcher.fork_supervisor import die_with_parent
+from mlhub.wire.priority import apply_to_session
 
 POLL_S = 0.2
 LOG_EVERY_S = 1.0
@@ -85,6 +86,7 @@ def install(
             start_new_session=True,
             preexec_fn=lambda: _limit(limits),
         )
+        apply_to_session(process.pid)
         try:
             _watch(process, target, log, limits, on_log)
         finally:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 
+from mlhub.wire.priority import apply_to_session
+
 READY = b'{"ready": true}\n'  # what it writes to its report once it has imported
 
 ReportedProcess = tuple["subprocess.Popen[bytes]", FileIO]  # the process, and its report
@@ -69,6 +71,7 @@ def started(argv: Sequence[str], environment: Mapping[str, str]) -> ReportedProc
         raise
     finally:
         os.close(report_to)
+    apply_to_session(process.pid)
     return process, FileIO(report_from, "rb")
 
 

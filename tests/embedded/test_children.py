@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlhub.embedded.children import Child
 
+AUTOGROUP = Path("/proc/self/autogroup")
 WAITS = "import sys; sys.stdin.close(); import signal; signal.pause()"
 
 
@@ -21,6 +22,9 @@ def test_background_processes_step_back_for_the_web_server(tmp_path: Path) -> No
             child.start()
         found = [os.getpriority(os.PRIO_PROCESS, child.pid or 0) - own for child in children]
         assert found == [0, min(5, 19 - own)]
+        if AUTOGROUP.exists():
+            sessions = [Path(f"/proc/{child.pid}/autogroup").read_text().split()[-1] for child in children]
+            assert sessions == [str(own), str(min(19, own + 5))]
     finally:
         for child in children:
             child.ask_to_stop()

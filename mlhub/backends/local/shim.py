@@ -192,6 +192,8 @@ def limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:
     n_files = min(4096, most) if most != resource.RLIM_INFINITY else 4096
     resource.setrlimit(resource.RLIMIT_NOFILE, (n_files, n_files))
     os.nice(pod["nice"])
+    with contextlib.suppress(OSError):  # as mlhub.wire.priority does, which this program cannot import
+        Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from mlhub.backends.local import warm_worker
 from mlhub.backends.local.warm_worker import READY, TAKEN
 from mlhub.wire.launch import NOTEBOOK, LaunchSpec
+from mlhub.wire.priority import apply_to_session
 
 PAUSE_S, LONGEST_PAUSE_S = 3.0, 600.0
 ANSWER_S = 5.0  # a worker that is asked answers in milliseconds
@@ -106,6 +107,7 @@ class WarmPool:
                 bufsize=0,
                 start_new_session=True,
             )
+        apply_to_session(process.pid)
         self._workers.append(_Worker(process, started_at=now))
 
     def _look_at(self, worker: _Worker, *, now: float) -> None:

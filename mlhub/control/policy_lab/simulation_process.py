@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import resource
 import signal
@@ -12,6 +11,7 @@ import sys
 import time
 from typing import Any
 
+from mlhub.wire.priority import step_back
 from scheduler.simulator.reports.policy_lab import LabCase, run_case
 
 EVERY_S = 0.5  # between reports of progress
@@ -21,7 +21,7 @@ ORPHAN_GRACE_S = 5.0  # past the limit, it ends itself: the caller may be gone
 
 def main(limit_s: float, memory_bytes: int) -> None:
     """Writes {"progress": [label, ended, all]} now and then, and at last {"result": ...} or {"error": ...}."""
-    os.nice(NICENESS)
+    step_back(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     signal.setitimer(signal.ITIMER_REAL, limit_s + ORPHAN_GRACE_S)
     try:

@@ -35,6 +35,7 @@ from mlhub.runtime.sandbox.confinement import SCRATCH_FOLDER, SHARED_MEMORY_FOLD
 from mlhub.runtime.sandbox.gang_network import network
 from mlhub.runtime.sandbox.supervision import SLACK_PROCESSES, supervise, threads_of
 from mlhub.wire.exits import ExitCode
+from mlhub.wire.priority import step_back
 
 NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 MAX_FILE_BYTES = 10 * 2**30
@@ -214,12 +215,14 @@ def _become_program(confinement: Confinement, start: Start, *, is_namespace: boo
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if not confinement.is_pod:
         os.setsid()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # or /proc/self would be another user's
+    step_back(confinement.niceness)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("900")
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     if not is_namespace:
         _become(confinement.uid)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("900")
-    os.nice(confinement.niceness)
     os.chdir(confinement.working_folder if is_namespace else confinement.folder)
     _limit(confinement)
     if confinement.has_landlock:
