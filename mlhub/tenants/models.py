@@ -18,6 +18,7 @@ from mlhub.tenants.querysets import (
     OrganisationQuerySet,
     ProjectOwnedQuerySet,
     ProjectQuerySet,
+    QuotaRequestQuerySet,
     SessionQuerySet,
     TeamOwnedQuerySet,
     TenantOwnedQuerySet,
@@ -286,6 +287,43 @@ class QuotaBoost(models.Model):
         constraints = [
             models.CheckConstraint(condition=models.Q(team=None) | models.Q(project=None), name="boost_of_one_owner")
         ]
+
+    @property
+    def owner(self) -> Organisation | Team | Project:
+        return self.project or self.team or self.organisation
+
+
+class QuotaRequest(models.Model):
+    """What a member asks to be added to the rules of an organisation, or of its team or project, and the answer.
+
+    ends_at: None to ask for good. answer: "" while it waits; withdrawn by who asked. note: why it was answered so.
+    """
+
+    ANSWERS = [(word, word) for word in ("approved", "refused", "withdrawn")]
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="quota_requests")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="quota_requests")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="quota_requests")
+    extra_guarantee = models.PositiveIntegerField(default=0)
+    extra_max_gpus = models.PositiveIntegerField(default=0)
+    ends_at = models.DateTimeField(null=True, blank=True)
+    reason = models.CharField(max_length=500)
+    requested_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="quota_requests")
+    created_at = models.DateTimeField(auto_now_add=True)
+    answer = models.CharField(max_length=10, choices=ANSWERS, blank=True, default="", db_index=True)
+    note = models.CharField(max_length=500, blank=True, default="")
+    answered_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    objects = QuotaRequestQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "quota request"
+
+    @property
+    def state(self) -> str:
+        return self.answer or "waiting"
 
     @property
     def owner(self) -> Organisation | Team | Project:

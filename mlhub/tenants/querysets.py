@@ -139,6 +139,13 @@ class BoostQuerySet(TenantOwnedQuerySet):
         return self.filter(**{kind: owner}, **parts)
 
 
+class QuotaRequestQuerySet(TenantOwnedQuerySet):
+    """Every member of an organisation sees what is asked there."""
+
+    def waiting(self) -> Self:
+        return self.filter(answer="")
+
+
 class OrganisationQuerySet(TenantOwnedQuerySet):
     organisation_path = ""
 

@@ -23,6 +23,9 @@ TOPICS: Mapping[str, str] = {
     "job.waiting_long": "A job has waited longer than MLHUB_LONG_WAIT_S.",
     "dataset.ready": "An uploaded dataset was inspected, and may be used.",
     "dataset.refused": "An uploaded dataset was inspected, and was refused.",
+    "quota.requested": "A member asks for more quota.",
+    "quota.request_approved": "A request for quota was approved.",
+    "quota.request_refused": "A request for quota was refused.",
     "budget.reached": "80 or 100 % of a budget of GPU-hours is used.",
 }
 BUDGET = "budget.reached"
@@ -36,6 +39,7 @@ DELIVERY_CHOICES = [*CHOICES, (TEST, "A test, sent on request.")]
 FACTS = (  # of events, passed on
     "name", "reason", "before", "trigger", "number", "version_id", "error", "waited_s", "percent", "gpu_hours",
     "used_gpu_hours", "period", "gpu_type", "on_exhausted", "ends_at",
+    "extra_guarantee", "extra_max_gpus", "owner_kind",
 )  # fmt: skip
 
 

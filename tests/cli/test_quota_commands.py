@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub quota: boosts that are made, listed and ended."""
+"""mlhub quota: boosts that are made, listed and ended; requests for more, and their answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.tenants.actions import set_quota
+from mlhub.tenants.actions import quota_of, set_quota
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
@@ -34,3 +34,27 @@ def test_a_boost_is_made_listed_and_ended_by_name(
     assert main(["quota", "end-boost", made]) == CommandStatus.REFUSED
     assert main(["quota", "boost", "visoin", "--guarantee", "1", "--hours", "1"]) == CommandStatus.REFUSED
     assert "visoin" in capsys.readouterr().err
+
+
+def test_a_request_is_made_listed_and_answered(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.a, guarantee=4, actor=bob.root)
+    asked = ["quota", "request", "vision", "--guarantee", "3", "--reason", "two papers are due"]
+    assert main(asked) == CommandStatus.OK
+    first = capsys.readouterr().out.strip()
+    assert main([*asked, "--hours", "2"]) == CommandStatus.OK
+    second = capsys.readouterr().out.strip()
+    assert main(["quota", "approve", first]) == CommandStatus.REFUSED
+    assert "admin" in capsys.readouterr().err
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["quota", "approve", first, "--guarantee", "2"]) == CommandStatus.OK
+    assert main(["quota", "withdraw", second]) == CommandStatus.OK
+    assert quota_of(bob.project_a).guarantee == 2
+    capsys.readouterr()
+    assert main(["-o", "json", "quota", "requests"]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out) == []
+    assert main(["-o", "json", "quota", "requests", "--all"]) == CommandStatus.OK
+    assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["withdrawn", "approved"]
+    assert main(["quota", "refuse", first, "--note", "too late"]) == CommandStatus.REFUSED

@@ -1824,6 +1824,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/quota/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        post: operations["organisations_quota_requests_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/quota/restore": {
         parameters: {
             query?: never;
@@ -1975,6 +1992,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{id}/quota/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        post: operations["projects_quota_requests_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{id}/quota/restore": {
         parameters: {
             query?: never;
@@ -2072,6 +2106,74 @@ export interface paths {
         put?: never;
         /** @description Ends a boost before its time, by who may change the quota. */
         post: operations["quota_boosts_end_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota-requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Requests for quota in the caller's organisations, the newest first. */
+        get: operations["quota_requests_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota-requests/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good. */
+        post: operations["quota_requests_approve_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota-requests/{id}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Refuses it with a reason, by who may change the quota. */
+        post: operations["quota_requests_refuse_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/quota-requests/{id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Takes it back, by who made it. */
+        post: operations["quota_requests_withdraw_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2619,6 +2721,23 @@ export interface paths {
          *     checkpoint and wait.
          */
         post: operations["teams_quota_boosts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{id}/quota/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide. */
+        post: operations["teams_quota_requests_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4150,6 +4269,9 @@ export interface components {
              *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
              *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
              *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
+             *     * `quota.requested` - A member asks for more quota.
+             *     * `quota.request_approved` - A request for quota was approved.
+             *     * `quota.request_refused` - A request for quota was refused.
              *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
              *     * `webhook.test` - A test, sent on request.
              */
@@ -4202,11 +4324,14 @@ export interface components {
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
          *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
+         *     * `quota.requested` - A member asks for more quota.
+         *     * `quota.request_approved` - A request for quota was approved.
+         *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -6778,6 +6903,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Project"][];
         };
+        PaginatedQuotaRequestList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["QuotaRequest"][];
+        };
         PaginatedReplayList: {
             /**
              * Format: uri
@@ -7889,6 +8028,32 @@ export interface components {
             /** @description GPUs that boosts add to max_gpus now; they are not part of it. */
             readonly boosted_gpus: number;
         };
+        /** @description The amounts as asked for, unless others are given. */
+        QuotaApprovalRequest: {
+            /** @description GPUs to add to the guarantee. */
+            extra_guarantee?: number;
+            /** @description GPUs to add to max_gpus, where that is set. */
+            extra_max_gpus?: number;
+            /**
+             * @description A word to who asked.
+             * @default
+             */
+            note: string;
+        };
+        /** @description At least one of extra_guarantee and extra_max_gpus, and a reason. */
+        QuotaAskRequest: {
+            /** @description GPUs to add to the guarantee. */
+            extra_guarantee?: number;
+            /** @description GPUs to add to max_gpus, where that is set. */
+            extra_max_gpus?: number;
+            /**
+             * Format: date-time
+             * @description Until when, at most 366 days from now; null: for good.
+             */
+            ends_at?: string | null;
+            /** @description What they are for, to who decides. */
+            reason: string;
+        };
         /** @description GPUs that are added to the rules of a quota until a time; boosts of one owner add up. */
         QuotaBoost: {
             /**
@@ -8031,6 +8196,70 @@ export interface components {
             /** @description GPUs that waiting jobs need at least. */
             queued_gpus: number;
         };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        QuotaRefusalRequest: {
+            /** @description Why, to who asked. */
+            note: string;
+        };
+        /** @description What a member asks to be added to a quota, and what became of it. */
+        QuotaRequest: {
+            /**
+             * Format: uuid
+             * @description The request's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description Id of its organisation.
+             */
+            readonly organisation: string;
+            /** @description Id of the organisation, team or project. */
+            readonly owner: string;
+            /** @description organisation, team or project. */
+            readonly owner_kind: string;
+            /** @description Its name. */
+            readonly owner_name: string;
+            /** @description GPUs to add to the guarantee; once approved, those that were added. */
+            readonly extra_guarantee: number;
+            /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
+            readonly extra_max_gpus: number;
+            /**
+             * Format: date-time
+             * @description Until when; null: for good.
+             */
+            readonly ends_at: string | null;
+            /** @description What they are for. */
+            readonly reason: string;
+            /** @description Who asks. */
+            requested_by: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+            /**
+             * @description Whether it waits, or its answer.
+             *
+             *     * `waiting` - waiting
+             *     * `approved` - approved
+             *     * `refused` - refused
+             *     * `withdrawn` - withdrawn
+             */
+            readonly state: components["schemas"]["QuotaStateEnum"];
+            /** @description Why it was answered so. */
+            readonly note: string;
+            /** @description Who answered; empty while it waits. */
+            readonly answered_by: string;
+            /**
+             * Format: date-time
+             * @description When it was answered; null while it waits.
+             */
+            readonly answered_at: string | null;
+        };
         /** @description version: whose rules are restored, as a new version. seen: the present version, as the caller saw it. */
         QuotaRestoreRequest: {
             /** @description The version whose rules are restored, as a new version. */
@@ -8038,6 +8267,14 @@ export interface components {
             /** @description The present version, as the caller saw it; 409 when it is stale. */
             seen?: number;
         };
+        /**
+         * @description * `waiting` - waiting
+         *     * `approved` - approved
+         *     * `refused` - refused
+         *     * `withdrawn` - withdrawn
+         * @enum {string}
+         */
+        QuotaStateEnum: "waiting" | "approved" | "refused" | "withdrawn";
         /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
         QuotaTree: {
             /** @description Whether the caller may change quotas of teams and projects. */
@@ -10722,10 +10959,13 @@ export interface components {
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
          *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
+         *     * `quota.requested` - A member asks for more quota.
+         *     * `quota.request_approved` - A request for quota was approved.
+         *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "budget.reached";
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached";
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -15581,6 +15821,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_quota_requests_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaAskRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaRequest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_quota_restore_create: {
         parameters: {
             query?: never;
@@ -16078,6 +16356,44 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    projects_quota_requests_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaAskRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaRequest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_quota_restore_create: {
         parameters: {
             query?: never;
@@ -16313,6 +16629,151 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    quota_requests_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Only those that wait, or were answered. */
+                is_waiting?: boolean;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+                /** @description Only those of this organisation. */
+                organisation?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedQuotaRequestList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    quota_requests_approve_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the quota requests. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["QuotaApprovalRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaRequest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    quota_requests_refuse_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the quota requests. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaRefusalRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaRequest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    quota_requests_withdraw_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the quota requests. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaRequest"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
@@ -17698,6 +18159,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QuotaBoost"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_requests_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuotaAskRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaRequest"];
                 };
             };
             400: components["responses"]["BadRequest"];

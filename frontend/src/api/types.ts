@@ -60,6 +60,7 @@ export type QuotaOwner = Schemas["QuotaOwner"];
 export type Budget = Schemas["BudgetRequest"];
 export type BudgetUse = Schemas["BudgetUse"];
 export type QuotaBoost = Schemas["QuotaBoost"];
+export type QuotaRequest = Schemas["QuotaRequest"];
 export type QuotaVersion = Schemas["QuotaVersion"];
 export type QuotaTree = Schemas["QuotaTree"];
 export type QuotaRules = Partial<Omit<Schemas["PatchedQuotaRulesChangeRequest"], "version">>;

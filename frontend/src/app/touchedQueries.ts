@@ -33,7 +33,7 @@ export function keysOfEvent(kind: string, id: string): QueryKey[] {
     case "quota":
     case "team":
     case "project":
-      return [["quota"], ["quota-tree"], ["usage"]];
+      return [["quota"], ["quota-tree"], ["quota-requests"], ["usage"]];
     case "node":
     case "cluster":
       return [["cluster"]];

@@ -45,4 +45,5 @@ export const server = setupServer(
   http.post("/api/v1/jobs/preview", () => HttpResponse.json<JobPreview>(jobPreview())),
   http.post("/api/v1/what-if", () => HttpResponse.json<WhatIfAnswer>(whatIfAnswer())),
   answers("/api/v1/organisations/{id}/quota-tree", { may_edit: false, owners: [] }),
+  answers("/api/v1/quota-requests", page([])),
 );

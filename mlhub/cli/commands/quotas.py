@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub quota: what organisations, teams and projects may use; and boosts, which raise it until a time."""
+"""mlhub quota: what organisations, teams and projects may use; boosts, which raise it for a time; requests for more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlhub.cli.output import Format, size, until
 from mlhub.cli.session import Session, session_of
 from mlhub.client.api import Api
 
-quota = typer.Typer(help="What may be used, and is used now; boosts.", invoke_without_command=True)
+quota = typer.Typer(help="What may be used, and is used now; boosts; requests.", invoke_without_command=True)
 OwnerName = Annotated[str, typer.Argument(help="Name or id of an organisation, a team or a project.")]
 
 
@@ -90,6 +90,92 @@ def end_boost(context: typer.Context, id: Annotated[str, typer.Argument(help="Id
     session = session_of(context)
     session.api.post(f"/quota-boosts/{id}/end")
     session.output.note("The boost is ended.")
+
+
+@quota.command("request")
+def make_request(
+    context: typer.Context,
+    name: OwnerName,
+    reason: Annotated[str, typer.Option(help="What the GPUs are for, to who decides.")],
+    guarantee: Annotated[int, typer.Option(min=0, help="GPUs to add to the guarantee.")] = 0,
+    max_gpus: Annotated[int, typer.Option(min=0, help="GPUs to add to max_gpus, where that is set.")] = 0,
+    hours: Annotated[
+        float | None, typer.Option(min=0.01, max=366 * 24, help="For so many hours from now; left out: for good.")
+    ] = None,
+) -> None:
+    """Ask those who may change a quota for more."""
+    session = session_of(context)
+    owner = _owner(session, name)
+    ends_at = None if hours is None else (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
+    made = session.api.post(
+        f"/{owner['kind']}s/{owner['id']}/quota/requests",
+        extra_guarantee=guarantee,
+        extra_max_gpus=max_gpus,
+        ends_at=ends_at,
+        reason=reason,
+    )
+    if session.output.form is not Format.TABLE:
+        session.output.data(made)
+    else:
+        session.output.line(made["id"])
+        session.output.note(f"The request for {owner['name']} waits for an answer.")
+
+
+@quota.command("requests")
+def list_requests(
+    context: typer.Context, all: Annotated[bool, typer.Option(help="Also those that were answered.")] = False
+) -> None:
+    """List requests for quota in your organisations."""
+    session = session_of(context)
+    found = session.api.all("/quota-requests", **({} if all else {"is_waiting": True}))
+    columns = {
+        "ID": lambda row: row["id"],
+        "FOR": lambda row: row["owner_name"],
+        "GUARANTEE": lambda row: f"+{row['extra_guarantee']}",
+        "MAX GPUS": lambda row: f"+{row['extra_max_gpus']}",
+        "UNTIL": lambda row: "for good" if row["ends_at"] is None else until(row["ends_at"]),
+        "BY": lambda row: row["requested_by"],
+        "STATE": lambda row: row["state"],
+        "REASON": lambda row: row["note"] or row["reason"],
+    }
+    session.output.rows(list(found), columns)
+
+
+RequestId = Annotated[str, typer.Argument(help="Id of the request.")]
+
+
+@quota.command()
+def approve(
+    context: typer.Context,
+    id: RequestId,
+    guarantee: Annotated[int | None, typer.Option(min=0, help="Add so many instead of those asked for.")] = None,
+    max_gpus: Annotated[int | None, typer.Option(min=0, help="Add so many instead of those asked for.")] = None,
+    note: Annotated[str, typer.Option(help="A word to who asked.")] = "",
+) -> None:
+    """Give what a request asks for."""
+    session = session_of(context)
+    amounts = {"extra_guarantee": guarantee, "extra_max_gpus": max_gpus}
+    given = {field: value for field, value in amounts.items() if value is not None}
+    session.api.post(f"/quota-requests/{id}/approve", note=note, **given)
+    session.output.note("The request is approved.")
+
+
+@quota.command()
+def refuse(
+    context: typer.Context, id: RequestId, note: Annotated[str, typer.Option(help="Why, to who asked.")]
+) -> None:
+    """Refuse a request, with a reason."""
+    session = session_of(context)
+    session.api.post(f"/quota-requests/{id}/refuse", note=note)
+    session.output.note("The request is refused.")
+
+
+@quota.command()
+def withdraw(context: typer.Context, id: RequestId) -> None:
+    """Take back a request of your own."""
+    session = session_of(context)
+    session.api.post(f"/quota-requests/{id}/withdraw")
+    session.output.note("The request is withdrawn.")
 
 
 def _owners(api: Api) -> list[dict[str, Any]]:

@@ -2373,6 +2373,37 @@ class AsyncOrganisationsOperations:
             },
         )
 
+    async def quota_requests(
+        self,
+        id: Ref,
+        /,
+        *,
+        reason: str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        ends_at: datetime | str | Unset | None = UNSET,
+    ) -> r.QuotaRequest:
+        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+
+        POST /organisations/{id}/quota/requests
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: Until when, at most 366 days from now; null: for good.
+        reason: What they are for, to who decides.
+        """
+        return await self._transport.record(
+            r.QuotaRequest,
+            "POST",
+            path_of("/organisations/{id}/quota/requests", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -2627,6 +2658,37 @@ class AsyncProjectsOperations:
             },
         )
 
+    async def quota_requests(
+        self,
+        id: Ref,
+        /,
+        *,
+        reason: str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        ends_at: datetime | str | Unset | None = UNSET,
+    ) -> r.QuotaRequest:
+        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+
+        POST /projects/{id}/quota/requests
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: Until when, at most 366 days from now; null: for good.
+        reason: What they are for, to who decides.
+        """
+        return await self._transport.record(
+            r.QuotaRequest,
+            "POST",
+            path_of("/projects/{id}/quota/requests", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -2711,6 +2773,74 @@ class AsyncQuotaBoostsOperations:
         POST /quota-boosts/{id}/end
         """
         await self._transport.content("POST", path_of("/quota-boosts/{id}/end", id=id))
+
+
+class AsyncQuotaRequestsOperations:
+    """The operations under /quota-requests."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(
+        self, *, is_waiting: bool | None = None, organisation: str | None = None, page_size: int = PAGE_SIZE
+    ) -> AsyncPages[r.QuotaRequest]:
+        """Requests for quota in the caller's organisations, the newest first.
+
+        GET /quota-requests
+
+        is_waiting: Only those that wait, or were answered.
+        organisation: Only those of this organisation.
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(
+            self._transport,
+            r.QuotaRequest,
+            path_of("/quota-requests"),
+            query={"is_waiting": is_waiting, "organisation": organisation},
+            size=page_size,
+        )
+
+    async def approve(
+        self,
+        id: Ref,
+        /,
+        *,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        note: str | Unset = UNSET,
+    ) -> r.QuotaRequest:
+        """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
+
+        POST /quota-requests/{id}/approve
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        note: A word to who asked.
+        """
+        return await self._transport.record(
+            r.QuotaRequest,
+            "POST",
+            path_of("/quota-requests/{id}/approve", id=id),
+            body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
+        )
+
+    async def refuse(self, id: Ref, /, *, note: str) -> r.QuotaRequest:
+        """Refuses it with a reason, by who may change the quota.
+
+        POST /quota-requests/{id}/refuse
+
+        note: Why, to who asked.
+        """
+        return await self._transport.record(
+            r.QuotaRequest, "POST", path_of("/quota-requests/{id}/refuse", id=id), body={"note": note}
+        )
+
+    async def withdraw(self, id: Ref, /) -> r.QuotaRequest:
+        """Takes it back, by who made it.
+
+        POST /quota-requests/{id}/withdraw
+        """
+        return await self._transport.record(r.QuotaRequest, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
 
 
 class AsyncRoundsOperations:
@@ -3374,6 +3504,37 @@ class AsyncTeamsOperations:
             },
         )
 
+    async def quota_requests(
+        self,
+        id: Ref,
+        /,
+        *,
+        reason: str,
+        extra_guarantee: int | Unset = UNSET,
+        extra_max_gpus: int | Unset = UNSET,
+        ends_at: datetime | str | Unset | None = UNSET,
+    ) -> r.QuotaRequest:
+        """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
+
+        POST /teams/{id}/quota/requests
+
+        extra_guarantee: GPUs to add to the guarantee.
+        extra_max_gpus: GPUs to add to max_gpus, where that is set.
+        ends_at: Until when, at most 366 days from now; null: for good.
+        reason: What they are for, to who decides.
+        """
+        return await self._transport.record(
+            r.QuotaRequest,
+            "POST",
+            path_of("/teams/{id}/quota/requests", id=id),
+            body={
+                "extra_guarantee": extra_guarantee,
+                "extra_max_gpus": extra_max_gpus,
+                "ends_at": ends_at,
+                "reason": reason,
+            },
+        )
+
     async def restore_quota(self, id: Ref, /, *, version: int, seen: int | Unset = UNSET) -> r.QuotaOwner:
         """Gives the quota the rules that it had at an older version, as a new version, by who may change it.
 
@@ -3788,6 +3949,7 @@ class AsyncOperations:
         self.projects = AsyncProjectsOperations(transport)
         self.queue = AsyncQueueOperations(transport)
         self.quota_boosts = AsyncQuotaBoostsOperations(transport)
+        self.quota_requests = AsyncQuotaRequestsOperations(transport)
         self.rounds = AsyncRoundsOperations(transport)
         self.runs = AsyncRunsOperations(transport)
         self.scheduler = AsyncSchedulerOperations(transport)

@@ -29,6 +29,9 @@ DeliveryTopic = Literal[
     "job.waiting_long",
     "dataset.ready",
     "dataset.refused",
+    "quota.requested",
+    "quota.request_approved",
+    "quota.request_refused",
     "budget.reached",
     "webhook.test",
 ]
@@ -85,6 +88,7 @@ OutputEnum = Literal["parquet", "npz"]
 PartEnum = Literal["log", "metrics"]
 PodRole = Literal["worker", "server"]
 PreflightEnum = Literal["pending", "passed", "failed"]
+QuotaStateEnum = Literal["waiting", "approved", "refused", "withdrawn"]
 ReclaimEnum = Literal["never", "lower_priority", "any"]
 RemovedPartKindEnum = Literal["logs", "metrics", "events", "results"]
 ReplayState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
@@ -157,5 +161,8 @@ WebhookTopic = Literal[
     "job.waiting_long",
     "dataset.ready",
     "dataset.refused",
+    "quota.requested",
+    "quota.request_approved",
+    "quota.request_refused",
     "budget.reached",
 ]

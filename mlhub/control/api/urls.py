@@ -8,6 +8,13 @@ from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
 from mlhub.control.api.boosts import QuotaBoostEndView, QuotaBoostsView
 from mlhub.control.api.preview import JobPreviewView
+from mlhub.control.api.quota_requests import (
+    QuotaRequestApprovalView,
+    QuotaRequestMakingView,
+    QuotaRequestRefusalView,
+    QuotaRequestsView,
+    QuotaRequestWithdrawalView,
+)
 from mlhub.control.api.replays import ReplayCancelView, ReplayExportView, ReplaysView, ReplayView
 from mlhub.control.api.timeline import TimelineView
 from mlhub.control.api.whatif import WhatIfView
@@ -31,9 +38,14 @@ urlpatterns = [
             ("versions", quotas.QuotaVersionsView),
             ("restore", quotas.QuotaRestoreView),
             ("boosts", QuotaBoostsView),
+            ("requests", QuotaRequestMakingView),
         )
     ),
     path("quota-boosts/<uuid:id>/end", QuotaBoostEndView.as_view()),
+    path("quota-requests", QuotaRequestsView.as_view()),
+    path("quota-requests/<uuid:id>/approve", QuotaRequestApprovalView.as_view()),
+    path("quota-requests/<uuid:id>/refuse", QuotaRequestRefusalView.as_view()),
+    path("quota-requests/<uuid:id>/withdraw", QuotaRequestWithdrawalView.as_view()),
     path("jobs/preview", JobPreviewView.as_view()),
     path("jobs/<uuid:id>/why", WhyView.as_view()),
     path("queue", scheduling.QueueView.as_view()),

@@ -7,11 +7,13 @@ from mlhub.tenants.actions.invitations import answer_invitation, invite, withdra
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
 from mlhub.tenants.actions.organisations import create_organisation, create_project, create_team
 from mlhub.tenants.actions.projects import delete, move, rename, require_open, set_archived
+from mlhub.tenants.actions.quota_requests import approve_request, refuse_request, request_quota, withdraw_request
 from mlhub.tenants.actions.quotas import quota_of, set_quota
 
 __all__ = [
     "add_member",
     "answer_invitation",
+    "approve_request",
     "boost_quota",
     "change_role",
     "create_organisation",
@@ -25,8 +27,10 @@ __all__ = [
     "move",
     "quota_of",
     "record_ended_boosts",
+    "refuse_request",
     "remove_member",
     "rename",
+    "request_quota",
     "require_open",
     "revoke_token",
     "set_archived",
@@ -34,4 +38,5 @@ __all__ = [
     "sign_in",
     "sign_out",
     "withdraw_invitation",
+    "withdraw_request",
 ]

@@ -37,7 +37,7 @@ def boost_quota(
     """
     require_quota_right(owner, actor)
     now = timezone.now()
-    _check(extra_guarantee, extra_max_gpus, ends_at, now)
+    check_boost(extra_guarantee, extra_max_gpus, ends_at, now)
     with transaction.atomic():
         organisation = _locked(owner)
         if QuotaBoost.objects.of(owner).in_effect(now).count() >= MOST_BOOSTS:
@@ -103,7 +103,8 @@ def gpu_limit_of(organisation: Organisation) -> int | None:
     return raised(quota.max_gpus, found.aggregate(n=Sum("extra_max_gpus"))["n"] or 0, absent=None)
 
 
-def _check(extra_guarantee: int, extra_max_gpus: int, ends_at: datetime, now: datetime) -> None:
+def check_boost(extra_guarantee: int, extra_max_gpus: int, ends_at: datetime, now: datetime) -> None:
+    """Raises InvalidInputError for a boost of nothing, of too much, or to a time that is over or too far away."""
     for field, value in (("extra_guarantee", extra_guarantee), ("extra_max_gpus", extra_max_gpus)):
         if not 0 <= value <= MOST_EXTRA:
             raise InvalidInputError(f"{field} is {value}.", field=field, remedy=f"Give 0 to {MOST_EXTRA} GPUs.")

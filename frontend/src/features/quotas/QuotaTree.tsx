@@ -12,6 +12,8 @@ import { SectionCard } from "@/components/layout/Section";
 import { Boosts } from "@/features/quotas/boosts/Boosts";
 import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
 import { OwnerForm } from "@/features/quotas/OwnerForm";
+import { AskForMore } from "@/features/quotas/requests/AskForMore";
+import { Requests } from "@/features/quotas/requests/Requests";
 import { quotaTreeQuery } from "@/features/quotas/queries";
 import classes from "@/features/quotas/quotas.module.css";
 
@@ -25,48 +27,52 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
   const tree = useQuery(quotaTreeQuery(organisationId));
   const [edited, setEdited] = useState<string | null>(null);
   return (
-    <SectionCard title={t`Guarantees, borrowing and lending`}>
-      <QueryResult of={tree}>
-        {({ owners, may_edit }) => (
-          <Stack gap="md">
-            <Legend />
-            {owners.map((owner) => (
-              <Box key={owner.id} className={classes.owner} style={{ "--level": levelOf(owner, owners) }}>
-                <Group justify="space-between" wrap="nowrap" gap="xs">
-                  <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
-                    {owner.name}{" "}
-                    <Text span size="xs" c="dimmed">
-                      {owner.kind}
+    <>
+      <Requests organisationId={organisationId} mayEdit={tree.data?.may_edit ?? false} isStaff={isStaff} />
+      <SectionCard title={t`Guarantees, borrowing and lending`}>
+        <QueryResult of={tree}>
+          {({ owners, may_edit }) => (
+            <Stack gap="md">
+              <Legend />
+              {owners.map((owner) => (
+                <Box key={owner.id} className={classes.owner} style={{ "--level": levelOf(owner, owners) }}>
+                  <Group justify="space-between" wrap="nowrap" gap="xs">
+                    <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
+                      {owner.name}{" "}
+                      <Text span size="xs" c="dimmed">
+                        {owner.kind}
+                      </Text>
                     </Text>
-                  </Text>
-                  {(owner.kind === "organisation" ? isStaff : may_edit) && (
-                    <Button
-                      size="compact-xs"
-                      variant="default"
-                      aria-label={t`Change ${owner.name}`}
-                      aria-expanded={edited === owner.id}
-                      onClick={() => setEdited(edited === owner.id ? null : owner.id)}
-                    >
-                      {t`Change`}
-                    </Button>
+                    {(owner.kind === "organisation" ? isStaff : may_edit) && (
+                      <Button
+                        size="compact-xs"
+                        variant="default"
+                        aria-label={t`Change ${owner.name}`}
+                        aria-expanded={edited === owner.id}
+                        onClick={() => setEdited(edited === owner.id ? null : owner.id)}
+                      >
+                        {t`Change`}
+                      </Button>
+                    )}
+                  </Group>
+                  <OwnerBar owner={owner} most={widest(owners)} />
+                  {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
+                  <Boosts
+                    owner={owner}
+                    organisationId={organisationId}
+                    mayEdit={owner.kind === "organisation" ? isStaff : may_edit}
+                  />
+                  {!(owner.kind === "organisation" ? isStaff : may_edit) && <AskForMore owner={owner} />}
+                  {edited === owner.id && (
+                    <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
                   )}
-                </Group>
-                <OwnerBar owner={owner} most={widest(owners)} />
-                {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
-                <Boosts
-                  owner={owner}
-                  organisationId={organisationId}
-                  mayEdit={owner.kind === "organisation" ? isStaff : may_edit}
-                />
-                {edited === owner.id && (
-                  <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
-                )}
-              </Box>
-            ))}
-          </Stack>
-        )}
-      </QueryResult>
-    </SectionCard>
+                </Box>
+              ))}
+            </Stack>
+          )}
+        </QueryResult>
+      </SectionCard>
+    </>
   );
 }
 

@@ -21,6 +21,18 @@ export function quotaTreeQuery(organisationId: string) {
   });
 }
 
+export const quotaRequestsKey = ["quota-requests"];
+
+/** The newest page of them: those that wait, and what was answered lately. */
+export function quotaRequestsQuery(organisationId: string) {
+  return queryOptions({
+    queryKey: [...quotaRequestsKey, organisationId],
+    queryFn: async () =>
+      (await unwrap(api.GET("/api/v1/quota-requests", { params: { query: { organisation: organisationId, limit: 20 } } })))
+        .results,
+  });
+}
+
 /** Who changed an owner's quota, the newest change first. */
 export function quotaVersionsQuery({ kind, id }: Pick<QuotaOwner, "kind" | "id">) {
   return queryOptions({ queryKey: ["quota-versions", id], queryFn: () => versions(kind, { params: { path: { id } } }) });

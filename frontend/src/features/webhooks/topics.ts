@@ -13,6 +13,9 @@ export const TOPICS: Record<WebhookTopic, string> = {
   "job.waiting_long": t`A job waits for long`,
   "dataset.ready": t`A dataset is ready`,
   "dataset.refused": t`A dataset was refused`,
+  "quota.requested": t`A member asks for quota`,
+  "quota.request_approved": t`A request for quota was approved`,
+  "quota.request_refused": t`A request for quota was refused`,
   "budget.reached": t`80 or 100 % of a budget is used`,
 };
 

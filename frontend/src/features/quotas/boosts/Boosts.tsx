@@ -143,7 +143,7 @@ function useReload(organisationId: string) {
 }
 
 /** "+2 guaranteed, +4 at most" */
-function addedText({ extra_guarantee, extra_max_gpus }: QuotaBoost): string {
+export function addedText({ extra_guarantee, extra_max_gpus }: Pick<QuotaBoost, "extra_guarantee" | "extra_max_gpus">): string {
   return [extra_guarantee > 0 && t`+${extra_guarantee} guaranteed`, extra_max_gpus > 0 && t`+${extra_max_gpus} at most`]
     .filter(Boolean)
     .join(", ");

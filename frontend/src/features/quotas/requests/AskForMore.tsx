@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request for more of an owner's quota, for members who may not change it.
+import { t } from "@lingui/core/macro";
+import { Button, Group, NumberInput, Stack, Textarea } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { api, Problem, unwrap } from "@/api/client";
+import type { QuotaOwner } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { quotaRequestsKey } from "@/features/quotas/queries";
+
+const DAY_MS = 86_400_000;
+
+export function AskForMore({ owner }: { owner: QuotaOwner }) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <Stack gap={4}>
+      <Group>
+        <Button
+          size="compact-xs"
+          variant="subtle"
+          aria-label={t`Ask for more for ${owner.name}`}
+          aria-expanded={isOpen}
+          onClick={() => setIsOpen(!isOpen)}
+        >
+          {t`Ask for more`}
+        </Button>
+      </Group>
+      {isOpen && <AskForm owner={owner} onDone={() => setIsOpen(false)} />}
+    </Stack>
+  );
+}
+
+function AskForm({ owner, onDone }: { owner: QuotaOwner; onDone: () => void }) {
+  const [guarantee, setGuarantee] = useState<string | number>("");
+  const [maxGpus, setMaxGpus] = useState<string | number>("");
+  const [days, setDays] = useState<string | number>("");
+  const [reason, setReason] = useState("");
+  const queries = useQueryClient();
+  const ask = useMutation({
+    mutationFn: () =>
+      asked(owner, {
+        extra_guarantee: Number(guarantee),
+        extra_max_gpus: Number(maxGpus),
+        ends_at: days === "" ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
+        reason,
+      }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: quotaRequestsKey });
+      notifications.show({ message: t`The request for ${owner.name} waits for an answer.`, color: "teal" });
+      onDone();
+    },
+  });
+  const errorOf = (field: string) => (ask.error instanceof Problem ? ask.error.of(field) : undefined);
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    ask.mutate();
+  }
+
+  return (
+    <form onSubmit={submit} aria-label={t`Request for ${owner.name}`}>
+      <Stack gap="xs" maw={560}>
+        <Group gap="xs" align="end">
+          <NumberInput
+            {...{ label: t`More guaranteed GPUs`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
+            value={guarantee}
+            onChange={setGuarantee}
+            error={errorOf("extra_guarantee")}
+          />
+          {owner.max_gpus !== null && (
+            <NumberInput
+              {...{ label: t`More GPUs at most`, w: 170, min: 0, allowNegative: false, allowDecimal: false }}
+              value={maxGpus}
+              onChange={setMaxGpus}
+              error={errorOf("extra_max_gpus")}
+            />
+          )}
+          <NumberInput
+            {...{ label: t`For days`, placeholder: t`for good`, w: 120, min: 0, allowNegative: false }}
+            value={days}
+            onChange={setDays}
+            error={errorOf("ends_at")}
+          />
+        </Group>
+        <Textarea
+          label={t`What they are for`}
+          required
+          maxLength={500}
+          rows={2}
+          value={reason}
+          onChange={(event) => setReason(event.currentTarget.value)}
+          error={errorOf("reason")}
+        />
+        <Group>
+          <Button type="submit" loading={ask.isPending} disabled={!(Number(guarantee) + Number(maxGpus)) || !reason.trim()}>
+            {t`Ask`}
+          </Button>
+        </Group>
+        <ProblemAlert error={ask.error} />
+      </Stack>
+    </form>
+  );
+}
+
+type AskBody = { extra_guarantee: number; extra_max_gpus: number; ends_at: string | null; reason: string };
+
+function asked(owner: QuotaOwner, body: AskBody): Promise<unknown> {
+  const request = { params: { path: { id: owner.id } }, body };
+  if (owner.kind === "organisation") return unwrap(api.POST("/api/v1/organisations/{id}/quota/requests", request));
+  if (owner.kind === "team") return unwrap(api.POST("/api/v1/teams/{id}/quota/requests", request));
+  return unwrap(api.POST("/api/v1/projects/{id}/quota/requests", request));
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests for quota on the page of quotas: members ask, who may change the quota answers.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { QuotaRequest } from "@/api/types";
+import { renderPage } from "@/testing/render";
+import { quota, quotaOwner } from "@/testing/schedulingFixtures";
+import { answers, server } from "@/testing/server";
+
+const REQUEST: QuotaRequest = {
+  ...{ id: "00000000-0000-7000-8000-0000000000c1", organisation: "00000000-0000-7000-8000-0000000000c2" },
+  ...{ owner: quotaOwner().id, owner_kind: "project", owner_name: "Vision", extra_guarantee: 2, extra_max_gpus: 0 },
+  ...{ ends_at: null, reason: "two papers are due", requested_by: "bob", created_at: "2026-01-01T00:00:00Z" },
+  ...{ state: "waiting", note: "", answered_by: "", answered_at: null },
+};
+
+function serve(may_edit: boolean, requests: QuotaRequest[] = []) {
+  server.use(
+    answers("/api/v1/organisations/{id}/quota", quota()),
+    answers("/api/v1/organisations/{id}/quota-tree", { may_edit, owners: [quotaOwner()] }),
+    answers("/api/v1/quota-requests", { results: requests, next: null, previous: null }),
+  );
+}
+
+it("lets a member ask for more, with a reason", async () => {
+  const received: Record<string, unknown>[] = [];
+  serve(false);
+  server.use(
+    http.post("/api/v1/projects/:id/quota/requests", async ({ request }) => {
+      received.push((await request.json()) as Record<string, unknown>);
+      return HttpResponse.json(REQUEST, { status: 201 });
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  await user.click(await screen.findByRole("button", { name: "Ask for more for Vision" }));
+  const form = within(screen.getByRole("form", { name: "Request for Vision" }));
+  await user.type(form.getByLabelText("More guaranteed GPUs"), "2");
+  expect(form.getByRole("button", { name: "Ask" })).toBeDisabled();
+  await user.type(form.getByRole("textbox", { name: /What they are for/ }), "two papers are due");
+  await user.click(form.getByRole("button", { name: "Ask" }));
+  expect(await screen.findByText("The request for Vision waits for an answer.")).toBeVisible();
+  expect(received).toEqual([{ extra_guarantee: 2, extra_max_gpus: 0, ends_at: null, reason: "two papers are due" }]);
+});
+
+it("lets an admin approve, or refuse with a reason", async () => {
+  const sent: [string, unknown][] = [];
+  serve(true, [REQUEST]);
+  server.use(
+    http.post("/api/v1/quota-requests/:id/:verb", async ({ params, request }) => {
+      sent.push([String(params["verb"]), await request.json()]);
+      return HttpResponse.json(REQUEST);
+    }),
+  );
+  const { user } = renderPage("/quotas");
+  const row = within(await screen.findByRole("group", { name: "Request of bob for Vision" }));
+  expect(row.getByText("Vision: +2 guaranteed")).toBeVisible();
+  expect(row.getByRole("button", { name: "Refuse" })).toBeDisabled();
+  await user.click(row.getByRole("button", { name: "Approve" }));
+  await waitFor(() => expect(sent).toEqual([["approve", { note: "" }]]));
+  await user.type(row.getByLabelText("Answer to bob"), "nothing is left");
+  await user.click(row.getByRole("button", { name: "Refuse" }));
+  await waitFor(() => expect(sent.at(-1)).toEqual(["refuse", { note: "nothing is left" }]));
+});
+
+it("shows answers to all, and buttons only to who may decide", async () => {
+  serve(false, [{ ...REQUEST, state: "refused", note: "nothing is left", answered_by: "alice" }]);
+  renderPage("/quotas");
+  const row = within(await screen.findByRole("group", { name: "Request of bob for Vision" }));
+  expect(row.getByText("Refused")).toBeVisible();
+  expect(row.getByText(/alice: nothing is left/)).toBeVisible();
+  expect(row.queryByRole("button")).not.toBeInTheDocument();
+});

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests for quota of an organisation: what waits, with the answers that the reader may give, and what was answered.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+import { Badge, Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { api, unwrap } from "@/api/client";
+import { useMe } from "@/api/session";
+import type { QuotaRequest } from "@/api/types";
+import { RelativeTime } from "@/components/display/RelativeTime";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { SectionCard } from "@/components/layout/Section";
+import type { BadgeColor } from "@/domain/badgeColor";
+import { addedText } from "@/features/quotas/boosts/Boosts";
+import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
+
+interface Props {
+  organisationId: string;
+  /** Whether the reader may change quotas of teams and projects. */
+  mayEdit: boolean;
+  /** Whether the reader may change the organisation's own quota. */
+  isStaff: boolean;
+}
+
+const STATES: Record<QuotaRequest["state"], { label: string; color: BadgeColor }> = {
+  waiting: { label: t`Waiting`, color: "yellow" },
+  approved: { label: t`Approved`, color: "teal" },
+  refused: { label: t`Refused`, color: "red" },
+  withdrawn: { label: t`Withdrawn`, color: "gray" },
+};
+
+export function Requests({ organisationId, mayEdit, isStaff }: Props) {
+  const requests = useQuery(quotaRequestsQuery(organisationId));
+  if (requests.data?.length === 0) return null;
+  return (
+    <SectionCard title={t`Requests for quota`}>
+      <QueryResult of={requests}>
+        {(found) => (
+          <Stack gap="md">
+            {found.map((request) => (
+              <RequestRow
+                key={request.id}
+                request={request}
+                mayDecide={request.owner_kind === "organisation" ? isStaff : mayEdit}
+              />
+            ))}
+          </Stack>
+        )}
+      </QueryResult>
+    </SectionCard>
+  );
+}
+
+function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: boolean }) {
+  const me = useMe();
+  const state = STATES[request.state];
+  return (
+    <Stack gap={4} role="group" aria-label={t`Request of ${request.requested_by} for ${request.owner_name}`}>
+      <Group gap="xs">
+        <Badge color={state.color}>{state.label}</Badge>
+        <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
+          {request.owner_name}: {addedText(request)}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {request.ends_at === null ? (
+            t`for good`
+          ) : (
+            <Trans>
+              ends <RelativeTime at={request.ends_at} />
+            </Trans>
+          )}
+        </Text>
+      </Group>
+      <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+        {request.reason}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {request.requested_by} · <RelativeTime at={request.created_at} />
+        {request.answered_by && ` · ${request.answered_by}`}
+        {request.note && `: ${request.note}`}
+      </Text>
+      {request.state === "waiting" && mayDecide && <Decision request={request} />}
+      {request.state === "waiting" && !mayDecide && request.requested_by === me.username && <Withdrawal request={request} />}
+    </Stack>
+  );
+}
+
+function Decision({ request }: { request: QuotaRequest }) {
+  const [note, setNote] = useState("");
+  const reload = useReload(request.organisation);
+  const path = { params: { path: { id: request.id } } };
+  const approve = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/quota-requests/{id}/approve", { ...path, body: { note } })),
+    onSettled: reload,
+  });
+  const refuse = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/quota-requests/{id}/refuse", { ...path, body: { note } })),
+    onSettled: reload,
+  });
+  return (
+    <>
+      <Group gap="xs" align="end">
+        <TextInput
+          size="xs"
+          label={t`Answer to ${request.requested_by}`}
+          placeholder={t`a refusal needs a reason`}
+          maxLength={500}
+          w={320}
+          value={note}
+          onChange={(event) => setNote(event.currentTarget.value)}
+        />
+        <Button size="xs" loading={approve.isPending} disabled={refuse.isPending} onClick={() => approve.mutate()}>
+          {t`Approve`}
+        </Button>
+        <Button
+          size="xs"
+          variant="default"
+          loading={refuse.isPending}
+          disabled={approve.isPending || !note.trim()}
+          onClick={() => refuse.mutate()}
+        >
+          {t`Refuse`}
+        </Button>
+      </Group>
+      <ProblemAlert error={approve.error ?? refuse.error} />
+    </>
+  );
+}
+
+function Withdrawal({ request }: { request: QuotaRequest }) {
+  const reload = useReload(request.organisation);
+  const withdraw = useMutation({
+    mutationFn: () =>
+      unwrap(api.POST("/api/v1/quota-requests/{id}/withdraw", { params: { path: { id: request.id } } })),
+    onSettled: reload,
+  });
+  return (
+    <>
+      <Group>
+        <Button size="compact-xs" variant="default" loading={withdraw.isPending} onClick={() => withdraw.mutate()}>
+          {t`Withdraw`}
+        </Button>
+      </Group>
+      <ProblemAlert error={withdraw.error} />
+    </>
+  );
+}
+
+/** Two may decide at once: what the other one did is shown in any case. */
+function useReload(organisationId: string) {
+  const queries = useQueryClient();
+  return () =>
+    Promise.all([
+      queries.invalidateQueries({ queryKey: quotaRequestsKey }),
+      queries.invalidateQueries({ queryKey: quotaTreeQuery(organisationId).queryKey }),
+      queries.invalidateQueries({ queryKey: ["quota", organisationId] }),
+    ]);
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes to requests for quota: a member asks, who may change the quota answers, and an approval is applied at once."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.tenants.actions.boosts import boost_quota, check_boost
+from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, set_quota
+from mlhub.tenants.audit import record
+from mlhub.tenants.mail import send_mail_on_commit
+from mlhub.tenants.models import Organisation, QuotaRequest, User
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+MOST_WAITING = 5  # of one user in one organisation
+MOST_MAILED = 10  # admins who are notified of a request
+FAR = timedelta(days=1)  # stands in for an end where a request asks for good
+
+
+def request_quota(
+    owner: Owner,
+    *,
+    extra_guarantee: int = 0,
+    extra_max_gpus: int = 0,
+    ends_at: datetime | None = None,
+    reason: str,
+    actor: User,
+) -> QuotaRequest:
+    """Asks for GPUs to be added to an owner's quota until ends_at, or for good; the owner's admins are notified.
+
+    Raises InvalidInputError for a request of nothing, of a limit that there is not, without a reason, or to a time that
+    is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError for who is no member.
+    """
+    organisation = owner if isinstance(owner, Organisation) else owner.organisation
+    require_role(actor, organisation, Role.MEMBER)
+    now = timezone.now()
+    check_boost(extra_guarantee, extra_max_gpus, ends_at or now + FAR, now)
+    if not reason.strip():
+        raise InvalidInputError(
+            "The request has no reason.", field="reason", remedy="Say what the GPUs are for, to who decides."
+        )
+    if extra_max_gpus and quota_of(owner).max_gpus is None:
+        raise InvalidInputError(
+            f"{owner.name} has no limit of GPUs that could be raised.",
+            field="extra_max_gpus",
+            remedy="Leave extra_max_gpus out.",
+        )
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=actor.pk)  # two requests at once count each other
+        if organisation.quota_requests.waiting().filter(requested_by=actor).count() >= MOST_WAITING:
+            raise ConflictError(
+                f"You have {MOST_WAITING} requests waiting in {organisation.name}.",
+                code="too_many_requests_waiting",
+                remedy="Withdraw one of them, or wait for an answer.",
+            )
+        made = QuotaRequest.objects.create(
+            organisation=organisation,
+            **({} if isinstance(owner, Organisation) else {type(owner).__name__.lower(): owner}),
+            extra_guarantee=extra_guarantee,
+            extra_max_gpus=extra_max_gpus,
+            ends_at=ends_at,
+            reason=reason.strip(),
+            requested_by=actor,
+        )
+        _record("quota.requested", made, actor)
+        for admin in _deciders(owner)[:MOST_MAILED]:
+            _mail(admin, made, f"{actor.username} requests quota for {owner.name}", made.reason)
+    return made
+
+
+def approve_request(
+    asked: QuotaRequest,
+    *,
+    extra_guarantee: int | None = None,
+    extra_max_gpus: int | None = None,
+    note: str = "",
+    actor: User,
+) -> QuotaRequest:
+    """Gives what was asked for, or the amounts given here: as a boost until its end, or by a change of the quota.
+
+    Raises NotAllowedError for who may not change the quota, ConflictError when it was answered before, and what
+    boost_quota() and set_quota() raise; the request then waits on.
+    """
+    require_quota_right(asked.owner, actor)
+    with transaction.atomic():
+        asked = _waiting(asked)
+        owner = asked.owner
+        asked.extra_guarantee = asked.extra_guarantee if extra_guarantee is None else extra_guarantee
+        asked.extra_max_gpus = asked.extra_max_gpus if extra_max_gpus is None else extra_max_gpus
+        given = {"extra_guarantee": asked.extra_guarantee, "extra_max_gpus": asked.extra_max_gpus}
+        if asked.ends_at is not None:
+            boost_quota(owner, **given, ends_at=asked.ends_at, reason=asked.reason[:200], actor=actor)
+        else:
+            now = timezone.now()
+            check_boost(**given, ends_at=now + FAR, now=now)
+            quota = quota_of(owner)
+            changes = {}
+            if asked.extra_max_gpus and quota.max_gpus is not None:
+                changes["max_gpus"] = quota.max_gpus + asked.extra_max_gpus
+            if asked.extra_guarantee:
+                changes["guarantee"] = (quota.guarantee or 0) + asked.extra_guarantee
+            set_quota(owner, actor=actor, **changes)
+        return _answered(asked, "approved", note, actor)
+
+
+def refuse_request(asked: QuotaRequest, *, note: str, actor: User) -> QuotaRequest:
+    """Refuses it with a reason. Raises NotAllowedError, InvalidInputError; ConflictError when it was answered."""
+    require_quota_right(asked.owner, actor)
+    if not note.strip():
+        raise InvalidInputError("A refusal needs a reason.", field="note", remedy="Say why, to who asked.")
+    with transaction.atomic():
+        return _answered(_waiting(asked), "refused", note, actor)
+
+
+def withdraw_request(asked: QuotaRequest, *, actor: User) -> QuotaRequest:
+    """By who asked. Raises NotAllowedError for others, ConflictError when it was answered before."""
+    if asked.requested_by_id != actor.pk:
+        raise NotAllowedError(
+            "Only who made a request may withdraw it.", remedy="Refuse it, if you may change the quota."
+        )
+    with transaction.atomic():
+        return _answered(_waiting(asked), "withdrawn", "", actor)
+
+
+def _waiting(asked: QuotaRequest) -> QuotaRequest:
+    """The request, locked."""
+    found: QuotaRequest = QuotaRequest.objects.select_for_update().get(pk=asked.pk)
+    if found.answer:
+        raise ConflictError(
+            f"This request was {found.answer} already.",
+            code="request_answered",
+            remedy="There is nothing left to decide; a new request may be made.",
+        )
+    return found
+
+
+def _answered(asked: QuotaRequest, answer: str, note: str, actor: User) -> QuotaRequest:
+    asked.answer, asked.note, asked.answered_by, asked.answered_at = answer, note.strip(), actor, timezone.now()
+    asked.save()
+    _record(f"quota.request_{answer}", asked, actor)
+    if actor.pk != asked.requested_by_id:
+        _mail(asked.requested_by, asked, f"Your request for {asked.owner.name} was {answer}", asked.note)
+    return asked
+
+
+def _deciders(owner: Owner) -> list[User]:
+    """Who may change the owner's quota and has an address."""
+    people = User.objects.filter(is_active=True).exclude(email="").order_by("username")
+    if isinstance(owner, Organisation):
+        return list(people.filter(is_staff=True))
+    leading = [Role.ADMIN.value, Role.OWNER.value]
+    members = owner.organisation.memberships.filter(role__in=leading)
+    return list(people.filter(pk__in=members.values("user")))
+
+
+def _mail(user: User, asked: QuotaRequest, subject: str, text: str) -> None:
+    if user.email and user.is_active:
+        lines = [subject + ".", f"{_amounts(asked)}.", text, f"{settings.PUBLIC_URL}/quotas"]
+        send_mail_on_commit(user.email, subject=subject[:200], text="\n\n".join(line for line in lines if line))
+
+
+def _amounts(asked: QuotaRequest) -> str:
+    parts = []
+    if asked.extra_guarantee:
+        parts.append(f"{asked.extra_guarantee} more guaranteed GPUs")
+    if asked.extra_max_gpus:
+        parts.append(f"{asked.extra_max_gpus} more GPUs at most")
+    until = "for good" if asked.ends_at is None else f"until {asked.ends_at:%Y-%m-%d %H:%M} UTC"
+    return f"{' and '.join(parts)}, {until}"
+
+
+def _record(kind: str, asked: QuotaRequest, actor: User) -> None:
+    owner = asked.owner
+    record(
+        kind,
+        organisation=asked.organisation,
+        subject_kind="quota",
+        subject_id=owner.pk,
+        actor=actor,
+        request=asked.pk,
+        name=owner.name,
+        owner_kind=type(owner).__name__.lower(),
+        extra_guarantee=asked.extra_guarantee,
+        extra_max_gpus=asked.extra_max_gpus,
+        ends_at=asked.ends_at,
+        reason=asked.note if asked.answer else asked.reason,
+    )

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests for quota: members ask, who may change the quota answers once, and an approval applies at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+
+from mlhub.events.models import Event
+from mlhub.tenants.actions import quota_of, set_quota
+from mlhub.tenants.models import QuotaBoost, QuotaRequest
+from tests.cast import Cast, make_cast
+
+pytestmark = pytest.mark.django_db
+REASON = "two papers are due"
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return make_cast()
+
+
+def ask(cast: Cast, by: Any, *, of: str = "", status: int = 201, **body: Any) -> dict[str, Any]:
+    """of: the address of the owner; by default project A."""
+    address = f"/api/v1/{of or f'projects/{cast.project_a.id}'}/quota/requests"
+    answer = cast.client(by).post(address, {"reason": REASON, **body}, format="json")
+    assert answer.status_code == status, answer.json()
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def answer(cast: Cast, by: Any, asked: dict[str, Any], verb: str, *, status: int = 200, **body: Any) -> dict[str, Any]:
+    found = cast.client(by).post(f"/api/v1/quota-requests/{asked['id']}/{verb}", body, format="json")
+    assert found.status_code == status, found.json()
+    shown: dict[str, Any] = found.json()
+    return shown
+
+
+def in_hours(hours: float) -> str:
+    return (timezone.now() + timedelta(hours=hours)).isoformat()
+
+
+def test_an_approved_request_for_good_changes_the_quota(cast: Cast) -> None:
+    set_quota(cast.a, guarantee=8, actor=cast.root)
+    set_quota(cast.project_a, guarantee=1, max_gpus=2, actor=cast.alice)
+    asked = ask(cast, cast.bob, extra_guarantee=2, extra_max_gpus=4)
+    assert (asked["state"], asked["owner_name"], asked["requested_by"]) == ("waiting", cast.project_a.name, "bob")
+    given = answer(cast, cast.alice, asked, "approve", note="until the summer")
+    assert (given["state"], given["answered_by"], given["note"]) == ("approved", "alice", "until the summer")
+    rules = quota_of(cast.project_a)
+    assert (rules.guarantee, rules.max_gpus) == (3, 6)
+    kinds = Event.objects.filter(kind__startswith="quota.request").order_by("id").values_list("kind", "actor__username")
+    assert list(kinds) == [("quota.requested", "bob"), ("quota.request_approved", "alice")]
+
+
+def test_an_approved_request_with_an_end_is_a_boost_of_the_amount_that_was_granted(cast: Cast) -> None:
+    set_quota(cast.a, max_gpus=4, actor=cast.root)
+    asked = ask(cast, cast.bob, of=f"organisations/{cast.a.id}", extra_max_gpus=6, ends_at=in_hours(5))
+    answer(cast, cast.alice, asked, "approve", status=403)
+    answer(cast, cast.root, asked, "approve", extra_max_gpus=3)
+    boost = QuotaBoost.objects.get()
+    assert (boost.organisation, boost.extra_max_gpus, boost.created_by) == (cast.a, 3, cast.root)
+    assert boost.reason == REASON
+    assert quota_of(cast.a).max_gpus == 4
+
+
+def test_what_cannot_be_given_leaves_the_request_waiting(cast: Cast) -> None:
+    asked = ask(cast, cast.bob, extra_guarantee=2)
+    refused = answer(cast, cast.alice, asked, "approve", status=422)
+    assert "share" in refused["detail"] or "guarantee" in refused["detail"]
+    assert QuotaRequest.objects.get().answer == ""
+    answer(cast, cast.alice, asked, "refuse", note="nothing is left")
+    assert QuotaRequest.objects.get().note == "nothing is left"
+
+
+def test_a_request_is_answered_once(cast: Cast) -> None:
+    set_quota(cast.a, guarantee=8, actor=cast.root)
+    asked = ask(cast, cast.bob, extra_guarantee=1)
+    answer(cast, cast.bob, asked, "withdraw")
+    late = [(cast.alice, "approve", {}), (cast.alice, "refuse", {"note": "no"}), (cast.bob, "withdraw", {})]
+    codes = [answer(cast, by, asked, verb, status=409, **body)["code"] for by, verb, body in late]
+    assert codes == ["request_answered"] * 3
+    assert quota_of(cast.project_a).guarantee is None
+
+
+def test_only_members_ask_and_only_who_asked_withdraws(cast: Cast) -> None:
+    ask(cast, cast.charlie, extra_guarantee=1, status=404)
+    ask(cast, cast.victor, extra_guarantee=1, status=403)
+    asked = ask(cast, cast.bob, extra_guarantee=1)
+    answer(cast, cast.alice, asked, "withdraw", status=403)
+    answer(cast, cast.bob, asked, "approve", status=403)
+    answer(cast, cast.bob, asked, "refuse", status=403, note="no")
+    answer(cast, cast.charlie, asked, "approve", status=404)
+    assert cast.client(cast.charlie).get("/api/v1/quota-requests").json()["results"] == []
+    shown = cast.client(cast.victor).get("/api/v1/quota-requests?is_waiting=true").json()["results"]
+    assert [one["id"] for one in shown] == [asked["id"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "extra_guarantee"),
+        ({"extra_guarantee": 1, "reason": "  "}, "reason"),
+        ({"extra_guarantee": 1, "ends_at": "2020-01-01T00:00:00Z"}, "ends_at"),
+        ({"extra_guarantee": -1}, "extra_guarantee"),
+        ({"extra_guarantee": 10**9}, "extra_guarantee"),
+        ({"extra_max_gpus": 1}, "extra_max_gpus"),
+        ({"extra_guarantee": 1, "for": "ever"}, "for"),
+    ],
+)
+def test_an_impossible_request_names_the_field(cast: Cast, body: dict[str, Any], field: str) -> None:
+    refused = ask(cast, cast.bob, status=422, **body)
+    assert field in str(refused)
+    assert not QuotaRequest.objects.exists()
+
+
+def test_a_user_has_at_most_five_requests_waiting_in_an_organisation(cast: Cast) -> None:
+    made = [ask(cast, cast.bob, extra_guarantee=1) for _ in range(5)]
+    assert ask(cast, cast.bob, extra_guarantee=1, status=409)["code"] == "too_many_requests_waiting"
+    answer(cast, cast.bob, made[0], "withdraw")
+    ask(cast, cast.bob, extra_guarantee=1)
+    ask(cast, cast.alice, extra_guarantee=1)
+
+
+def test_admins_learn_of_a_request_by_mail_and_who_asked_of_the_answer(
+    cast: Cast, settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    settings.HAS_MAIL_SERVER, settings.EMAIL_BACKEND = True, "django.core.mail.backends.locmem.EmailBackend"
+    for user in (cast.alice, cast.bob):
+        user.email = f"{user.username}@example.org"
+        user.save()
+    with django_capture_on_commit_callbacks(execute=True):
+        asked = ask(cast, cast.bob, extra_guarantee=1)
+    with django_capture_on_commit_callbacks(execute=True):
+        answer(cast, cast.alice, asked, "refuse", note="next month")
+    assert [message.to for message in mail.outbox] == [["alice@example.org"], ["bob@example.org"]]
+    assert REASON in mail.outbox[0].body
+    assert "next month" in mail.outbox[1].body
