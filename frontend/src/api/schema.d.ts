@@ -6471,7 +6471,12 @@ export interface components {
             readonly is_warned: boolean;
             /**
              * Format: date-time
-             * @description When it was paused since nothing was done in it; null: it was not.
+             * @description Since when JupyterLab has not answered, of the newest attempt; null: it answers, or is starting.
+             */
+            readonly silent_since: string | null;
+            /**
+             * Format: date-time
+             * @description When it was paused since nothing was done in it, or since it did not answer; null: it was not.
              */
             readonly reclaimed_at: string | null;
         };
@@ -9015,6 +9020,8 @@ export interface components {
             backend_away_since: string | null;
             /** @description For administrators. */
             backend_message: string;
+            /** @description Whether notebooks can be started on this installation. */
+            offers_notebooks: boolean;
         };
         /**
          * @description * `read` - read

@@ -29,6 +29,7 @@ const KINDS: Record<string, string> = {
   "notebook.opened": "Notebook opened",
   "notebook.idle": "Nothing is done in the notebook: it will be paused",
   "notebook.reclaimed": "Nothing was done in the notebook: it is paused",
+  "notebook.silent": "JupyterLab did not answer: the notebook is paused",
   "job.changed": "Request changed",
   "job.annotated": "Tags or notes changed",
   "job.checkpoint_pinned": "Checkpoint pinned",
