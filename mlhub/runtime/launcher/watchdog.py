@@ -25,7 +25,10 @@ PERIOD_S = 1.0
 
 
 class Watchdog(threading.Thread):
-    """heartbeat_file: a worker's; reports and output: a script's instead; reports: a notebook's. The trainer starts at about the same time."""
+    """heartbeat_file: a worker's; reports and output: a script's instead; reports: a notebook's.
+
+    The trainer starts at about the same time.
+    """
 
     def __init__(
         self,
