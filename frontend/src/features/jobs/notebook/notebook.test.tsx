@@ -91,10 +91,12 @@ it("warns before it is paused, and says afterwards why", async () => {
 });
 
 it("is offered only where the installation has notebooks", async () => {
-  server.use(answers("/api/v1/scheduler/status", schedulerStatus({ offers_notebooks: false })));
+  // the banner shows that the answer has come
+  const rounds = { attempted_at: status.active_at, stopped_since: status.active_at, cause: "loop_away" as const, message: "" };
+  server.use(answers("/api/v1/scheduler/status", schedulerStatus({ offers_notebooks: false, rounds })));
   renderPage("/jobs");
   expect(await screen.findByRole("link", { name: "New job" })).toBeInTheDocument();
-  await screen.findAllByText("digits");
+  expect(await screen.findByRole("alert")).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "New notebook" })).not.toBeInTheDocument();
 });
 
