@@ -7934,7 +7934,7 @@ export interface components {
             extra_max_gpus: number;
             /**
              * Format: date-time
-             * @description When it ends by itself; at most 366 days from now.
+             * @description When it ends by itself; at most 366 days from now. Without an offset it is UTC.
              */
             ends_at: string;
             /**
