@@ -100,3 +100,15 @@ def content_of(answer: httpx.Response) -> Any:
     except ValueError:
         detail = f"{answer.request.method} {answer.request.url.path}: the answer is no JSON."
         raise Refused({"detail": detail, "remedy": "Is the address that of an MLHub?"}, answer.status_code) from None
+
+
+def usable_token(text: str) -> str:
+    """The token without space around it, such as the line end of a file.
+
+    Raises NotSignedIn for what no header can have, and does not show it.
+    """
+    token = text.strip()
+    if token.isascii() and token.isprintable():
+        return token
+    detail = "The token has characters that no API token has."
+    raise NotSignedIn({"status": 401, "detail": detail, "remedy": "Copy it again, without the text around it."})

@@ -18,7 +18,7 @@ from mlhub.control.isolation import FaultIsolation
 from mlhub.events.actions import append
 from mlhub.events.models import Event
 from mlhub.jobs import attempts
-from mlhub.jobs.models import Attempt, Job
+from mlhub.jobs.models import Attempt, Job, JobKind
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import StallRecord
 from mlhub.metrics.stalls import Waited, waited_for
@@ -39,7 +39,7 @@ def watch_stalls(backend: Backend, *, now: datetime, isolation: FaultIsolation |
     isolation = FaultIsolation() if isolation is None else isolation
     rows = StallRecord.objects.filter(
         attempt__ended_at=None, attempt__job__state=JobState.RUNNING, reported_at__gte=now - FRESH
-    )
+    ).exclude(attempt__job__kind=JobKind.NOTEBOOK)  # notebooks.py pauses those
     by_attempt: defaultdict[str, list[StallRecord]] = defaultdict(list)
     for row in rows.order_by("worker"):
         by_attempt[str(row.attempt_id)].append(row)

@@ -13,6 +13,7 @@ from mlhub.control.models import JobDecision, Round, SchedulerSettings, Schedule
 from mlhub.control.policy_selection import FALLBACK_POLICY
 from mlhub.control.restart_costs import costs_of
 from mlhub.control.round_health import round_health
+from mlhub.jobs import notebooks
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import User
@@ -41,6 +42,7 @@ def status(user: User) -> dict[str, Any]:
         "n_waiting": len(state.order),
         "backend_away_since": state.backend_away_since,
         "backend_message": state.backend_message if user.is_staff else "",
+        "offers_notebooks": notebooks.why_not_offered() is None,
         "rounds": {
             "attempted_at": state.attempted_at,
             "stopped_since": health.stopped_since,

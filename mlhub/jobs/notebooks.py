@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from datetime import datetime, timedelta
 from typing import Any
@@ -57,15 +58,27 @@ def check_notebook(organisation: Organisation, request: dict[str, Any]) -> dict[
 
 def check_offered() -> None:
     """Raises InvalidInputError where this installation has no notebooks, and says what it lacks."""
+    lack = why_not_offered()
+    if lack is not None:
+        what, remedy = lack
+        raise InvalidInputError(f"This platform offers no notebooks {what}.", field="kind", remedy=remedy)
+
+
+def why_not_offered() -> tuple[str, str] | None:
+    """What this installation lacks for notebooks, and the remedy; None where it has them."""
     if settings.BACKEND != "local":
-        what, remedy = f"with the backend {settings.BACKEND}", "Run a script instead."
-    elif not settings.NOTEBOOK_ORIGIN:
-        what, remedy = "without an address for them", "Ask an administrator to set MLHUB_NOTEBOOK_ORIGIN."
-    elif importlib.util.find_spec("jupyterlab") is None:
-        what, remedy = "without JupyterLab", "Ask an administrator to install it: pip install 'mlhub[notebook]'."
-    else:
-        return
-    raise InvalidInputError(f"This platform offers no notebooks {what}.", field="kind", remedy=remedy)
+        return f"with the backend {settings.BACKEND}", "Run a script instead."
+    if not settings.NOTEBOOK_ORIGIN:
+        return "without an address for them", "Ask an administrator to set MLHUB_NOTEBOOK_ORIGIN."
+    if not _has_jupyterlab():
+        return "without JupyterLab", "Ask an administrator to install it: pip install 'mlhub[notebook]'."
+    return None
+
+
+@functools.cache
+def _has_jupyterlab() -> bool:
+    """Looked up once: the dashboard asks every few seconds."""
+    return importlib.util.find_spec("jupyterlab") is not None
 
 
 def idle_limit_s(job: Job) -> float:

@@ -330,6 +330,8 @@ STOP_GRACE_S = env.float("MLHUB_STOP_GRACE_S", default=30.0)
 # A gang that stood still for so long is ended; a script need not report as often as a worker makes steps.
 STALL_LIMIT_S = env.float("MLHUB_STALL_LIMIT_S", default=600.0)
 SCRIPT_STALL_LIMIT_S = env.float("MLHUB_SCRIPT_STALL_LIMIT_S", default=3600.0)
+# A notebook whose JupyterLab has not answered for so long is paused.
+NOTEBOOK_SILENT_LIMIT_S = env.float("MLHUB_NOTEBOOK_SILENT_LIMIT_S", default=600.0)
 # Days that things are kept; 0 = for good. mlhub/retention/rules.py says of each what the days are counted from
 KEPT_DAYS = {
     "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),

@@ -14,11 +14,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlhub.client import Absent, AsyncClient, BadRequest, Client, Conflicting, NotAllowed, NotSignedIn, ProgressLine
+from mlhub.client import (
+    Absent,
+    AsyncClient,
+    BadRequest,
+    Client,
+    Conflicting,
+    NotAllowed,
+    NotSignedIn,
+    ProgressLine,
+    Refused,
+)
 from mlhub.client.asynchronous import transport as async_transport
 from mlhub.client.synchronous import transport
+from mlhub.experiments.models import Study
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
+from tests.experiments.training import study_of
 from tests.jobs.builders import builtin, job, ready_dataset
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -213,3 +225,22 @@ def test_a_progress_line_has_no_control_characters(capsys: pytest.CaptureFixture
     show = ProgressLine()
     show("job \x1b[2J\r: running")
     assert capsys.readouterr().err == "job  [2J : running\n"
+
+
+def test_a_token_is_taken_from_a_file_with_its_line_end_and_a_broken_one_is_not_shown(
+    cast: Cast, live_server: Any
+) -> None:
+    token = token_of(cast.bob)
+    assert Client(live_server.url, f"{token}\n").organisations.list().first(1)
+    for broken in (f"{token[:20]}\n{token[20:]}", f"{token}\u00a0\u2026"):
+        with pytest.raises(NotSignedIn) as refused:
+            Client(live_server.url, broken)
+        assert token[8:20] not in str(refused.value)
+        assert refused.value.remedy
+
+
+def test_a_study_that_failed_says_why(cast: Cast, bob: Client) -> None:
+    study = study_of(cast)
+    Study.objects.filter(pk=study.pk).update(state="failed", reason="No trial reports the metric eval/acuracy.")
+    with pytest.raises(Refused, match="eval/acuracy"):
+        bob.studies.wait(study.pk)

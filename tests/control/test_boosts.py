@@ -152,3 +152,20 @@ def test_the_preview_of_a_changed_rule_counts_the_boosts(world: World) -> None:
 def test_boosts_of_an_other_time_are_not_in_effect(world: World) -> None:
     assert datetime.now(UTC) > world.now
     assert world.cast.client(world.cast.alice).get(f"/api/v1/organisations/{world.cast.a.id}/quota/boosts").json() == []
+
+
+def test_a_boosted_project_moves_only_where_its_guarantee_fits_so_that_other_boosts_go_on(world: World) -> None:
+    alice, project = world.cast.client(world.cast.alice), world.cast.project_a
+    set_quota(world.cast.a, guarantee=2, max_gpus=4, actor=world.cast.root)
+    made = boost(world, world.cast.alice, of=f"projects/{project.id}", extra_guarantee=2)
+    team = alice.post("/api/v1/teams", {"organisation": str(world.cast.a.id), "name": "new"}, format="json").json()
+    refused = alice.patch(f"/api/v1/projects/{project.id}", {"team": team["id"]}, format="json")
+    assert refused.status_code == 422, refused.json()
+    assert refused.json()["errors"][0]["field"] == "team"
+    assert "End" in refused.json()["remedy"]
+    assert alice.get(f"/api/v1/projects/{project.id}").json()["team"] is None
+    other = boost(world, world.cast.root, extra_max_gpus=1)
+    assert world.cast.client(world.cast.root).post(f"/api/v1/quota-boosts/{other['id']}/end").status_code == 204
+    assert alice.post(f"/api/v1/quota-boosts/{made['id']}/end").status_code == 204
+    moved = alice.patch(f"/api/v1/projects/{project.id}", {"team": team["id"]}, format="json")
+    assert moved.json()["team"]["id"] == team["id"]

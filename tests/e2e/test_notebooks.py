@@ -164,3 +164,20 @@ def test_a_notebook_in_which_nothing_is_done_is_paused(platform: RunningPlatform
     kinds = [event["kind"] for event in nora.get(f"/jobs/{job['id']}/events")["results"]]
     assert "notebook.reclaimed" in kinds
     end(nora, job)
+
+
+def test_a_server_that_hangs_is_seen_from_beside_it_and_its_pod_can_be_stopped(
+    platform: RunningPlatform, bob: Person
+) -> None:
+    job = start(bob, "hangs")
+    visitor = entered(platform, bob, job)
+    with visitor.socket(f"/api/kernels/{visitor.kernel()}/channels?session_id=s") as socket:
+        # of the kernel, JupyterLab is the parent; the cell has answered before
+        stop = "import os, signal, threading; threading.Timer(1, os.kill, (os.getppid(), signal.SIGSTOP)).start(); 1"
+        assert visitor.run(socket, stop) == "1"
+    path = f"/jobs/{job['id']}/notebook"
+    wait(lambda: bob.get(path)["silent_since"] is not None, message="the hanging server was not reported")
+    found = bob.get(path)
+    assert found["is_ready"] is False
+    assert found["stops_at"] is not None
+    end(bob, job)

@@ -197,3 +197,36 @@ def test_a_project_that_holds_a_study_is_not_deleted(cast: Cast) -> None:
     answer = cast.client(cast.alice).delete(f"/api/v1/projects/{cast.project_a.pk}")
     assert answer.status_code == 409
     assert "1 study" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(("direction", "best"), [("maximize", 3), ("minimize", 1)])
+def test_the_list_counts_trials_and_names_the_best_of_the_highest_rung_without_reading_all_of_them(
+    cast: Cast, direction: str, best: int, django_assert_max_num_queries: Any
+) -> None:
+    study, empty = study_of(cast, direction=direction), study_of(cast)
+    results = {
+        0: [0.99],
+        1: [0.1, 0.7],
+        2: [],
+        3: [0.1, 0.8],
+        4: [0.1, 0.8 if direction == "maximize" else 0.7],
+        5: [0],
+    }
+    for number, values in results.items():
+        rungs = [{"epochs": 3.0**i, "step": 10, "value": value} for i, value in enumerate(values)]
+        status = "running" if number == 2 else "waiting"
+        Trial.objects.create(
+            study=study, number=number, parameters={}, results=rungs, status=status, epochs=1.5, gpu_s=1800
+        )
+    client = cast.client(cast.bob)
+    with django_assert_max_num_queries(12) as asked:
+        rows = {row["id"]: row for row in client.get(URL).json()["results"]}
+    assert not any('"experiments_trial"."parameters"' in query["sql"] and "ROW_NUMBER" not in query["sql"]
+                   for query in asked.captured_queries)  # fmt: skip
+    found = rows[str(study.pk)]
+    assert found["best"]["number"] == best
+    assert (found["n_trials"], found["trials"]["running"], found["trials"]["waiting"]) == (6, 1, 5)
+    assert (found["epochs"], found["gpu_hours"]) == (9.0, 3.0)
+    assert client.get(f"{URL}/{study.pk}").json() == found
+    none = rows[str(empty.pk)]
+    assert (none["best"], none["n_trials"], none["epochs"], none["gpu_hours"]) == (None, 0, 0, 0)

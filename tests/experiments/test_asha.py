@@ -20,7 +20,6 @@ from mlhub.experiments.algorithms.search import (
     SearchRules,
     TrialRecord,
     TrialStatus,
-    best_trial,
     next_step,
 )
 from mlhub.experiments.algorithms.space import RealRange, SearchSpace
@@ -137,11 +136,3 @@ def test_rungs_end_with_all_epochs() -> None:
     assert rungs_of(least=1, most=27, eta=3) == (1, 3, 9, 27)
     assert rungs_of(least=2, most=20, eta=3) == (2, 6, 18, 20)
     assert rungs_of(least=5, most=5, eta=2) == (5,)
-
-
-def test_the_best_trial_is_one_of_the_highest_rung() -> None:
-    low = TrialRecord(0, {}, TrialStatus.WAITING, 0, (0.99,))
-    high = TrialRecord(1, {}, TrialStatus.COMPLETED, 1, (0.5, 0.7))
-    higher = TrialRecord(2, {}, TrialStatus.STOPPED, 1, (0.5, 0.8))
-    assert best_trial(rules(2), [low, high, higher]) is higher
-    assert best_trial(rules(2), [TrialRecord(0, {}, TrialStatus.FAILED, 0, (math.nan,))]) is None

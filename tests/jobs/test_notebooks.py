@@ -55,9 +55,9 @@ def running(world: World) -> Job:
     return job
 
 
-def report(job: Job, *, first: int = 0, **detail: Any) -> None:
+def report(job: Job, *, first: int = 0, phase: str = NOTEBOOK_PHASE, **detail: Any) -> None:
     attempt = Attempt.objects.select_related("job__project__organisation").get(job=job, ended_at=None)
-    line = {"type": "phase", "at": 1.0, "phase": NOTEBOOK_PHASE, "since_start_s": 1.0, "detail": detail}
+    line = {"type": "phase", "at": 1.0, "phase": phase, "since_start_s": 1.0, "detail": detail}
     store_lines(attempt, ReportingPod("worker", 0), stream="reports", first=first, lines=[line])
 
 
@@ -115,8 +115,11 @@ def test_without_an_address_of_their_own_there_are_none(cast: Cast, settings: An
     answer = submit(cast)
     assert answer.status_code == 422
     assert "MLHUB_NOTEBOOK_ORIGIN" in answer.json()["remedy"]
+    assert cast.client(cast.bob).get("/api/v1/scheduler/status").json()["offers_notebooks"] is False
     settings.NOTEBOOK_ORIGIN, settings.BACKEND = "http://*.notebooks.localhost", "kubernetes"
     assert "kubernetes" in submit(cast).json()["detail"]
+    settings.BACKEND = "local"
+    assert cast.client(cast.bob).get("/api/v1/scheduler/status").json()["offers_notebooks"] is True
 
 
 def test_who_may_not_submit_jobs_starts_none_and_strangers_see_none(cast: Cast) -> None:
@@ -174,6 +177,48 @@ def test_while_reports_do_not_arrive_no_notebook_is_reclaimed(cast: Cast) -> Non
     NotebookActivity.objects.update(active_at=world.now - hour, reported_at=world.now - hour)
     world.rounds(2)
     assert state(job) == "running"
+
+
+def test_a_notebook_that_does_not_answer_is_paused_and_says_since_when(cast: Cast, settings: Any) -> None:
+    settings.NOTEBOOK_SILENT_LIMIT_S = 600.0
+    world, client = World(cast), cast.client(cast.bob)
+    job = running(world)
+    path = f"/api/v1/jobs/{job.pk}/notebook"
+    assert client.get(path).json()["silent_since"] is None
+    report(job, first=1, phase="stalled", doing="compute", step=0, still_s=500)
+    world.now = timezone.now()
+    world.round()
+    assert state(job) == "running"
+    found = client.get(path).json()
+    assert (found["is_ready"], found["silent_since"] is None, found["stops_at"] is None) == (False, False, False)
+    # it answers again, and hangs again
+    report(job, first=2, phase="moving")
+    assert client.get(path).json()["is_ready"] is True
+    report(job, first=3, phase="stalled", doing="compute", step=0, still_s=601)
+    world.now = timezone.now()
+    world.rounds(3)
+    job.refresh_from_db()
+    assert (job.intent, state(job)) in (("pause", "stopping"), ("pause", "paused"))
+    assert job.failure is None
+    (event,) = Event.objects.filter(subject_id=job.pk, kind="notebook.silent")
+    assert event.facts["limit_s"] == 600
+    found = client.get(path).json()
+    assert found["reclaimed_at"] is not None
+    assert found["silent_since"] is not None
+
+
+def test_one_that_never_answered_is_paused_too_and_a_report_that_is_old_pauses_none(cast: Cast) -> None:
+    world = World(cast)
+    job = running(world)
+    NotebookActivity.objects.all().delete()
+    report(job, first=1, phase="stalled", doing="start", step=0, still_s=5000)
+    world.now = timezone.now() + timedelta(hours=1)
+    world.round()
+    assert state(job) == "running"
+    world.now = timezone.now()
+    world.rounds(3)
+    assert state(job) in ("stopping", "paused")
+    assert Event.objects.filter(kind="attempt.stalled").count() == 0
 
 
 @pytest.mark.parametrize("idle_s", [-1, "x", None, True, 1e300, [3], {"a": 1}])

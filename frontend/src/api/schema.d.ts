@@ -6596,7 +6596,12 @@ export interface components {
             readonly is_warned: boolean;
             /**
              * Format: date-time
-             * @description When it was paused since nothing was done in it; null: it was not.
+             * @description Since when JupyterLab has not answered, of the newest attempt; null: it answers, or is starting.
+             */
+            readonly silent_since: string | null;
+            /**
+             * Format: date-time
+             * @description When it was paused since nothing was done in it, or since it did not answer; null: it was not.
              */
             readonly reclaimed_at: string | null;
         };
@@ -8094,7 +8099,7 @@ export interface components {
             extra_max_gpus: number;
             /**
              * Format: date-time
-             * @description When it ends by itself; at most 366 days from now.
+             * @description When it ends by itself; at most 366 days from now. Without an offset it is UTC.
              */
             ends_at: string;
             /**
@@ -9252,6 +9257,8 @@ export interface components {
             backend_away_since: string | null;
             /** @description For administrators. */
             backend_message: string;
+            /** @description Whether notebooks can be started on this installation. */
+            offers_notebooks: boolean;
         };
         /**
          * @description * `read` - read

@@ -14,7 +14,7 @@ import httpx
 
 from mlhub.client.asynchronous.resumable import FROM_BYTES, AsyncResumableFile
 from mlhub.client.files import OpenedFile, form_of, opened, partial_file
-from mlhub.client.problems import Refused, Unreachable, content_of, refusal_of
+from mlhub.client.problems import Refused, Unreachable, content_of, refusal_of, usable_token
 from mlhub.client.records import ApiRecord, ApiRows, decoded
 from mlhub.client.requests import (
     UNSET,
@@ -38,14 +38,14 @@ class AsyncTransport:
 
     Reads, and requests with an idempotency key, are repeated after a cut and while the platform is away; any request
     after the time that 429 names; for patience_s in all. progress: called with a line of text whenever something
-    happens to an upload, or to what is waited for.
+    happens to an upload, or to what is waited for. Raises NotSignedIn for a token that cannot be sent.
     """
 
     def __init__(
         self, url: str, token: str, *, patience_s: float = PATIENCE_S, progress: Progress | None = None
     ) -> None:
         self.url, self.patience_s, self.progress = url.rstrip("/"), patience_s, progress
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {usable_token(token)}"}
         self._http = httpx.AsyncClient(
             base_url=f"{self.url}/api/v1", headers=headers, timeout=TIMEOUT, follow_redirects=True
         )

@@ -151,7 +151,7 @@ class AsyncStudies(AsyncStudiesOperations):
                 polling.report(line)
                 return study
             if study.state == "failed":
-                raise Refused({"detail": f"The study {study.id} failed.", "remedy": "Its trials say why."})
+                raise Refused({"detail": f"The study {study.id} failed: {study.reason}"})
             if study.state in ("stopped", "paused"):
                 raise Unfinished(f"The study {study.id} was {study.state}.")
             await polling.pause(line)

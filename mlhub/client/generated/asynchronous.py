@@ -2358,7 +2358,7 @@ class AsyncOrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        ends_at: When it ends by itself; at most 366 days from now.
+        ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
         return await self._transport.record(
@@ -2643,7 +2643,7 @@ class AsyncProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        ends_at: When it ends by itself; at most 366 days from now.
+        ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
         return await self._transport.record(
@@ -3489,7 +3489,7 @@ class AsyncTeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        ends_at: When it ends by itself; at most 366 days from now.
+        ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
         return await self._transport.record(

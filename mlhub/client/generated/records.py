@@ -1119,6 +1119,7 @@ class Notebook(ApiRecord):
     active_at: datetime | None
     stops_at: datetime | None
     is_warned: bool
+    silent_since: datetime | None
     reclaimed_at: datetime | None
 
 
@@ -1901,6 +1902,7 @@ class SchedulerStatus(ApiRecord):
     rounds: RoundsStanding
     backend_away_since: datetime | None
     backend_message: str
+    offers_notebooks: bool
 
 
 class SecondFactor(ApiRecord):

@@ -2330,7 +2330,7 @@ class OrganisationsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        ends_at: When it ends by itself; at most 366 days from now.
+        ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
         return self._transport.record(
@@ -2615,7 +2615,7 @@ class ProjectsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        ends_at: When it ends by itself; at most 366 days from now.
+        ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
         return self._transport.record(
@@ -3453,7 +3453,7 @@ class TeamsOperations:
 
         extra_guarantee: GPUs to add to the guarantee.
         extra_max_gpus: GPUs to add to max_gpus, where that is set.
-        ends_at: When it ends by itself; at most 366 days from now.
+        ends_at: When it ends by itself; at most 366 days from now. Without an offset it is UTC.
         reason: Why, for those who see the quota.
         """
         return self._transport.record(

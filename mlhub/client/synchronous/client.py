@@ -30,7 +30,8 @@ class Client(Operations):
     url, token: by default $MLHUB_URL and $MLHUB_TOKEN. patience_s: for how long requests are repeated, where that is
     safe, while the platform is away or asks to wait. progress: called with a line of text whenever something happens to
     an upload or to what is waited for, such as print, or ProgressLine() for one line that changes in place. Raises
-    ValueError without a token. Requests raise Refused (its subclasses by status) and Unreachable.
+    ValueError without a token, NotSignedIn for one that cannot be sent. Requests raise Refused (its subclasses by
+    status) and Unreachable.
     """
 
     def __init__(

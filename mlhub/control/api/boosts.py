@@ -56,7 +56,9 @@ class QuotaBoostRequestSerializer(StrictSerializer):
     extra_max_gpus = serializers.IntegerField(
         min_value=0, max_value=MOST_EXTRA, default=0, help_text="GPUs to add to max_gpus, where that is set."
     )
-    ends_at = serializers.DateTimeField(help_text="When it ends by itself; at most 366 days from now.")
+    ends_at = serializers.DateTimeField(
+        help_text="When it ends by itself; at most 366 days from now. Without an offset it is UTC."
+    )
     reason = serializers.CharField(
         max_length=200, default="", allow_blank=True, help_text="Why, for those who see the quota."
     )

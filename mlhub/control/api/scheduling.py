@@ -348,3 +348,4 @@ class SchedulerStatusSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Since when the machines cannot be reached; null: they can."
     )
     backend_message = serializers.CharField(allow_blank=True, help_text="For administrators.")
+    offers_notebooks = serializers.BooleanField(help_text="Whether notebooks can be started on this installation.")

@@ -91,18 +91,6 @@ def most_trials(rules: SearchRules) -> int:
     return rules.max_trials if n is None else min(n, rules.max_trials)
 
 
-def best_trial(rules: SearchRules, trials: Sequence[TrialRecord]) -> TrialRecord | None:
-    """The best of those that reached the highest rung that any reached; None before the first result."""
-    measured = [trial for trial in trials if trial.values and math.isfinite(trial.values[-1])]
-    if not measured:
-        return None
-    highest = max(len(trial.values) for trial in measured)
-    return min(
-        (trial for trial in measured if len(trial.values) == highest),
-        key=lambda trial: (-rules.score(trial.values[-1]), trial.number),
-    )
-
-
 def _promotion(rules: SearchRules, trials: Sequence[TrialRecord]) -> Promotion | None:
     results = [
         RungResult(trial.number, rung, rules.score(value))

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
-from mlhub.experiments.algorithms.search import Algorithm, TrialStatus, best_trial, most_trials
+from mlhub.experiments.algorithms.search import Algorithm, TrialStatus, most_trials
 from mlhub.experiments.models import Direction, Study, Trial
-from mlhub.experiments.records import records_of, rules_of
+from mlhub.experiments.records import rules_of
 from mlhub.experiments.states import StudyState
 from mlhub.jobs.api.serializers import DatasetVersionBriefSerializer, ModelVersionBriefSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
@@ -135,26 +134,30 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 
     @extend_schema_field(TrialCountsSerializer)
     def get_trials(self, study: Study) -> dict[str, int]:
-        n = Counter(trial.status for trial in study.trials.all())
-        return {status.value: n[status.value] for status in TrialStatus}
+        sums = _sums(study)
+        return {status.value: sums.get(status.value, 0) for status in TrialStatus}
 
     def get_n_trials(self, study: Study) -> int:
-        return len(study.trials.all())
+        return sum(self.get_trials(study).values())
 
     def get_most_trials(self, study: Study) -> int:
         return most_trials(rules_of(study))
 
     @extend_schema_field(TrialSerializer(allow_null=True))
     def get_best(self, study: Study) -> dict[str, Any] | None:
-        trials = {trial.number: trial for trial in study.trials.all()}
-        found = best_trial(rules_of(study), records_of(trials.values()))
-        return None if found is None else TrialSerializer(trials[found.number]).data
+        found: list[Trial] = study.best_trials  # type: ignore[attr-defined]
+        return TrialSerializer(found[0]).data if found else None
 
     def get_epochs(self, study: Study) -> float:
-        return sum(trial.epochs for trial in study.trials.all())
+        return float(_sums(study).get("epochs", 0.0))
 
     def get_gpu_hours(self, study: Study) -> float:
-        return sum(trial.gpu_s for trial in study.trials.all()) / 3600
+        return float(_sums(study).get("gpu_s", 0.0)) / 3600
+
+
+def _sums(study: Study) -> dict[str, Any]:
+    """study: of with_what_is_shown()."""
+    return study.trial_sums or {}  # type: ignore[attr-defined]
 
 
 class ParameterImportanceSerializer(serializers.Serializer[Any]):

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+from django.db.models import Max
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -15,6 +17,7 @@ from rest_framework.views import APIView
 from mlhub.core.errors import ConflictError, NotFoundError
 from mlhub.jobs.models import Job, JobKind, NotebookActivity
 from mlhub.jobs.notebooks import idle_limit_s, serving_attempt, stops_at, warns_at
+from mlhub.metrics.models import StallRecord
 from mlhub.notebooks.actions import TICKET_S, open_notebook
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken
@@ -37,8 +40,15 @@ class NotebookSerializer(serializers.Serializer[Any]):
         read_only=True, allow_null=True, help_text="When it is paused unless something is done; null: it does not run."
     )
     is_warned = serializers.BooleanField(read_only=True, help_text="Whether it will be paused soon.")
+    silent_since = serializers.DateTimeField(
+        read_only=True,
+        allow_null=True,
+        help_text="Since when JupyterLab has not answered, of the newest attempt; null: it answers, or is starting.",
+    )
     reclaimed_at = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="When it was paused since nothing was done in it; null: it was not."
+        read_only=True,
+        allow_null=True,
+        help_text="When it was paused since nothing was done in it, or since it did not answer; null: it was not.",
     )
 
 
@@ -80,11 +90,20 @@ def notebook_status(job: Job) -> dict[str, Any]:
     except ConflictError:
         live = None
     newest = NotebookActivity.objects.filter(attempt__job=job).order_by("-attempt__number").first()
+    stall = StallRecord.objects.filter(attempt__job=job).select_related("attempt").order_by("-attempt__number").first()
+    is_silent = stall is not None and stall.attempt.number == job.attempts.aggregate(n=Max("number"))["n"]
     return {
-        "is_ready": live is not None,
+        "is_ready": live is not None and not is_silent,
         "idle_limit_s": idle_limit_s(job),
         "active_at": newest and newest.active_at,
-        "stops_at": stops_at(newest, job) if newest and live else None,
-        "is_warned": bool(newest and live and timezone.now() >= warns_at(newest, job)),
+        "stops_at": _stops_at(job, newest, stall if is_silent else None) if live else None,
+        "is_warned": bool(newest and live and not is_silent and timezone.now() >= warns_at(newest, job)),
+        "silent_since": stall.since if stall is not None and is_silent else None,
         "reclaimed_at": newest and newest.reclaimed_at,
     }
+
+
+def _stops_at(job: Job, newest: NotebookActivity | None, stall: StallRecord | None) -> datetime | None:
+    if stall is not None:
+        return stall.since + timedelta(seconds=settings.NOTEBOOK_SILENT_LIMIT_S)
+    return stops_at(newest, job) if newest else None

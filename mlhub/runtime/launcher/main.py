@@ -139,16 +139,17 @@ class Launcher:
     def _watch(self, *, is_script: bool) -> Watchdog | None:
         """Servers wait for workers, and only the first rank of a script reports: the others have no watchdog.
 
-        A notebook makes no steps: the platform goes by its own reports of activity.
+        A notebook makes no steps: while its server works, it reports its activity every few seconds.
         """
-        if self._is_notebook or self.pod.spec.role is not PodRole.WORKER or (is_script and not self.pod.is_reporter):
-            return None
         pod = self.pod
-        watch = (
-            Watchdog(self.reporter, reports=pod.reports, output=pod.output)
-            if is_script
-            else Watchdog(self.reporter, heartbeat_file=pod.heartbeat)
-        )
+        if pod.spec.role is not PodRole.WORKER or (is_script and not pod.is_reporter):
+            return None
+        if self._is_notebook:
+            watch = Watchdog(self.reporter, reports=pod.reports)
+        elif is_script:
+            watch = Watchdog(self.reporter, reports=pod.reports, output=pod.output)
+        else:
+            watch = Watchdog(self.reporter, heartbeat_file=pod.heartbeat)
         watch.start()
         return watch
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches a trainer's heartbeat from outside: reports to the platform when it stalls, while it does, and when it moves.
 
-A script has no steps that could be counted, so every report and every line that it prints counts as a heartbeat.
+A script has no steps that could be counted, so every report and every line that it prints counts as a heartbeat; of a
+notebook, every report does.
 Before the first heartbeat a trainer imports its libraries, which takes minutes on a busy machine: that is no stall.
 Standard library only.
 """
@@ -24,7 +25,10 @@ PERIOD_S = 1.0
 
 
 class Watchdog(threading.Thread):
-    """heartbeat_file: a worker's; reports and output: a script's instead. The trainer starts at about the same time."""
+    """heartbeat_file: a worker's; reports and output: a script's instead; reports: a notebook's.
+
+    The trainer starts at about the same time.
+    """
 
     def __init__(
         self,

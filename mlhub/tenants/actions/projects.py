@@ -11,6 +11,7 @@ from django.db.models import DO_NOTHING
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
+from mlhub.tenants.actions.quotas import require_room_for_boosts
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Invitation, Membership, Organisation, Project, Team, User
 from mlhub.tenants.permissions import require_role
@@ -81,7 +82,8 @@ def set_archived(owner: Project | Organisation, *, is_archived: bool, actor: Use
 def move(project: Project, *, team: Team | None, actor: User) -> None:
     """To another team of the organisation, or to none; its limits are those of the new place from the next round on.
 
-    Raises InvalidInputError for a team of another organisation.
+    Raises InvalidInputError for a team of another organisation, and for one that is guaranteed less than the project
+    with its boosts.
     """
     _require_right(project, actor)
     if team is not None and team.organisation_id != project.organisation_id:
@@ -91,11 +93,18 @@ def move(project: Project, *, team: Team | None, actor: User) -> None:
             remedy=f"Name a team of {project.organisation.name}, or none.",
         )
     with transaction.atomic():
+        # the lock of the whole tree, as boost_quota() takes it
+        organisation = Organisation.objects.select_for_update().get(pk=project.organisation_id)
         held = Project.objects.select_for_update(of=("self",)).select_related("team").get(pk=project.pk)
         before, after = (None if each is None else each.name for each in (held.team, team))
         if held.team_id == (team and team.pk):
             return
         Project.objects.filter(pk=project.pk).update(team=team)
+        try:
+            require_room_for_boosts(organisation, field="team", now=timezone.now())
+        except InvalidInputError as error:
+            error.remedy = f"End the boosts of {project.name} before it moves, or have the place raised for as long."
+            raise
         _record("project.moved", project, actor, before={"team": before}, after={"team": after})
     project.team = team
 

@@ -22,7 +22,7 @@ export type Colouring = keyof typeof COLOURINGS;
 export const OF_ANY_TIME: readonly Colouring[] = ["organisation", "job"];
 
 export function isColouring(text: string | undefined): text is Colouring {
-  return text !== undefined && text in COLOURINGS;
+  return text !== undefined && Object.hasOwn(COLOURINGS, text);
 }
 
 export interface Palette {

@@ -13,6 +13,11 @@ import { clock, duration } from "@/lib/time";
 
 const LOOK_EVERY_MS = 5000;
 
+interface Standing {
+  is_ready: boolean;
+  silent_since: string | null;
+}
+
 const notebookQuery = (job: Pick<JobDetail, "id" | "state">) =>
   queryOptions({
     queryKey: ["job", job.id, "notebook", job.state],
@@ -57,7 +62,7 @@ export function NotebookCard({ job }: { job: JobDetail }) {
       <ProblemAlert error={open.error ?? status.error} />
       {found !== undefined && (
         <Group gap="xs">
-          <Text size="sm">{sentence(job, found.is_ready)}</Text>
+          <Text size="sm">{sentence(job, found)}</Text>
           <Text size="sm" c="dimmed">
             {t`Paused after ${duration(found.idle_limit_s)} without a running cell, terminal or GPU.`}
           </Text>
@@ -68,17 +73,25 @@ export function NotebookCard({ job }: { job: JobDetail }) {
           {t`Run a cell or use a terminal to keep it. Its folder is kept in any case; kernels and terminals end.`}
         </Alert>
       )}
+      {job.state === "running" && found !== undefined && found.silent_since !== null && found.stops_at !== null && (
+        <Alert color="yellow" mt="sm" role="alert" title={t`JupyterLab has not answered since ${clock(found.silent_since)}`}>
+          {t`It is paused at ${clock(found.stops_at)} unless it answers before. Pause and resume the job to start it anew with its folder.`}
+        </Alert>
+      )}
       {job.state === "paused" && found?.reclaimed_at != null && (
         <Text size="sm" mt="sm">
-          {t`It was paused at ${clock(found.reclaimed_at)}, since nothing was done in it.`}
+          {found.silent_since === null
+            ? t`It was paused at ${clock(found.reclaimed_at)}, since nothing was done in it.`
+            : t`It was paused at ${clock(found.reclaimed_at)}, since JupyterLab had not answered since ${clock(found.silent_since)}.`}
         </Text>
       )}
     </SectionCard>
   );
 }
 
-function sentence(job: JobDetail, isReady: boolean): string {
-  if (isReady) return t`It runs.`;
+function sentence(job: JobDetail, { is_ready, silent_since }: Standing): string {
+  if (is_ready) return t`It runs.`;
+  if (job.state === "running" && silent_since !== null) return t`It does not answer.`;
   switch (job.state) {
     case "queued":
       return t`It waits for a GPU.`;

@@ -6,6 +6,7 @@ import { afterEach, expect, it, vi } from "vitest";
 
 import { jobDetail, project } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
+import { schedulerStatus } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";
 import { ADDRESS, ID, stored } from "@/testing/storedJob";
 
@@ -15,6 +16,7 @@ const status = {
   active_at: "2026-03-02T09:00:00Z",
   stops_at: "2026-03-02T09:30:00Z",
   is_warned: false,
+  silent_since: null,
   reclaimed_at: null,
 };
 
@@ -86,4 +88,29 @@ it("warns before it is paused, and says afterwards why", async () => {
   server.use(answers("/api/v1/jobs/{id}/notebook", reclaimed));
   renderPage(ADDRESS);
   expect(await screen.findByText(/since nothing was done in it/)).toBeInTheDocument();
+});
+
+it("is offered only where the installation has notebooks", async () => {
+  // the banner shows that the answer has come
+  const rounds = { attempted_at: status.active_at, stopped_since: status.active_at, cause: "loop_away" as const, message: "" };
+  server.use(answers("/api/v1/scheduler/status", schedulerStatus({ offers_notebooks: false, rounds })));
+  renderPage("/jobs");
+  expect(await screen.findByRole("link", { name: "New job" })).toBeInTheDocument();
+  expect(await screen.findByRole("alert")).toBeInTheDocument();
+  expect(screen.queryByRole("button", { name: "New notebook" })).not.toBeInTheDocument();
+});
+
+it("says that JupyterLab does not answer, and after the pause that it was why", async () => {
+  const silent = { ...status, is_ready: false, silent_since: "2026-03-02T09:20:00Z" };
+  stored(jobDetail({ kind: "notebook", state: "running" }));
+  server.use(answers("/api/v1/jobs/{id}/notebook", silent));
+  const { unmount } = renderPage(ADDRESS);
+  expect(await screen.findByText("It does not answer.")).toBeInTheDocument();
+  expect(screen.getByRole("alert")).toHaveTextContent(/has not answered since/);
+  expect(screen.getByRole("button", { name: "Open notebook" })).toBeDisabled();
+  unmount();
+  stored(jobDetail({ kind: "notebook", state: "paused", current_attempt: null }));
+  server.use(answers("/api/v1/jobs/{id}/notebook", { ...silent, stops_at: null, reclaimed_at: "2026-03-02T09:30:00Z" }));
+  renderPage(ADDRESS);
+  expect(await screen.findByText(/since JupyterLab had not answered since/)).toBeInTheDocument();
 });

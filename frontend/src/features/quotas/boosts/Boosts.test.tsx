@@ -35,6 +35,8 @@ it("adds GPUs for some hours, and names only limits that there are", async () =>
   expect(screen.queryByLabelText("More GPUs at most")).not.toBeInTheDocument();
   expect(screen.getByRole("button", { name: "Boost until then" })).toBeDisabled();
   await user.type(screen.getByLabelText("More guaranteed GPUs"), "2");
+  await user.type(screen.getByLabelText("For hours"), "9999999999999");
+  expect(Number(screen.getByLabelText<HTMLInputElement>("For hours").value)).toBeLessThanOrEqual(366 * 24);
   await user.type(screen.getByLabelText("Reason"), "a deadline");
   await user.click(screen.getByRole("button", { name: "Boost until then" }));
   expect(await screen.findByText("Vision is boosted.")).toBeVisible();

@@ -21,6 +21,7 @@ interface Props {
 
 const HOUR_MS = 3_600_000;
 const USUAL_HOURS = 24;
+const MOST_HOURS = 366 * 24; // what the platform takes
 
 export function Boosts({ owner, organisationId, mayEdit }: Props) {
   const [isOpen, setIsOpen] = useState(false);
@@ -116,7 +117,7 @@ function BoostForm({ owner, organisationId, onDone }: Omit<Props, "mayEdit"> & {
           />
         )}
         <NumberInput
-          {...{ label: t`For hours`, w: 100, min: 0, allowNegative: false }}
+          {...{ label: t`For hours`, w: 100, min: 0, max: MOST_HOURS, clampBehavior: "strict", allowNegative: false }}
           value={hours}
           onChange={setHours}
           error={errorOf("ends_at")}

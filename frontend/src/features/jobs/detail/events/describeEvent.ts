@@ -31,6 +31,7 @@ const KINDS: Record<string, string> = {
   "notebook.opened": t`Notebook opened`,
   "notebook.idle": t`Nothing is done in the notebook: it will be paused`,
   "notebook.reclaimed": t`Nothing was done in the notebook: it is paused`,
+  "notebook.silent": t`JupyterLab did not answer: the notebook is paused`,
   "job.changed": t`Request changed`,
   "job.annotated": t`Tags or notes changed`,
   "job.checkpoint_pinned": t`Checkpoint pinned`,
