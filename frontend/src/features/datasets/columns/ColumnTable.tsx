@@ -98,4 +98,4 @@ function Use({ column, values, onChange }: Omit<Props, "statistics"> & { column:
   );
 }
 
-const ROLES: Record<string, string> = { target: "Target", feature: "Learned from", ignored: "Left out" };
+const ROLES: Record<string, string> = { target: "Target", split: "Train or test part", feature: "Learned from", ignored: "Left out" };

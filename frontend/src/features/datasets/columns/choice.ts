@@ -8,7 +8,7 @@ export const IGNORED = "ignore";
 
 export interface ChoiceValues {
   target: string;
-  /** By the column's name: number, category, date, IGNORED or AUTOMATIC. */
+  /** By the column's name: number, category, date, split, IGNORED or AUTOMATIC. */
   uses: Record<string, string>;
   /** By the column's name: indicator, fill or drop. */
   missing: Record<string, string>;
@@ -18,6 +18,7 @@ export const USES = [
   { value: "number", label: "Number" },
   { value: "category", label: "Category" },
   { value: "date", label: "Date" },
+  { value: "split", label: "Train or test part" },
   { value: IGNORED, label: "Leave out" },
 ];
 
