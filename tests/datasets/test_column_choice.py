@@ -118,3 +118,28 @@ def test_constant_numbers_are_kept_since_a_model_may_count_on_their_places(cast)
     assert version["state"] == "ready"
     roles = {each["name"]: each["role"] for each in version["statistics"]["columns"]}
     assert roles == {"corner": "feature", "pixel": "feature", "word": "ignored", "y": "target"}
+
+
+def test_a_column_chosen_as_the_split_holds_its_rows_out_of_training(cast):
+    bob = cast.client(cast.bob)
+    rows = b"".join(b"%d,s%d,%s\n" % (i, i % 2, b"train" if i % 4 else b"test") for i in range(40))
+    version = inspected(cast, filename="measured.csv", content=b"width,species,part\n" + rows, target="species")
+    assert "n_held_out" not in version["schema"]
+    added = chosen(bob, version, target="species", types={"part": "split"})
+    assert (added["state"], added["schema"]["split"], added["schema"]["n_held_out"]) == ("ready", "part", 10)
+    assert column(added, "part")["role"] == "split"
+    assert column(added, "part")["treatment"] == "Held out of training: the rows with test. Trained on: train."
+    job = {"project": str(cast.project_a.id), "dataset_version": added["id"], "model_version": str(builtin().id)}
+    asked = {**job, "hyperparameters": {"validation_fraction": 0.1}}
+    refused = bob.post("/api/v1/jobs", asked, format="json")
+    assert refused.status_code == 422
+    assert "test part of its own, of 10 examples" in str(refused.json())
+
+
+def test_a_split_with_unknown_parts_waits_for_another_choice(cast):
+    content = b"width,species,part\n" + b"".join(b"%d,s%d,fold%d\n" % (i, i % 2, i % 3) for i in range(40))
+    version = inspected(cast, filename="measured.csv", content=content, target="species")
+    added = chosen(cast.client(cast.bob), version, target="species", types={"part": "split"})
+    assert (added["state"], added["error"]["field"]) == ("needs_columns", "part")
+    assert "'fold0', 'fold1', 'fold2'" in added["error"]["message"]
+    assert "train, validation or test" in added["error"]["remedy"]

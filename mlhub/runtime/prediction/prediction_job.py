@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -73,18 +72,20 @@ def open_prediction_job(
     metrics = read_metrics(training.hyperparameters.get("metrics"))
     answers = Inference(model, contract, examples.batch, facts, combine=asked.combine, metrics=metrics)
     answers.load(path(spec.model.weights))
-    rows = _rows(examples, dataset.schema, spec)
+    rows = _rows(examples, path(dataset.files[0]), spec)
     return PredictionJob(asked, answers, rows, training.batch_size)
 
 
-def _rows(examples: Examples, schema: Mapping[str, Any], spec: PodSpec) -> RowNames:
+def _rows(examples: Examples, file: Path, spec: PodSpec) -> RowNames:
     """The indices of all examples, or of those that training holds out of such a dataset."""
     assert spec.prediction is not None
-    n, n_held_out = len(examples), int(schema.get("n_held_out") or 0)
+    assert spec.dataset is not None
+    n, schema = len(examples), spec.dataset.schema
     if spec.prediction.examples == "all":
         return np.arange(n, dtype=np.int64)
-    if n_held_out:
-        return np.arange(n - n_held_out, n, dtype=np.int64)
+    own = readers.own_part(spec.dataset.format, file, schema, n_examples=n)
+    if own is not None:
+        return own[1]
     if n < 2:
         raise BadInputError("Of one example none is held out.", field="examples", remedy="Give all.")
     training = spec.training

@@ -283,12 +283,12 @@ describe("The columns of a table", () => {
     expect(screen.getByRole("button", { name: "Use these columns" })).toBeDisabled();
 
     await user.selectOptions(screen.getByLabelText("Target column"), "plan");
-    await user.selectOptions(screen.getByLabelText("Use of id"), "number");
+    await user.selectOptions(screen.getByLabelText("Use of id"), "Train or test part");
     await user.selectOptions(screen.getByLabelText("Use of age"), "ignore");
     await user.selectOptions(screen.getByLabelText("Missing values of age"), "drop");
     await user.click(screen.getByRole("button", { name: "Use these columns" }));
     await expect.poll(() => sent).toEqual([
-      { target: "plan", ignore: ["age"], types: { id: "number" }, missing: { age: "drop" } },
+      { target: "plan", ignore: ["age"], types: { id: "split" }, missing: { age: "drop" } },
     ]);
   });
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import prepared
-from mlhub.runtime.data.readers.examples import Examples, InspectionResult
+from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult
 from mlhub.runtime.data.sampling import Indices
 from mlhub.runtime.data.validation_options import check_validation
 from mlhub.runtime.data.validation_split import ValidationSplit
@@ -41,6 +41,14 @@ class NamedExamples(Protocol):
 
     def names(self, path: Path) -> list[str]:
         """In the order of the examples."""
+
+
+@runtime_checkable
+class MarkedExamples(Protocol):
+    """A reader of files that mark held-out examples wherever they stand; in all others these are the last ones."""
+
+    def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
+        """Whether each example is held out, bool, shape (examples,). The schema has a split."""
 
 
 PREPARED_FOLDER = "prepared"  # next to inputs that pods share
@@ -83,13 +91,23 @@ def open_split(
     cache: where large datasets are kept as mapped arrays; without one they are read into memory. sha256: of the file.
     """
     examples = open_all(format, path, schema, cache=cache, sha256=sha256)
-    own = schema.get("n_held_out", 0)
-    if own:
-        n_train = len(examples) - own
-        train, held_out = np.arange(n_train, dtype=np.int64), np.arange(n_train, len(examples), dtype=np.int64)
-    else:
-        train, held_out = indices_of(validation, examples, schema)
+    train, held_out = own_part(format, path, schema, n_examples=len(examples)) or indices_of(
+        validation, examples, schema
+    )
     return Split(examples, train, held_out, facts_of(schema))
+
+
+def own_part(format: str, path: Path, schema: Mapping[str, Any], *, n_examples: int) -> tuple[Indices, Indices] | None:
+    """Training and held-out indices where the dataset has a held-out part of its own; None where it has none."""
+    own = int(schema.get("n_held_out") or 0)
+    if not own:
+        return None
+    reader = _reader(format)
+    if isinstance(reader, MarkedExamples):
+        is_held_out = reader.held_out(path, schema)
+        return np.flatnonzero(~is_held_out).astype(np.int64), np.flatnonzero(is_held_out).astype(np.int64)
+    indices = np.arange(n_examples, dtype=np.int64)
+    return indices[: n_examples - own], indices[n_examples - own :]
 
 
 def indices_of(validation: ValidationSplit, examples: Examples, schema: Mapping[str, Any]) -> tuple[Indices, Indices]:

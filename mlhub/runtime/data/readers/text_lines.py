@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mlhub.runtime.data.given_split import SPLIT, holds_out
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
 from mlhub.runtime.data.readers.pictures import described_classes
 from mlhub.runtime.data.readers.tables.choice import USUAL_TARGETS
@@ -24,8 +25,7 @@ from mlhub.runtime.data.readers.text import CONTEXT_LENGTH, Windows, chosen_toke
 from mlhub.runtime.data.readers.tokens import first_tokens, from_json
 from mlhub.runtime.errors import BadInputError
 
-TEXT_COLUMN, SPLIT = "text", "split"
-HELD_OUT = {"train": False, "training": False} | dict.fromkeys(("test", "val", "valid", "validation", "dev"), True)
+TEXT_COLUMN = "text"
 CLASSIFIED_LENGTH = 2 * CONTEXT_LENGTH  # tokens of a text that is classified, by default
 MAX_CLASSES, MAX_LABEL = 10_000, 200
 N_PREVIEW, N_AT_ONCE = 12, 4096
@@ -154,7 +154,7 @@ def _columns(path: Path, options: Mapping[str, Any]) -> _Columns:
             )
     if text == target:
         raise BadInputError(f"{text!r} is the text.", field="target", remedy="Name another field as the target.")
-    is_split = target is not None and str(first.get(SPLIT)).lower() in HELD_OUT and SPLIT not in (text, target)
+    is_split = target is not None and holds_out(str(first.get(SPLIT))) is not None and SPLIT not in (text, target)
     return _Columns(text, target, SPLIT if is_split else None)
 
 
@@ -206,7 +206,7 @@ def _label(row: Mapping[str, Any], column: str) -> str:
 
 def _part(row: Mapping[str, Any]) -> bool:
     """Whether the row is held out."""
-    part = HELD_OUT.get(str(row.get(SPLIT)).lower())
+    part = holds_out(str(row.get(SPLIT)))
     if part is None:
         raise ValueError(
             f"{SPLIT!r} holds {str(row.get(SPLIT))[:50]!r}; it is train, test or validation in other lines"

@@ -99,4 +99,4 @@ function Use({ column, values, onChange }: Omit<Props, "statistics"> & { column:
   );
 }
 
-const ROLES: Record<string, string> = { target: t`Target`, feature: t`Learned from`, ignored: t`Left out` };
+const ROLES: Record<string, string> = { target: t`Target`, split: t`Train or test part`, feature: t`Learned from`, ignored: t`Left out` };

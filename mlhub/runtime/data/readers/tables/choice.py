@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which columns of a table are learned from, and how: sound defaults, and what a person has chosen instead.
 
-Options of an upload: target (a name), ignore (names), types (name -> number, category or date) and missing (name ->
-indicator, fill or drop). A column with a type is used, even where it would be left out by default.
+Options of an upload: target (a name), ignore (names), types (name -> number, category, date or split) and missing
+(name -> indicator, fill or drop). A column with a type is used, even where it would be left out by default.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlhub.runtime.data.given_split import SPLIT, holds_out
 from mlhub.runtime.data.readers.tables.profiles import MAX_CATEGORIES, ColumnProfile
 from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
 
+MAX_PARTS = 100  # spellings of parts in a column
 USUAL_TARGETS = ("target", "label", "class", "y")
+SPLIT_REMEDY = "Give a column with train, validation or test in each row, or use this one otherwise."
 LEFT_OUT = {
     "identifier": "Left out: nearly every value is different, as in an identifier.",
     "text": "Left out: it is free text.",
@@ -28,11 +31,13 @@ LEFT_OUT = {
 class ColumnChoice:
     """features: specifications (encoding.py) without what is measured. treatments: a sentence for each column.
 
+    split: the column that says which rows are held out; None: the dataset gives no split.
     problems: {column, message, remedy}, all of them; each is repaired by another choice, not by another file.
     """
 
     target: str | None = None
     target_type: str | None = None  # number, category; None: what its values suggest
+    split: str | None = None
     features: list[dict[str, Any]] = field(default_factory=list)
     treatments: dict[str, str] = field(default_factory=dict)
     problems: list[dict[str, str]] = field(default_factory=list)
@@ -41,9 +46,11 @@ class ColumnChoice:
         self.problems.append({"column": column, "message": message, "remedy": remedy})
 
     def role(self, name: str) -> str:
-        """target, feature or ignored."""
+        """target, split, feature or ignored."""
         if name == self.target:
             return "target"
+        if name == self.split:
+            return "split"
         return "feature" if any(spec["name"] == name for spec in self.features) else "ignored"
 
 
@@ -56,8 +63,9 @@ def choose_columns(profiles: Sequence[ColumnProfile], options: Mapping[str, Any]
     _choose_target(choice, known, options.get("target"), types)
     if choice.target in ignored:
         choice.add_problem(str(choice.target), "The target is among the ignored columns.", "Choose one of the two.")
+    _choose_split(choice, [profile for profile in profiles if profile.name not in {*ignored, choice.target}], types)
     for profile in profiles:
-        if profile.name == choice.target:
+        if profile.name in (choice.target, choice.split):
             continue
         if profile.name in ignored:
             choice.treatments[profile.name] = "Left out, as chosen."
@@ -93,11 +101,54 @@ def _choose_target(
     if profile.raw in ("date", "other", "empty") or choice.target_type == "date" or not profile.n_values:
         what = {"other": "no plain value", "empty": "no value"}.get(profile.raw, "a date")
         choice.add_problem(name, f"The target {name} holds {what}.", "Choose a column of numbers or of categories.")
+    if choice.target_type == "split":
+        choice.add_problem(name, f"The target {name} cannot be the split as well.", "Choose one of the two.")
     if choice.target_type == "number" and not profile.n_numeric:
         choice.add_problem(name, f"The target {name} holds words.", "Take it as a category.")
     if profile.n_missing:
         rows = f"{profile.n_missing:,} {'row' if profile.n_missing == 1 else 'rows'}"
         choice.treatments[name] = f"Left out: {rows} without it."
+
+
+def _choose_split(choice: ColumnChoice, others: Sequence[ColumnProfile], types: Mapping[str, str]) -> None:
+    """others: columns that are neither the target nor ignored."""
+    asked = [profile for profile in others if types.get(profile.name) == "split"]
+    for profile in asked[1:]:
+        message = f"{asked[0].name} and {profile.name} are both chosen as the split."
+        choice.add_problem(profile.name, message, "Choose one column.")
+    if asked:
+        choice.split = asked[0].name
+        fault = _fault_of_split(asked[0])
+        if fault:
+            choice.add_problem(asked[0].name, fault, SPLIT_REMEDY)
+    else:
+        usual = (p for p in others if p.name.strip().lower() == SPLIT and p.name not in types)
+        choice.split = next((p.name for p in usual if not _fault_of_split(p)), None)
+    if choice.split is None:
+        return
+    held_out, trained = (", ".join(_parts(others, choice.split, part)) for part in (True, False))
+    choice.treatments[choice.split] = f"Held out of training: the rows with {held_out}. Trained on: {trained}."
+
+
+def _parts(profiles: Sequence[ColumnProfile], name: str, part: bool) -> list[str]:
+    profile = next(profile for profile in profiles if profile.name == name)
+    return [word for word, _ in profile.top(MAX_PARTS) if holds_out(word) is part]
+
+
+def _fault_of_split(profile: ColumnProfile) -> str | None:
+    """Why the column gives no split; None if it does."""
+    if profile.raw != "word":
+        return f"The column {profile.name} holds no words that name a part."
+    found = [word for word, _ in profile.top(MAX_PARTS)]
+    unknown = [word for word in found if holds_out(word) is None]
+    if unknown or profile.n_distinct != len(found):
+        shown = ", ".join(repr(word[:50]) for word in unknown[:5]) or "many different words"
+        return f"The column {profile.name} holds {shown}, which names no part."
+    if profile.n_missing:
+        return f"The column {profile.name} is empty in {profile.n_missing:,} of {profile.n_rows:,} rows."
+    if len({holds_out(word) for word in found}) < 2:
+        return f"The column {profile.name} holds {', '.join(found) or 'nothing'} only."
+    return None
 
 
 def _choose_feature(choice: ColumnChoice, profile: ColumnProfile, asked: str | None, treatment: str) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from mlhub.runtime.data.moments import training_mask
-from mlhub.runtime.data.readers.examples import InspectionResult
+from mlhub.runtime.data.readers.examples import Array, InspectionResult
 from mlhub.runtime.data.readers.tables import encoding
 from mlhub.runtime.data.readers.tables.choice import ColumnChoice, choose_columns
 from mlhub.runtime.data.readers.tables.measures import FeatureMeasure, TargetMeasure
 from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
-from mlhub.runtime.data.readers.tables.rows import used_rows
+from mlhub.runtime.data.readers.tables.rows import held_out_rows, used_rows
 from mlhub.runtime.data.readers.tables.statistics import TableStatistics
 
 N_PREVIEW, N_PREVIEW_COLUMNS = 12, 13
@@ -69,12 +69,18 @@ def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: Co
     kind = choice.target_type if of_target.raw == "word" else "number"
     kind = kind or ("number" if of_target.type == "number" else "category")
     target = {"name": choice.target, "kind": kind}
-    n_kept, n_with_target = _count_kept(batches(), choice, target)
+    is_held_out, n_with_target = _kept(batches(), choice, target)
+    n_kept, n_held_out = len(is_held_out), int(is_held_out.sum())
     if n_kept < 2:
         choice.add_problem("", f"{n_kept} rows are left to learn from.", "Leave fewer rows out, or more columns.")
         return {}
+    if choice.split is not None and n_held_out in (0, n_kept):
+        part = "train on" if n_held_out else "evaluate with"
+        choice.add_problem(choice.split, f"No row that is kept is left to {part}.", "Leave fewer rows out.")
+        return {}
     measured = TargetMeasure(kind, choice.target_type)
-    _measure(batches(), choice, target, measured, n_kept)
+    is_trained = training_mask(n_kept, n_held_out=0) if choice.split is None else ~is_held_out
+    _measure(batches(), choice, target, measured, is_trained)
     try:
         described = measured.described()
     except ValueError as error:
@@ -89,18 +95,23 @@ def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: Co
         "columns": choice.features,
         "file_columns": {profile.name: profile.raw for profile in profiles},
         "target": choice.target,
+        **({} if choice.split is None else {"split": choice.split, "n_held_out": n_held_out}),
         **described,
     }
 
 
-def _count_kept(batches: Iterator[pa.RecordBatch], choice: ColumnChoice, target: dict[str, Any]) -> tuple[int, int]:
+def _kept(batches: Iterator[pa.RecordBatch], choice: ColumnChoice, target: dict[str, Any]) -> tuple[Array, int]:
+    """Whether the split holds each kept row out, bool, shape (kept rows,); and how many rows have a target."""
     dropping = [spec for spec in choice.features if spec.get("drops_rows")]
-    n_kept = n_with_target = 0
+    parts, n_with_target = [], 0
     for batch in batches:
         rows = used_rows(batch, dropping, target)
-        n_kept += int(rows.is_kept.sum())
+        is_held_out = (
+            np.zeros(batch.num_rows, dtype=bool) if choice.split is None else held_out_rows(batch, choice.split)
+        )
+        parts.append(is_held_out[rows.is_kept])
         n_with_target += rows.n_with_target
-    return n_kept, n_with_target
+    return np.concatenate(parts), n_with_target
 
 
 def _measure(
@@ -108,10 +119,10 @@ def _measure(
     choice: ColumnChoice,
     target: dict[str, Any],
     measured: TargetMeasure,
-    n_kept: int,
+    is_trained: Array,
 ) -> None:
     features = [FeatureMeasure(spec) for spec in choice.features]
-    is_trained, start = training_mask(n_kept, n_held_out=0), 0
+    start = 0
     for batch in batches:
         rows = used_rows(batch, choice.features, target)
         own = is_trained[start : start + int(rows.is_kept.sum())]

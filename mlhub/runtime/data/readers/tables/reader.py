@@ -16,7 +16,7 @@ from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResul
 from mlhub.runtime.data.readers.tables import json_lines
 from mlhub.runtime.data.readers.tables.description import describe
 from mlhub.runtime.data.readers.tables.encoding import encode
-from mlhub.runtime.data.readers.tables.rows import target_spec, used_rows
+from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.delimiters import delimiter_of
 
@@ -67,6 +67,14 @@ class TableReader:
             inputs, targets = _arrays(self._load(path, least=1), schema)
             yield inputs[n_yielded:], targets[n_yielded:]
 
+    def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
+        if not schema.get("is_learnt"):
+            try:
+                return np.concatenate([_held_out(batch, schema) for batch in self._stream(path)])
+            except pa.ArrowException:
+                pass  # as in parts()
+        return _held_out(self._load(path, least=1), schema)
+
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 1.0
 
@@ -98,6 +106,9 @@ class JsonLinesReader:
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
         yield from self._of(path).parts(path, schema)
+
+    def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
+        return self._of(path).held_out(path, schema)
 
     def scale(self, schema: Mapping[str, Any]) -> float:  # noqa: ARG002 (the protocol's signature)
         return 1.0
@@ -142,6 +153,14 @@ def _arrays(table: pa.Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
     if rows.target is None:
         return inputs, no_targets(len(inputs))
     return inputs, _targets(schema, rows.target)
+
+
+def _held_out(table: Table, schema: Mapping[str, Any]) -> Array:
+    """Of the rows that _arrays() gives."""
+    dropping = [spec for spec in schema["columns"] if spec.get("drops_rows")]
+    rows = used_rows(table, dropping, target_spec(schema), drops=schema.get("drops_rows", True))
+    found: Array = held_out_rows(table, schema["split"])[rows.is_kept]
+    return found
 
 
 def _targets(schema: Mapping[str, Any], values: Array) -> Array:

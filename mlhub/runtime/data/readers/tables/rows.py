@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from mlhub.runtime.data.given_split import holds_out
 from mlhub.runtime.data.readers.examples import Array
-from mlhub.runtime.data.readers.tables.values import missing, values_of
+from mlhub.runtime.data.readers.tables.values import missing, values_of, words
 
 Specs = Sequence[Mapping[str, Any]]
 Table: TypeAlias = pa.Table | pa.RecordBatch
@@ -44,6 +45,11 @@ def used_rows(table: Table, features: Specs, target: Mapping[str, Any] | None, *
         values = [found[is_kept] for found in values]
         targets = None if targets is None else targets[is_kept]
     return UsedRows(values, targets, is_kept, n_with_target)
+
+
+def held_out_rows(table: Table, split: str) -> Array:
+    """Whether each row is held out by the column of the split, bool, shape (rows,). Raises pyarrow's errors."""
+    return np.array([bool(holds_out(word)) for word in words(table[split])], dtype=bool)
 
 
 def target_spec(schema: Mapping[str, Any]) -> dict[str, Any] | None:

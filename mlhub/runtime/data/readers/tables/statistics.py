@@ -70,6 +70,8 @@ class TableStatistics:
         if choice is not None:
             found["role"] = choice.role(profile.name)
             found["used_as"] = next((s["kind"] for s in choice.features if s["name"] == profile.name), None)
+            if profile.name == choice.split:
+                found["used_as"] = "split"
             found["treatment"] = choice.treatments.get(profile.name, "")
         if profile.name in self._bounds:
             found |= self._distribution(profile)
