@@ -62,11 +62,11 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint scan format types imports layers picture touched schema schema-check client unit frontend-test e2e chaos fuzz soak docs
+.PHONY: test lint scan format types imports layers picture touched schema schema-check client unit frontend-test e2e chaos-ci chaos fuzz soak docs
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
 # is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
 PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
-test: setup  ## Everything that must pass
+test: setup  ## Everything that must pass, but for chaos-ci
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
 	@echo "make test: everything passed"
 
@@ -135,13 +135,18 @@ test-scripts: setup  ## Run unchanged scripts on a platform of their own; writes
 test-examples: setup  ## Run examples/ on a platform of its own, by the commands of its README (ARGS=names)
 	@OMP_NUM_THREADS=1 python -m tests.examples $(ARGS)
 
+chaos-ci: setup  ## The tests of faults that unit leaves out: platforms, rounds and restores killed, objects corrupted
+	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) --dist loadfile --no-loadscope-reorder \
+	  $(or $(ARGS),$$(grep -rlE --include='test_*.py' 'mark\.chaos' tests | grep -v chaos/test_sandbox_processes))
+
 chaos: setup  ## What is guaranteed under faults, as much as fits into MINUTES=10; writes docs/guides/guarantees.md
 	@OMP_NUM_THREADS=1 python -m tests.chaos --minutes $(or $(MINUTES),10) $(ARGS)
 
 soak: setup  ## Random faults on a running platform for HOURS=1 (SEED=number repeats them)
 	@OMP_NUM_THREADS=1 python -m tests.chaos.soak --hours $(or $(HOURS),1) $(if $(SEED),--seed $(SEED))
 
-fuzz: setup  ## Corrupt what pods and clusters write, a round after each (EXAMPLES=10000, 300 in `make unit`)
+fuzz: setup  ## Corrupt what pods and clusters write, a round after each (EXAMPLES=10000, 300 in `make chaos-ci`)
 	@EXAMPLES=$(or $(EXAMPLES),10000) python -m pytest -n $(JOBS) --timeout=0 --show-capture=no tests/fuzz $(ARGS)
 
 ##@ Measure it

@@ -25,6 +25,9 @@ def pytest_configure() -> None:
     from django.conf import settings
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
+    from tests.static_files import look_for_static_files_once
+
+    look_for_static_files_once()
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 64, 1
 

@@ -29,7 +29,7 @@ from tests.control.worlds import World, node
 from tests.datasets import files
 from tests.jobs.builders import builtin, job, ready_dataset
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.chaos, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

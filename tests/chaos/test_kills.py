@@ -13,7 +13,7 @@ import pytest
 from tests.chaos.training import Training
 from tests.platform import RunningPlatform, is_alive, running, wait
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

@@ -61,11 +61,15 @@ def test_a_killed_process_around_a_pod_costs_an_attempt_and_training_resumes_fro
     assert training.job()["failure"] is None
 
 
-@pytest.mark.parametrize("victim", ["worker", "holder"])
-def test_a_dry_run_whose_supervisor_is_killed_is_made_again(victim: str, training: Training) -> None:
-    """worker: the parent of the processes that work off the queue. holder: the process around the sandboxed program."""
+@pytest.mark.parametrize(("victim", "batch_size"), [("worker", 16), ("holder", 32)], ids=["worker", "holder"])
+def test_a_dry_run_whose_supervisor_is_killed_is_made_again(victim: str, batch_size: int, training: Training) -> None:
+    """worker: the parent of the processes that work off the queue. holder: the process around the sandboxed program.
+
+    batch_size: of no other job here, for what has passed a dry run is not tried out again.
+    """
     platform = training.platform
-    job = training.person.post("/jobs", **{**training.body, "epochs": 1}, max_workers=1)["id"]
+    wanted = {**training.body, "epochs": 1, "batch_size": batch_size}
+    job = training.person.post("/jobs", **wanted, max_workers=1)["id"]
     worker = platform.pids()["worker"]
     around = wait(lambda: _dry_run(worker), seconds=240, message=platform.logs())
     os.kill(worker if victim == "worker" else around, signal.SIGKILL)

@@ -69,6 +69,7 @@ def report(attempt: Attempt, lines: list[Any], **who: Any) -> Any:
     return client.post(f"/api/v1/ingest/attempts/{attempt.pk}/reports", body, format="json")
 
 
+@pytest.mark.chaos
 @pytest.mark.django_db(transaction=True)
 def test_jobs_run_on_over_a_rollback_of_the_schema_and_an_upgrade(newest: None) -> None:
     world = World(make_cast(), now=timezone.now())

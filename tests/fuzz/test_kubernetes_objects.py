@@ -29,7 +29,7 @@ from tests.contract.test_backend import wait
 from tests.control.worlds import World, state
 from tests.fuzz.corruptions import chunks_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.chaos, pytest.mark.django_db]
 KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 TEXTS = ["", "x", "{", "null", "[]", "-1", "NaN", "\u202e", "x" * 5000, '{"version": 99}', "true", "1e999", "ready"]
 TIMES = ["0001-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "9999-12-31T23:59:59Z"]

@@ -38,7 +38,7 @@ from tests.control.worlds import World, node, state
 from tests.fuzz.corruptions import STRANGE, chunks_of, corrupted_bytes, corrupted_json
 from tests.jobs.builders import live_attempt
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.chaos, pytest.mark.django_db]
 AT = 1.7e9
 REPORTS: list[Report] = [
     MetricReport(step=3, epoch=0.1, at=AT, values={"train/loss": 0.5}),

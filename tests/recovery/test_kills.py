@@ -18,7 +18,7 @@ from mlhub.recovery.restores import verify_backup
 from tests.recovery.conftest import SmallPlatform, ask
 from tests.recovery.forked import exit_status
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(1200)]
 RESTORING = "mlhub.recovery.restores"
 
 
