@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Badge, Group, Stack, Text } from "@mantine/core";
 
 import type { Blocker } from "@/api/types";
+import { TextLink } from "@/components/display/TextLink";
 
 import classes from "./BlockerBars.module.css";
 
@@ -14,6 +15,9 @@ const LABELS: Record<Blocker["kind"], string> = {
   quota_running_jobs: t`Running jobs of the quota`,
   borrowing: t`GPUs that may be borrowed`,
 };
+
+/** What a larger quota gives. */
+const REQUESTABLE = new Set<Blocker["kind"]>(["quota_gpus", "borrowing"]);
 
 export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
   if (blockers.length === 0) return null;
@@ -47,7 +51,8 @@ function BlockerBar({ blocker }: { blocker: Blocker }) {
         <span className={classes.need} style={{ insetInlineStart: `${(100 * need) / most}%` }} />
       </div>
       <Text size="xs" c="dimmed">
-        {blocker.sentence}
+        {blocker.sentence}{" "}
+        {blocks && REQUESTABLE.has(blocker.kind) && <TextLink to="/quotas">{t`Ask for more`}</TextLink>}
       </Text>
     </>
   );

@@ -56,6 +56,13 @@ it("shows need against have, who is ahead and why, and without a name what belon
   expect(card).toHaveTextContent("No change that was tried starts it noticeably earlier.");
 });
 
+it("leads to where more is asked for when a quota is what it lacks", async () => {
+  const lacking = { ...GPUS, kind: "quota_gpus" as const, need: 4, have: 1, is_blocking: true, tenant: "Acme" };
+  const { card } = await shown(analysis({ blockers: [GPUS, lacking] }));
+  const links = await within(card).findAllByRole("link", { name: "Ask for more" });
+  expect(links.map((link) => link.getAttribute("href"))).toEqual(["/quotas"]);
+});
+
 it("applies an action after a confirmation that says what it gains and costs", async () => {
   let sent: unknown;
   server.use(
