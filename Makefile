@@ -138,7 +138,7 @@ test-examples: setup  ## Run examples/ on a platform of its own, by the commands
 chaos-ci: setup  ## The tests of faults that unit leaves out: platforms, rounds and restores killed, objects corrupted
 	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) --dist loadfile --no-loadscope-reorder \
-	  $(or $(ARGS),$$(grep -rlE --include='test_*.py' 'mark\.chaos' tests | grep -v chaos/test_sandbox_processes))
+	  $(or $(ARGS),$$(grep -rlE --include='test_*.py' 'mark\.chaos' tests | grep -vE 'chaos/test_(sandbox_processes|platform|backups)'))
 
 chaos: setup  ## What is guaranteed under faults, as much as fits into MINUTES=10; writes docs/guides/guarantees.md
 	@OMP_NUM_THREADS=1 python -m tests.chaos --minutes $(or $(MINUTES),10) $(ARGS)

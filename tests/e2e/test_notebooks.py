@@ -21,8 +21,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 SHORTEN = "from mlhub.jobs.models import Job; Job.objects.filter(pk='{}').update(limits={{'idle_s': 1.0}})"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def bob(platform: RunningPlatform) -> Person:
+    """Signed in anew for each test: one of them signs out."""
     return platform.person("nora", organisation="Notebooks")
 
 
@@ -152,18 +153,16 @@ def test_only_who_may_stop_a_notebook_gets_in_and_only_by_its_own_pages(platform
 
 
 def test_a_notebook_in_which_nothing_is_done_is_paused(platform: RunningPlatform, bob: Person) -> None:
-    del bob  # signed out above
-    nora = platform.person("nora", organisation="Notebooks")
-    job = start(nora, "idle")
+    job = start(bob, "idle")
     subprocess.run(
         [sys.executable, "manage.py", "shell", "-c", SHORTEN.format(job["id"])],
         cwd=ROOT, env=platform.environment, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    wait(lambda: nora.get(f"/jobs/{job['id']}")["state"] == "paused", message=platform.logs())
-    assert nora.get(f"/jobs/{job['id']}/notebook")["reclaimed_at"] is not None
-    kinds = [event["kind"] for event in nora.get(f"/jobs/{job['id']}/events")["results"]]
+    wait(lambda: bob.get(f"/jobs/{job['id']}")["state"] == "paused", message=platform.logs())
+    assert bob.get(f"/jobs/{job['id']}/notebook")["reclaimed_at"] is not None
+    kinds = [event["kind"] for event in bob.get(f"/jobs/{job['id']}/events")["results"]]
     assert "notebook.reclaimed" in kinds
-    end(nora, job)
+    end(bob, job)
 
 
 def test_a_server_that_hangs_is_seen_from_beside_it_and_its_pod_can_be_stopped(

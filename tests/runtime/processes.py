@@ -96,8 +96,10 @@ def _train(environment: dict[str, str], folder: str, output: str) -> None:
 
 def _pause_after(step: int) -> None:
     """Has the trainer of this process wait after that step for SIGTERM, so that it leaves there on any machine."""
+    from mlhub.runtime.strategies.toolkit import process_group
     from mlhub.runtime.trainer.training_reporter import TrainingReporter
 
+    process_group.MAX_STEPS_BETWEEN = 5  # or none might be left for an agreement: small models make 50 steps in no time
     report_step, is_asked = TrainingReporter.step, threading.Event()
 
     def report_and_pause(reporter: TrainingReporter, done: int, **measured: Any) -> None:

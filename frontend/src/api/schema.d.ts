@@ -6908,20 +6908,6 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Project"][];
         };
-        PaginatedQuotaRequestList: {
-            /**
-             * Format: uri
-             * @description The address of the next page; null on the last one.
-             */
-            next: string | null;
-            /**
-             * Format: uri
-             * @description The address of the previous page; null on the first one.
-             */
-            previous: string | null;
-            /** @description The rows of this page. */
-            results: components["schemas"]["QuotaRequest"][];
-        };
         PaginatedReplayList: {
             /**
              * Format: uri
@@ -6935,6 +6921,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Replay"][];
+        };
+        PaginatedRequestedQuotaList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["RequestedQuota"][];
         };
         PaginatedResumableUploadList: {
             /**
@@ -8210,61 +8210,6 @@ export interface components {
             /** @description Why, to who asked. */
             note: string;
         };
-        /** @description What a member asks to be added to a quota, and what became of it. */
-        QuotaRequest: {
-            /**
-             * Format: uuid
-             * @description The request's id.
-             */
-            readonly id: string;
-            /**
-             * Format: uuid
-             * @description Id of its organisation.
-             */
-            readonly organisation: string;
-            /** @description Id of the organisation, team or project. */
-            readonly owner: string;
-            /** @description organisation, team or project. */
-            readonly owner_kind: string;
-            /** @description Its name. */
-            readonly owner_name: string;
-            /** @description GPUs to add to the guarantee; once approved, those that were added. */
-            readonly extra_guarantee: number;
-            /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
-            readonly extra_max_gpus: number;
-            /**
-             * Format: date-time
-             * @description Until when; null: for good.
-             */
-            readonly ends_at: string | null;
-            /** @description What they are for. */
-            readonly reason: string;
-            /** @description Who asks. */
-            requested_by: string;
-            /**
-             * Format: date-time
-             * @description When it was made.
-             */
-            readonly created_at: string;
-            /**
-             * @description Whether it waits, or its answer.
-             *
-             *     * `waiting` - waiting
-             *     * `approved` - approved
-             *     * `refused` - refused
-             *     * `withdrawn` - withdrawn
-             */
-            readonly state: components["schemas"]["QuotaStateEnum"];
-            /** @description Why it was answered so. */
-            readonly note: string;
-            /** @description Who answered; empty while it waits. */
-            readonly answered_by: string;
-            /**
-             * Format: date-time
-             * @description When it was answered; null while it waits.
-             */
-            readonly answered_at: string | null;
-        };
         /** @description version: whose rules are restored, as a new version. seen: the present version, as the caller saw it. */
         QuotaRestoreRequest: {
             /** @description The version whose rules are restored, as a new version. */
@@ -8272,14 +8217,6 @@ export interface components {
             /** @description The present version, as the caller saw it; 409 when it is stale. */
             seen?: number;
         };
-        /**
-         * @description * `waiting` - waiting
-         *     * `approved` - approved
-         *     * `refused` - refused
-         *     * `withdrawn` - withdrawn
-         * @enum {string}
-         */
-        QuotaStateEnum: "waiting" | "approved" | "refused" | "withdrawn";
         /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
         QuotaTree: {
             /** @description Whether the caller may change quotas of teams and projects. */
@@ -8716,6 +8653,69 @@ export interface components {
              */
             p90_job_error: number;
         };
+        /** @description What a member asks to be added to a quota, and what became of it. */
+        RequestedQuota: {
+            /**
+             * Format: uuid
+             * @description The request's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description Id of its organisation.
+             */
+            readonly organisation: string;
+            /** @description Id of the organisation, team or project. */
+            readonly owner: string;
+            /** @description organisation, team or project. */
+            readonly owner_kind: string;
+            /** @description Its name. */
+            readonly owner_name: string;
+            /** @description GPUs to add to the guarantee; once approved, those that were added. */
+            readonly extra_guarantee: number;
+            /** @description GPUs to add to the most in use at a time; once approved, those that were added. */
+            readonly extra_max_gpus: number;
+            /**
+             * Format: date-time
+             * @description Until when; null: for good.
+             */
+            readonly ends_at: string | null;
+            /** @description What they are for. */
+            readonly reason: string;
+            /** @description Who asks. */
+            requested_by: string;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            readonly created_at: string;
+            /**
+             * @description Whether it waits, or its answer.
+             *
+             *     * `waiting` - waiting
+             *     * `approved` - approved
+             *     * `refused` - refused
+             *     * `withdrawn` - withdrawn
+             */
+            readonly state: components["schemas"]["RequestedQuotaStateEnum"];
+            /** @description Why it was answered so. */
+            readonly note: string;
+            /** @description Who answered; empty while it waits. */
+            readonly answered_by: string;
+            /**
+             * Format: date-time
+             * @description When it was answered; null while it waits.
+             */
+            readonly answered_at: string | null;
+        };
+        /**
+         * @description * `waiting` - waiting
+         *     * `approved` - approved
+         *     * `refused` - refused
+         *     * `withdrawn` - withdrawn
+         * @enum {string}
+         */
+        RequestedQuotaStateEnum: "waiting" | "approved" | "refused" | "withdrawn";
         RequiringModel: {
             /**
              * Format: uuid
@@ -15849,7 +15849,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
+                    "application/json": components["schemas"]["RequestedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -16384,7 +16384,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
+                    "application/json": components["schemas"]["RequestedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -16666,7 +16666,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PaginatedQuotaRequestList"];
+                    "application/json": components["schemas"]["PaginatedRequestedQuotaList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -16701,7 +16701,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
+                    "application/json": components["schemas"]["RequestedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -16739,7 +16739,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
+                    "application/json": components["schemas"]["RequestedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -16773,7 +16773,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
+                    "application/json": components["schemas"]["RequestedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18203,7 +18203,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotaRequest"];
+                    "application/json": components["schemas"]["RequestedQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -2383,7 +2383,7 @@ class AsyncOrganisationsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
@@ -2394,7 +2394,7 @@ class AsyncOrganisationsOperations:
         reason: What they are for, to who decides.
         """
         return await self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/organisations/{id}/quota/requests", id=id),
             body={
@@ -2668,7 +2668,7 @@ class AsyncProjectsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /projects/{id}/quota/requests
@@ -2679,7 +2679,7 @@ class AsyncProjectsOperations:
         reason: What they are for, to who decides.
         """
         return await self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/projects/{id}/quota/requests", id=id),
             body={
@@ -2784,7 +2784,7 @@ class AsyncQuotaRequestsOperations:
 
     def list(
         self, *, is_waiting: bool | None = None, organisation: str | None = None, page_size: int = PAGE_SIZE
-    ) -> AsyncPages[r.QuotaRequest]:
+    ) -> AsyncPages[r.RequestedQuota]:
         """Requests for quota in the caller's organisations, the newest first.
 
         GET /quota-requests
@@ -2795,7 +2795,7 @@ class AsyncQuotaRequestsOperations:
         """
         return AsyncPages(
             self._transport,
-            r.QuotaRequest,
+            r.RequestedQuota,
             path_of("/quota-requests"),
             query={"is_waiting": is_waiting, "organisation": organisation},
             size=page_size,
@@ -2809,7 +2809,7 @@ class AsyncQuotaRequestsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         note: str | Unset = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
 
         POST /quota-requests/{id}/approve
@@ -2819,13 +2819,13 @@ class AsyncQuotaRequestsOperations:
         note: A word to who asked.
         """
         return await self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
             body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
         )
 
-    async def refuse(self, id: Ref, /, *, note: str) -> r.QuotaRequest:
+    async def refuse(self, id: Ref, /, *, note: str) -> r.RequestedQuota:
         """Refuses it with a reason, by who may change the quota.
 
         POST /quota-requests/{id}/refuse
@@ -2833,15 +2833,15 @@ class AsyncQuotaRequestsOperations:
         note: Why, to who asked.
         """
         return await self._transport.record(
-            r.QuotaRequest, "POST", path_of("/quota-requests/{id}/refuse", id=id), body={"note": note}
+            r.RequestedQuota, "POST", path_of("/quota-requests/{id}/refuse", id=id), body={"note": note}
         )
 
-    async def withdraw(self, id: Ref, /) -> r.QuotaRequest:
+    async def withdraw(self, id: Ref, /) -> r.RequestedQuota:
         """Takes it back, by who made it.
 
         POST /quota-requests/{id}/withdraw
         """
-        return await self._transport.record(r.QuotaRequest, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
+        return await self._transport.record(r.RequestedQuota, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
 
 
 class AsyncRoundsOperations:
@@ -3514,7 +3514,7 @@ class AsyncTeamsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /teams/{id}/quota/requests
@@ -3525,7 +3525,7 @@ class AsyncTeamsOperations:
         reason: What they are for, to who decides.
         """
         return await self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/teams/{id}/quota/requests", id=id),
             body={

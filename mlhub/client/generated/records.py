@@ -1491,26 +1491,6 @@ class QuotaOwner(ApiRecord):
     queued_gpus: int
 
 
-class QuotaRequest(ApiRecord):
-    """What a member asks to be added to a quota, and what became of it."""
-
-    id: str
-    organisation: str
-    owner: str
-    owner_kind: str
-    owner_name: str
-    extra_guarantee: int
-    extra_max_gpus: int
-    ends_at: datetime | None
-    reason: str
-    requested_by: str
-    created_at: datetime
-    state: v.QuotaStateEnum
-    note: str
-    answered_by: str
-    answered_at: datetime | None
-
-
 class QuotaTree(ApiRecord):
     """Parents before children. may_edit: the caller may change quotas of teams and projects."""
 
@@ -1680,6 +1660,26 @@ class Reproduction(ApiRecord):
     mean_error: float
     median_job_error: float
     p90_job_error: float
+
+
+class RequestedQuota(ApiRecord):
+    """What a member asks to be added to a quota, and what became of it."""
+
+    id: str
+    organisation: str
+    owner: str
+    owner_kind: str
+    owner_name: str
+    extra_guarantee: int
+    extra_max_gpus: int
+    ends_at: datetime | None
+    reason: str
+    requested_by: str
+    created_at: datetime
+    state: v.RequestedQuotaStateEnum
+    note: str
+    answered_by: str
+    answered_at: datetime | None
 
 
 class RequiringModel(ApiRecord):

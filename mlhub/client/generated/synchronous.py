@@ -2355,7 +2355,7 @@ class OrganisationsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /organisations/{id}/quota/requests
@@ -2366,7 +2366,7 @@ class OrganisationsOperations:
         reason: What they are for, to who decides.
         """
         return self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/organisations/{id}/quota/requests", id=id),
             body={
@@ -2640,7 +2640,7 @@ class ProjectsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /projects/{id}/quota/requests
@@ -2651,7 +2651,7 @@ class ProjectsOperations:
         reason: What they are for, to who decides.
         """
         return self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/projects/{id}/quota/requests", id=id),
             body={
@@ -2754,7 +2754,7 @@ class QuotaRequestsOperations:
 
     def list(
         self, *, is_waiting: bool | None = None, organisation: str | None = None, page_size: int = PAGE_SIZE
-    ) -> Pages[r.QuotaRequest]:
+    ) -> Pages[r.RequestedQuota]:
         """Requests for quota in the caller's organisations, the newest first.
 
         GET /quota-requests
@@ -2765,7 +2765,7 @@ class QuotaRequestsOperations:
         """
         return Pages(
             self._transport,
-            r.QuotaRequest,
+            r.RequestedQuota,
             path_of("/quota-requests"),
             query={"is_waiting": is_waiting, "organisation": organisation},
             size=page_size,
@@ -2779,7 +2779,7 @@ class QuotaRequestsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         note: str | Unset = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good.
 
         POST /quota-requests/{id}/approve
@@ -2789,13 +2789,13 @@ class QuotaRequestsOperations:
         note: A word to who asked.
         """
         return self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/quota-requests/{id}/approve", id=id),
             body={"extra_guarantee": extra_guarantee, "extra_max_gpus": extra_max_gpus, "note": note},
         )
 
-    def refuse(self, id: Ref, /, *, note: str) -> r.QuotaRequest:
+    def refuse(self, id: Ref, /, *, note: str) -> r.RequestedQuota:
         """Refuses it with a reason, by who may change the quota.
 
         POST /quota-requests/{id}/refuse
@@ -2803,15 +2803,15 @@ class QuotaRequestsOperations:
         note: Why, to who asked.
         """
         return self._transport.record(
-            r.QuotaRequest, "POST", path_of("/quota-requests/{id}/refuse", id=id), body={"note": note}
+            r.RequestedQuota, "POST", path_of("/quota-requests/{id}/refuse", id=id), body={"note": note}
         )
 
-    def withdraw(self, id: Ref, /) -> r.QuotaRequest:
+    def withdraw(self, id: Ref, /) -> r.RequestedQuota:
         """Takes it back, by who made it.
 
         POST /quota-requests/{id}/withdraw
         """
-        return self._transport.record(r.QuotaRequest, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
+        return self._transport.record(r.RequestedQuota, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
 
 
 class RoundsOperations:
@@ -3478,7 +3478,7 @@ class TeamsOperations:
         extra_guarantee: int | Unset = UNSET,
         extra_max_gpus: int | Unset = UNSET,
         ends_at: datetime | str | Unset | None = UNSET,
-    ) -> r.QuotaRequest:
+    ) -> r.RequestedQuota:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide.
 
         POST /teams/{id}/quota/requests
@@ -3489,7 +3489,7 @@ class TeamsOperations:
         reason: What they are for, to who decides.
         """
         return self._transport.record(
-            r.QuotaRequest,
+            r.RequestedQuota,
             "POST",
             path_of("/teams/{id}/quota/requests", id=id),
             body={

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STATES = ["waiting", *(word for word, _ in QuotaRequest.ANSWERS)]
 
 
-class QuotaRequestSerializer(serializers.ModelSerializer[QuotaRequest]):
+class RequestedQuotaSerializer(serializers.ModelSerializer[QuotaRequest]):
     """What a member asks to be added to a quota, and what became of it."""
 
     owner = serializers.SerializerMethodField(help_text="Id of the organisation, team or project.")
@@ -113,20 +113,20 @@ class QuotaRequestsView(VisibleMixin, generics.ListAPIView[QuotaRequest]):
     """Requests for quota in the caller's organisations, the newest first."""
 
     queryset = QuotaRequest.objects.select_related("organisation", "team", "project", "requested_by", "answered_by")
-    serializer_class = QuotaRequestSerializer
+    serializer_class = RequestedQuotaSerializer
     filterset_class = QuotaRequestFilter
 
 
 class QuotaRequestMakingView(APIView):
     model: type[Organisation] | type[Team] | type[Project] = Organisation
 
-    @extend_schema(request=QuotaAskSerializer, responses={201: QuotaRequestSerializer})
+    @extend_schema(request=QuotaAskSerializer, responses={201: RequestedQuotaSerializer})
     def post(self, request: Request, id: str) -> Response:
         """Asks for more, by any member; admins of the organisation (for its own quota: of the platform) decide."""
         owner = self.model._default_manager.get_visible(request.user, id)
         body: dict[str, Any] = read_body(QuotaAskSerializer, request)
         made = request_quota(owner, actor=caller(request), **body)
-        return Response(QuotaRequestSerializer(made).data, status=status.HTTP_201_CREATED)
+        return Response(RequestedQuotaSerializer(made).data, status=status.HTTP_201_CREATED)
 
 
 class QuotaRequestAnswerView(APIView):
@@ -140,27 +140,27 @@ class QuotaRequestAnswerView(APIView):
 
 
 class QuotaRequestApprovalView(QuotaRequestAnswerView):
-    @extend_schema(request=QuotaApprovalSerializer, responses=QuotaRequestSerializer)
+    @extend_schema(request=QuotaApprovalSerializer, responses=RequestedQuotaSerializer)
     def post(self, request: Request, id: str) -> Response:
         """Gives what is asked for, or other amounts, by who may change the quota: as a boost, or for good."""
         body: dict[str, Any] = read_body(QuotaApprovalSerializer, request)
         return Response(
-            QuotaRequestSerializer(approve_request(self.asked(request, id), actor=caller(request), **body)).data
+            RequestedQuotaSerializer(approve_request(self.asked(request, id), actor=caller(request), **body)).data
         )
 
 
 class QuotaRequestRefusalView(QuotaRequestAnswerView):
-    @extend_schema(request=QuotaRefusalSerializer, responses=QuotaRequestSerializer)
+    @extend_schema(request=QuotaRefusalSerializer, responses=RequestedQuotaSerializer)
     def post(self, request: Request, id: str) -> Response:
         """Refuses it with a reason, by who may change the quota."""
         note = read_body(QuotaRefusalSerializer, request)["note"]
         return Response(
-            QuotaRequestSerializer(refuse_request(self.asked(request, id), note=note, actor=caller(request))).data
+            RequestedQuotaSerializer(refuse_request(self.asked(request, id), note=note, actor=caller(request))).data
         )
 
 
 class QuotaRequestWithdrawalView(QuotaRequestAnswerView):
-    @extend_schema(request=None, responses=QuotaRequestSerializer)
+    @extend_schema(request=None, responses=RequestedQuotaSerializer)
     def post(self, request: Request, id: str) -> Response:
         """Takes it back, by who made it."""
-        return Response(QuotaRequestSerializer(withdraw_request(self.asked(request, id), actor=caller(request))).data)
+        return Response(RequestedQuotaSerializer(withdraw_request(self.asked(request, id), actor=caller(request))).data)
