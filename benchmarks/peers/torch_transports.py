@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import rpc
 
-from mlhub.runtime.trainer.network_traffic import Traffic
+from mlhub.runtime.usage.network import Traffic
 
 PIECE, RATE = 2**18, 0.1
 _weights = torch.empty(0)

@@ -28,6 +28,7 @@ from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.stalls import record_stall
+from mlhub.metrics.usage import store_usage
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -38,6 +39,7 @@ from mlhub.wire.report import (
     MAX_CHECKPOINTS,
     MAX_LOG_LINE,
     NOTEBOOK_PHASE,
+    USAGE,
     CheckpointReport,
     FailureReport,
     MetricReport,
@@ -101,6 +103,8 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
         if stream == LOG:
             _check_lines(place.next, new)
             store_log(attempt, cursor, role=pod.role, index=pod.index, number=place.next, lines=new)
+        elif stream == USAGE:
+            store_usage(attempt, role=pod.role, index=pod.index, number=place.next, lines=new)
         else:
             reports = [read_report(raw, number=place.next + i) for i, raw in enumerate(new)]
             _store_reports(attempt, pod, reports, cursor)

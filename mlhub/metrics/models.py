@@ -176,6 +176,19 @@ class Staleness(models.Model):
         constraints = [models.UniqueConstraint(fields=["attempt", "shard"], name="staleness_of_shard")]
 
 
+class UsageSample(models.Model):
+    """What a pod used of its machine in one interval: a line of its stream "usage" (mlhub/wire/resource_usage.py)."""
+
+    pk = models.CompositePrimaryKey("attempt_id", "role", "index", "number")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="usage_samples")
+    role = models.CharField(max_length=10)
+    index = models.PositiveIntegerField()
+    number = models.PositiveIntegerField()
+    at = models.DateTimeField()  # the interval's end
+    interval_s = models.FloatField()
+    values = models.JSONField()  # by the names of RESOURCES
+
+
 class StallRecord(models.Model):
     """A worker that has made no step for a while, as its launcher reported; deleted when it moves again."""
 

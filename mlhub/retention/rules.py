@@ -23,7 +23,7 @@ from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
 from mlhub.jobs.states import ENDED
-from mlhub.metrics.models import LogLine, MetricPoint, Series
+from mlhub.metrics.models import LogLine, MetricPoint, Series, UsageSample
 from mlhub.storage import actions as storage
 from mlhub.storage.resumable import remove_written_before
 from mlhub.tracking.actions import remove_run
@@ -60,6 +60,18 @@ def remove_metrics(before: datetime, now: datetime, limit: int) -> int:
         n = (points if bound is None else points.filter(step__lte=bound)).delete()[0]
         _record(series.job_id, "metrics", before=before, now=now, n=n)
     return n
+
+
+def remove_usage(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Samples of what the pods of attempts that ended before that time used of their machines."""
+    of_attempt = UsageSample.objects.filter(attempt=OuterRef("pk"))
+    attempt = Attempt.objects.filter(Exists(of_attempt), ended_at__lt=before).order_by("ended_at").first()
+    if attempt is None:
+        return 0
+    numbers = UsageSample.objects.filter(attempt=attempt).order_by("number").values_list("number", flat=True)
+    bound = numbers[limit - 1 : limit].first()
+    due = UsageSample.objects.filter(attempt=attempt)
+    return (due if bound is None else due.filter(number__lte=bound)).delete()[0]
 
 
 def remove_events(before: datetime, now: datetime, limit: int) -> int:
@@ -139,6 +151,7 @@ def remove_uploads(before: datetime, now: datetime, limit: int) -> int:  # noqa:
 RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
+    "usage": remove_usage,
     "events": remove_events,
     "results": remove_results,
     "rounds": remove_rounds,

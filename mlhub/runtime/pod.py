@@ -53,6 +53,16 @@ class Pod:
         return self.work / "reports.jsonl"
 
     @property
+    def usage(self) -> Path:
+        """Samples of what the pod uses of its machine (wire/resource_usage.py), a line each."""
+        return self.work / "usage.jsonl"
+
+    @property
+    def traffic(self) -> Path:
+        """What the training process has sent and received so far (runtime/usage/network.py)."""
+        return self.work / "traffic"
+
+    @property
     def heartbeat(self) -> Path:
         return self.work / "heartbeat"
 

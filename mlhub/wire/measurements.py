@@ -18,6 +18,7 @@ class MeasurementUnit(StrEnum):
     """How a page writes the value. SHARE: from 0 to 1."""
 
     BYTES = "bytes"
+    BYTES_PER_SECOND = "bytes_per_second"
     EXAMPLES = "examples"
     SHARE = "share"
     SECONDS = "seconds"

@@ -2,7 +2,8 @@
 """What a pod reports: lines of two append-only streams, each line numbered, so that a repeat is recognised and dropped.
 
 POST {api}/api/v1/ingest/attempts/{attempt_id}/reports   Authorization: Bearer <attempt token>
-    {"version": 1, "role": "worker", "index": 0, "stream": "reports" | "log", "first": 41, "lines": [...]}
+    {"version": 1, "role": "worker", "index": 0, "stream": "reports" | "log" | "usage",
+     "first": 41, "lines": [...]}
 answers 200 {"next": 57}: the sequence number the server wants next (everything below it is stored for good).
 To worker 0 of a training whose batch the scheduler decides, the answer to "reports" has "batch", too: the newest
 decision, {"batch_size": 256, "noise_scale": 900.0, "reason": "..."} (mlhub/wire/launch.py), which the trainer follows
@@ -13,6 +14,8 @@ A `first` above the server's `next` is answered 409 with the same body: send aga
 
 A line of "log" is a string (one output line without its newline, at most 8192 characters).
 A line of "reports" is one of the objects below, recognised by "type".
+A line of "usage" says what the pod used of its machine (mlhub/wire/resource_usage.py); a pod whose samples are
+refused goes on without them.
 PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name} uploads a result file (header X-Content-SHA256: hex),
 idempotent by hash, and answers 201 or 200. A script's own files are called output/<path below its output folder>.
 """
@@ -27,6 +30,7 @@ from mlhub.wire.measurements import MEASUREMENTS
 
 REPORTS = "reports"
 LOG = "log"
+USAGE = "usage"
 MAX_LOG_LINE = 8192
 MAX_BATCH_LINES = 1000
 ARTIFACT_FOLDER = "output"  # first part of the names of files that a script left

@@ -1396,6 +1396,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the pods of an attempt used over time: CPUs, memory, GPU, network, disk. */
+        get: operations["jobs_usage_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/why": {
         parameters: {
             query?: never;
@@ -5900,10 +5917,11 @@ export interface components {
             /** @description The pod's index within its role. */
             index: number;
             /**
-             * @description The stream: reports or log.
+             * @description The stream: reports, log or usage.
              *
              *     * `reports` - reports
              *     * `log` - log
+             *     * `usage` - usage
              */
             stream: components["schemas"]["StreamEnum"];
             /**
@@ -5911,7 +5929,7 @@ export interface components {
              * @description The number of the first line.
              */
             first: number;
-            /** @description The lines: JSON objects of reports, text of the log. */
+            /** @description The lines: JSON objects of reports and usage, text of the log. */
             lines: unknown[];
         };
         /** @description A network link through which gangs were measured. */
@@ -6089,6 +6107,7 @@ export interface components {
              * @description A share: 0 to 1.
              *
              *     * `bytes` - bytes
+             *     * `bytes_per_second` - bytes_per_second
              *     * `examples` - examples
              *     * `share` - share
              *     * `seconds` - seconds
@@ -7475,6 +7494,19 @@ export interface components {
          * @enum {string}
          */
         PodRole: "worker" | "server";
+        PodUsage: {
+            /**
+             * @description The pod's role.
+             *
+             *     * `worker` - worker
+             *     * `server` - server
+             */
+            role: components["schemas"]["PodRole"];
+            /** @description The pod's index within its role. */
+            index: number;
+            /** @description What it used, oldest first. */
+            points: components["schemas"]["UsagePoint"][];
+        };
         Point: {
             /** @description The training step. */
             step: number;
@@ -9956,9 +9988,10 @@ export interface components {
         /**
          * @description * `reports` - reports
          *     * `log` - log
+         *     * `usage` - usage
          * @enum {string}
          */
-        StreamEnum: "reports" | "log";
+        StreamEnum: "reports" | "log" | "usage";
         Study: {
             /**
              * Format: uuid
@@ -10551,13 +10584,36 @@ export interface components {
         TrialStatus: "running" | "waiting" | "completed" | "failed" | "stopped";
         /**
          * @description * `bytes` - bytes
+         *     * `bytes_per_second` - bytes_per_second
          *     * `examples` - examples
          *     * `share` - share
          *     * `seconds` - seconds
          *     * `count` - count
          * @enum {string}
          */
-        UnitEnum: "bytes" | "examples" | "share" | "seconds" | "count";
+        UnitEnum: "bytes" | "bytes_per_second" | "examples" | "share" | "seconds" | "count";
+        /** @description What the pods of one attempt used. */
+        UsageOverTime: {
+            /** @description The attempt's number; null: the job has no samples. */
+            attempt_number: number | null;
+            /** @description What was measured, in the order of charts. */
+            resources: components["schemas"]["UsedResource"][];
+            /** @description At most 16 pods: workers before servers. */
+            pods: components["schemas"]["PodUsage"][];
+            /** @description The next `first_pod`; null: there are no others. */
+            next_pod: number | null;
+        };
+        UsagePoint: {
+            /**
+             * Format: date-time
+             * @description When the stretch of time ended.
+             */
+            at: string;
+            /** @description Means by the names of resources; absent: not measured. */
+            values: {
+                [key: string]: number;
+            };
+        };
         UsageReport: {
             /**
              * @description What GPU-hours are grouped by.
@@ -10633,6 +10689,25 @@ export interface components {
             cost: number | null;
             /** @description The number of jobs. */
             n_jobs: number;
+        };
+        UsedResource: {
+            /** @description Its name in `values`. */
+            name: string;
+            /** @description What it is called on pages. */
+            title: string;
+            /**
+             * @description The unit of its values.
+             *
+             *     * `bytes` - bytes
+             *     * `bytes_per_second` - bytes_per_second
+             *     * `examples` - examples
+             *     * `share` - share
+             *     * `seconds` - seconds
+             *     * `count` - count
+             */
+            unit: components["schemas"]["UnitEnum"];
+            /** @description What it measures, in a sentence. */
+            about: string;
         };
         User: {
             /**
@@ -14500,6 +14575,44 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_usage_retrieve: {
+        parameters: {
+            query?: {
+                /** @description The attempt's number; the newest one that has samples, if left out. */
+                attempt?: number;
+                /** @description The place of the first pod to show among workers, then servers: `next_pod` of the answer before. */
+                first_pod?: number;
+                /** @description The most points of a pod: means over equal stretches of time. */
+                max_points?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageOverTime"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

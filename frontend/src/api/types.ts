@@ -53,6 +53,7 @@ export type OrganisationBrief = Schemas["OrganisationBrief"];
 export type Point = Schemas["Point"];
 export type Project = Schemas["Project"];
 export type Quota = Schemas["Quota"];
+export type UsageOverTime = Schemas["UsageOverTime"];
 export type UsageReport = Schemas["UsageReport"];
 export type UsageRow = Schemas["UsageRow"];
 export type UsageDimension = UsageReport["by"];

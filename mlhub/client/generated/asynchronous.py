@@ -932,9 +932,9 @@ class AsyncIngestOperations:
         version: The version of the protocol.
         role: The role of the pod that sends.
         index: The pod's index within its role.
-        stream: The stream: reports or log.
+        stream: The stream: reports, log or usage.
         first: The number of the first line.
-        lines: The lines: JSON objects of reports, text of the log.
+        lines: The lines: JSON objects of reports and usage, text of the log.
         """
         return await self._transport.record(
             r.Next,
@@ -1727,6 +1727,24 @@ class AsyncJobsOperations:
         cursor: the id of the last frame that was seen; without it, the stream begins now.
         """
         return self._transport.stream(path_of("/jobs/{id}/stream", id=id), cursor=cursor)
+
+    async def usage(
+        self, id: Ref, /, *, attempt: int | None = None, first_pod: int | None = None, max_points: int | None = None
+    ) -> r.UsageOverTime:
+        """What the pods of an attempt used over time: CPUs, memory, GPU, network, disk.
+
+        GET /jobs/{id}/usage
+
+        attempt: The attempt's number; the newest one that has samples, if left out.
+        first_pod: The place of the first pod to show among workers, then servers: `next_pod` of the answer before.
+        max_points: The most points of a pod: means over equal stretches of time.
+        """
+        return await self._transport.record(
+            r.UsageOverTime,
+            "GET",
+            path_of("/jobs/{id}/usage", id=id),
+            query={"attempt": attempt, "first_pod": first_pod, "max_points": max_points},
+        )
 
     async def why(self, id: Ref, /, *, analysis: bool | None = None) -> r.Why:
         """Why the job waits, runs or has failed, in words and numbers; what would change that, as confirmed by the

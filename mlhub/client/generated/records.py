@@ -1221,6 +1221,14 @@ class PlannedRun(ApiRecord):
     gpu_hours: float | None
 
 
+class PodUsage(ApiRecord):
+    """PodUsage of an answer."""
+
+    role: v.PodRole
+    index: int
+    points: list[UsagePoint]
+
+
 class Point(ApiRecord):
     """Point of an answer."""
 
@@ -2368,6 +2376,22 @@ class TrialResult(ApiRecord):
     value: float
 
 
+class UsageOverTime(ApiRecord):
+    """What the pods of one attempt used."""
+
+    attempt_number: int | None
+    resources: list[UsedResource]
+    pods: list[PodUsage]
+    next_pod: int | None
+
+
+class UsagePoint(ApiRecord):
+    """UsagePoint of an answer."""
+
+    at: datetime
+    values: dict[str, float]
+
+
 class UsageReport(ApiRecord):
     """UsageReport of an answer."""
 
@@ -2390,6 +2414,15 @@ class UsageRow(ApiRecord):
     lost_gpu_hours: float
     cost: float | None
     n_jobs: int
+
+
+class UsedResource(ApiRecord):
+    """UsedResource of an answer."""
+
+    name: str
+    title: str
+    unit: v.UnitEnum
+    about: str
 
 
 class User(ApiRecord):

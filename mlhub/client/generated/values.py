@@ -142,13 +142,13 @@ StrategyName = Literal[
     "single",
     "main_worker",
 ]
-StreamEnum = Literal["reports", "log"]
+StreamEnum = Literal["reports", "log", "usage"]
 StudyState = Literal["running", "paused", "completed", "stopped", "failed"]
 TargetsEnum = Literal["none"]
 TimelineMarkKindEnum = Literal["preempted", "resized", "failed", "checkpoint"]
 TokenizerEnum = Literal["byte", "word", "bpe"]
 TrialStatus = Literal["running", "waiting", "completed", "failed", "stopped"]
-UnitEnum = Literal["bytes", "examples", "share", "seconds", "count"]
+UnitEnum = Literal["bytes", "bytes_per_second", "examples", "share", "seconds", "count"]
 UsageReportByEnum = Literal["organisation", "team", "project", "user", "gpu_type", "job", "outcome", "day"]
 VersionEnum = Literal[1]
 VersionState = Literal["fetching", "inspecting", "needs_columns", "ready", "refused"]

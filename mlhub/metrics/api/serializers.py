@@ -13,7 +13,7 @@ from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
-from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS
+from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS, USAGE
 
 MAX_SEQ = 2**63 - 1
 MAX_PODS = 100_000
@@ -155,12 +155,12 @@ class LinesSerializer(StrictSerializer):
     version = serializers.ChoiceField(choices=[1], help_text="The version of the protocol.")
     role = serializers.ChoiceField(choices=["worker", "server"], help_text="The role of the pod that sends.")
     index = serializers.IntegerField(min_value=0, max_value=MAX_PODS, help_text="The pod's index within its role.")
-    stream = serializers.ChoiceField(choices=[REPORTS, LOG], help_text="The stream: reports or log.")
+    stream = serializers.ChoiceField(choices=[REPORTS, LOG, USAGE], help_text="The stream: reports, log or usage.")
     first = serializers.IntegerField(min_value=0, max_value=MAX_SEQ, help_text="The number of the first line.")
     lines = serializers.ListField(
         child=serializers.JSONField(),
         max_length=MAX_BATCH_LINES,
-        help_text="The lines: JSON objects of reports, text of the log.",
+        help_text="The lines: JSON objects of reports and usage, text of the log.",
     )
 
 

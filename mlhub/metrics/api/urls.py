@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.metrics.api import comparison, curves, ingest, logs, stream, views
+from mlhub.metrics.api import comparison, curves, ingest, logs, stream, usage, views
 
 urlpatterns = [
     path("jobs/compare/curves", comparison.CompareCurvesView.as_view()),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("jobs/<uuid:id>/logs", logs.LogsView.as_view()),
     path("jobs/<uuid:id>/logs/download", logs.LogDownloadView.as_view()),
     path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
+    path("jobs/<uuid:id>/usage", usage.JobUsageView.as_view()),
     path("jobs/<uuid:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
     path("ingest/attempts/<uuid:id>/artifacts/<path:name>", ingest.ArtifactView.as_view()),

@@ -33,6 +33,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints, files_of
+from mlhub.runtime.usage.sampler import UsageSampler
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import NOTEBOOK, PodRole
 from mlhub.wire.masking import SecretMask
@@ -58,7 +59,10 @@ class Launcher:
             log=pod.output,
             on_final=self._leave_at_once,
             mask=SecretMask(pod.user_secrets.values()),
+            usage=pod.usage,
+            n_pods=pod.spec.n_workers + pod.spec.n_servers,
         )
+        self._usage = UsageSampler(pod.usage, traffic=pod.traffic)
         self.trainer: TrainerProcess | None = None
         # of the trainer, in addition to those of the pod
         self.variables: dict[str, str] = {**pod.spec.variables, **pod.user_secrets}
@@ -112,10 +116,12 @@ class Launcher:
             )
         if pickup is not None:
             pickup.start()
+        self._usage.start()
         watch = self._watch(is_script=is_script)
         if self.is_stopping:
             self.trainer.terminate()
         status = self._wait(self.trainer)
+        self._usage.end()
         if watch is not None:
             watch.end()
         if pickup is not None:

@@ -12,22 +12,36 @@ from typing import Any
 
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
 from mlhub.wire.masking import masked_report
-from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS
+from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS, USAGE
 
 MAX_BATCH_BYTES = 2**20
 PERIOD_S = 0.25
+USAGE_PERIOD_S = 10.0  # and longer in large gangs, each pod of which sends
+USAGE_S_PER_POD = 0.25
 BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 5.0)
 
 
 class Tail:
-    """A file that grows. `next`: number of the first line that the API does not have yet."""
+    """A file that grows. `next`: number of the first line that the API does not have yet. period_s: at most so often
+    is it sent."""
 
-    def __init__(self, path: Path, stream: str, mask: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, path: Path, stream: str, mask: Callable[[str], str] = str, *, period_s: float = PERIOD_S
+    ) -> None:
         self._mask = mask
         self.path = path
         self.stream = stream
         self.next = 0
         self._offset = 0
+        self._period_s, self._sent_at = period_s, time.monotonic()
+
+    def is_due(self) -> bool:
+        """Whether a period has passed since this was last asked with that answer; the next one begins then."""
+        now = time.monotonic()
+        if now - self._sent_at < self._period_s:
+            return False
+        self._sent_at = now
+        return True
 
     def batch(self, *, is_final: bool) -> tuple[list[Any], int]:
         """Lines from `next` on, and where they end in the file. An unfinished last line counts when is_final."""
@@ -80,7 +94,8 @@ def _as_shown(text: str) -> str:
 class Shipper(threading.Thread):
     """Sends what there is, several times a second, while the pod lives.
 
-    on_final: called once, with a reason. mask: replaces secrets in what is sent.
+    on_final: called once, with a reason. mask: replaces secrets in what is sent. usage: samples, which a platform of an
+    earlier version refuses: the pod then goes on without them.
     """
 
     def __init__(
@@ -93,10 +108,14 @@ class Shipper(threading.Thread):
         log: Path,
         on_final: Callable[[str], None],
         mask: Callable[[str], str] = str,
+        usage: Path | None = None,
+        n_pods: int = 1,
     ) -> None:
         super().__init__(name="shipper", daemon=True)
         self._api, self._role, self._index = api, role, index
         self._tails = [Tail(reports, REPORTS, mask), Tail(log, LOG, mask)]
+        if usage is not None:
+            self._tails.append(Tail(usage, USAGE, period_s=max(USAGE_PERIOD_S, n_pods * USAGE_S_PER_POD)))
         self._on_final = on_final
         self._is_ending = threading.Event()
         self._has_sent_all = False
@@ -131,12 +150,22 @@ class Shipper(threading.Thread):
         return self._has_sent_all
 
     def _send_all(self, *, is_final: bool) -> None:
-        for tail in self._tails:
-            while True:
-                lines, end = tail.batch(is_final=is_final)
-                if not lines:
-                    break
-                number = self._api.send_lines(
-                    role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=lines
-                )
-                tail.acknowledge(number, n_sent=len(lines), end=end)
+        for tail in list(self._tails):
+            if not tail.is_due() and not is_final:
+                continue
+            try:
+                self._send(tail, is_final=is_final)
+            except RefusedError:
+                if tail.stream != USAGE:
+                    raise
+                self._tails.remove(tail)
+
+    def _send(self, tail: Tail, *, is_final: bool) -> None:
+        while True:
+            lines, end = tail.batch(is_final=is_final)
+            if not lines:
+                return
+            number = self._api.send_lines(
+                role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=lines
+            )
+            tail.acknowledge(number, n_sent=len(lines), end=end)

@@ -21,6 +21,7 @@ from mlhub.runtime.scripts.ending import end_like_python
 from mlhub.runtime.scripts.further_datasets import link_further_datasets
 from mlhub.runtime.scripts.modules import module_name
 from mlhub.runtime.scripts.working_checkpoints import put_back
+from mlhub.runtime.usage.network import recorded
 from mlhub.wire import environment
 from mlhub.wire.exits import ExitCode
 
@@ -32,7 +33,8 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
         is_done = False
         brought = _unpack(pod)
         try:
-            status = _run(pod)
+            with recorded(pod.traffic):
+                status = _run(pod)
             horovod, tables = find_optional(COMPAT, "horovod"), find_optional(COMPAT, "tables")
             if horovod is not None:
                 horovod.leave()

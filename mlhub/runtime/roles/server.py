@@ -13,6 +13,7 @@ from mlhub.runtime.ps.server.shard_snapshots import has_snapshot
 from mlhub.runtime.reporting import Reporter, ReportStream
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.roles.server_setup import comes_back, get_ready, renew_threads, server_of, table_server_of
+from mlhub.runtime.usage.network import recorded
 from mlhub.wire.exits import ExitCode
 
 
@@ -46,7 +47,8 @@ def _serve(pod: Pod, reporter: Reporter, incarnation: Incarnation, supervisor: F
     stream = ReportStream(server.staleness, reporter)
     stream.start()
     try:
-        server.serve(start_timeout_s=pod.spec.start_timeout_s)
+        with recorded(pod.traffic):
+            server.serve(start_timeout_s=pod.spec.start_timeout_s)
     finally:
         stream.end()
     return ExitCode.PREEMPTED if stop_requested() else ExitCode.DONE

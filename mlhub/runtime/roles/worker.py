@@ -9,6 +9,7 @@ from typing import Protocol
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
+from mlhub.runtime.usage.network import recorded
 from mlhub.wire.exits import ExitCode
 
 
@@ -26,7 +27,8 @@ def run_worker(pod: Pod, reporter: Reporter) -> int:
     def work() -> int:
         worker = _worker_of(pod, reporter if pod.is_reporter else Reporter(None))
         signal.signal(signal.SIGTERM, lambda *_: setattr(worker, "is_asked_to_stop", True))
-        worker.run()
+        with recorded(pod.traffic):
+            worker.run()
         return ExitCode.DONE
 
     return exit_code_of(work, reporter)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from mlhub.runtime.optimization.gradient_noise import NoiseScale
 from mlhub.runtime.strategies.protocol import StepResult, TrainingPlan
-from mlhub.runtime.trainer import gpu_usage
-from mlhub.runtime.trainer.network_traffic import Traffic
+from mlhub.runtime.usage import gpu
+from mlhub.runtime.usage.network import Traffic
 from mlhub.wire.launch import PodSpec
 from mlhub.wire.measurements import known
 from mlhub.wire.report import ProgressReport
@@ -72,7 +72,7 @@ class Interval:
         n = max(1, self.n_steps)
         step_s, sync_s, input_s, wait_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s, self.wait_s))
         sent, received = measurements.traffic.since_last_call()
-        used = gpu_usage.use()
+        used = gpu.use()
         return ProgressReport(
             at=time.time(),
             steps_done=step,

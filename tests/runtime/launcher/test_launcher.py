@@ -50,6 +50,7 @@ class Ingest:
     problem: dict[str, str] | None = None  # the answer 422 to every artifact
     drop_answers: int = 0  # that many batches are stored and their answer lost
     decision: Any = None  # on the batch of the training, with every answer
+    unknown_streams: frozenset[str] = frozenset()  # the answer to these is 422, as an earlier version's
 
     def forget(self, stream: str, n: int) -> None:
         self.streams[stream] = self.streams[stream][:n]
@@ -69,6 +70,9 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.ingest.n_requests += 1
         if self._is_refused():
+            return
+        if body["stream"] in self.ingest.unknown_streams:
+            self._answer(422, {"code": "invalid"})
             return
         status, answer = self.ingest.store(body)
         if self.ingest.drop_answers:
@@ -119,12 +123,13 @@ def ingest() -> Iterator[Ingest]:
 
 class Ship:
     def __init__(self, ingest: Ingest, folder: Path) -> None:
-        self.reports, self.log = folder / "reports.jsonl", folder / "output.log"
+        self.reports, self.log, self.usage = (folder / f"{name}.jsonl" for name in ("reports", "output", "usage"))
         self.ends: list[str] = []
         api = IngestApi(ingest.url, "attempt", "token")
         self.shipper = Shipper(
-            api, role="worker", index=0, reports=self.reports, log=self.log, on_final=self.ends.append
-        )
+            api, role="worker", index=0, reports=self.reports, log=self.log, on_final=self.ends.append,
+            usage=self.usage,
+        )  # fmt: skip
         self.shipper.start()
 
     def say(self, *lines: str) -> None:
@@ -199,6 +204,23 @@ def test_an_api_that_lost_lines_gets_them_again(ingest: Ingest, tmp_path: Path) 
     assert ingest.streams["log"] == ["a", "b", "c", "d"]
 
 
+def test_samples_of_usage_arrive_at_the_latest_in_the_end(ingest: Ingest, tmp_path: Path) -> None:
+    ship = Ship(ingest, tmp_path)
+    ship.usage.write_text('{"at": 1}\n{"at": 2}\n')
+    assert ship.shipper.drain(timeout_s=120)
+    assert ingest.streams["usage"] == [{"at": 1}, {"at": 2}]
+
+
+def test_a_platform_that_knows_no_usage_gets_all_else(ingest: Ingest, tmp_path: Path) -> None:
+    ingest.unknown_streams = frozenset({"usage"})
+    ship = Ship(ingest, tmp_path)
+    ship.usage.write_text('{"at": 1}\n')
+    ship.say("a line")
+    assert ship.shipper.drain(timeout_s=120)
+    assert ingest.streams == {"log": ["a line"]}
+    assert not ship.ends
+
+
 def test_a_fenced_attempt_is_refused_once_and_sends_no_more(ingest: Ingest, tmp_path: Path) -> None:
     ingest.is_fenced = True
     ship = Ship(ingest, tmp_path)
@@ -230,6 +252,7 @@ def test_a_pod_trains_and_hands_in_everything_though_the_api_is_away_at_first(in
     assert pod.wait(120) == ExitCode.DONE
     kinds = [report["type"] for report in ingest.streams["reports"]]
     assert kinds.count("result") == 1
+    assert sum(sample["values"].get("cpus", 0) * sample["interval_s"] for sample in ingest.streams["usage"]) > 0
     assert "metrics" in kinds
     assert set(ingest.artifacts) == {"weights.safetensors", "metadata.json"}
 

@@ -22,8 +22,8 @@ from mlhub.runtime.optimization.gradient_noise import (
     NoiseSample,
     NoiseScale,
 )
-from mlhub.runtime.trainer.gpu_usage import Gpu, GpuUse
-from mlhub.runtime.trainer.network_traffic import Traffic
+from mlhub.runtime.usage.gpu import Gpu, GpuUse
+from mlhub.runtime.usage.network import Traffic
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs

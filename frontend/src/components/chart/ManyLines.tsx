@@ -23,17 +23,23 @@ interface Props {
   smoothing: number;
   isLog: boolean;
   xLabel: string;
+  /** How a place on the x axis, and a value, are written. */
+  xText?: (x: number) => string;
+  yText?: (y: number) => string;
   height?: number;
+  /** One of several small charts: its x axis has no label, and the values begin at 0. */
+  isSmall?: boolean;
   /** The canvas to make a picture of; null once the chart is gone. */
   onCanvas?: (canvas: HTMLCanvasElement | null) => void;
 }
 
 const INK = { light: { text: "#495057", grid: "#e9ecef" }, dark: { text: "#c9c9c9", grid: "#3b3b3b" } };
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
+const FROM_ZERO: uPlot.Scale.Range = { min: { pad: 0, hard: 0, soft: 0, mode: 1 }, max: { pad: 0.1, soft: 0, mode: 2 } };
 const NEAR_PX = 30;
 const MOST_FAINT = 20; // lines that are also drawn as they are, behind the smoothed ones
 
-export function ManyLines({ lines, smoothing, isLog, xLabel, height = 420, onCanvas }: Props) {
+export function ManyLines({ lines, smoothing, isLog, xLabel, xText, yText, height = 420, isSmall = false, onCanvas }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef(onCanvas);
   const scheme = useComputedColorScheme("light");
@@ -61,8 +67,15 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, height = 420, onCan
       {
         width: Math.max(element.clientWidth, 100),
         height,
-        scales: { x: { time: false }, y: isLog ? LOGARITHMIC : {} },
-        axes: [{ ...axis, label: xLabel, labelSize: 18 }, { ...axis, size: 60 }],
+        scales: { x: { time: false }, y: isLog ? LOGARITHMIC : { ...(isSmall && { range: FROM_ZERO }) } },
+        axes: [
+          {
+            ...axis,
+            ...(isSmall ? { size: 26 } : { label: xLabel, labelSize: 18 }),
+            ...(xText && { values: (_, ticks) => ticks.map(xText), space: 80 }),
+          },
+          { ...axis, size: yText === undefined ? 60 : 84, ...(yText && { values: (_, ticks) => ticks.map(yText) }) },
+        ],
         legend: { show: false },
         focus: { alpha: 0.25 },
         cursor: { focus: { prox: NEAR_PX }, points: { show: false } },
@@ -72,7 +85,7 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, height = 420, onCan
           ...(isFaint ? lines.map((line, index) => named(line, index, 0.25)) : []),
         ],
         hooks: {
-          setCursor: [(drawn) => setNear(nearText(drawn, lines, data))],
+          setCursor: [(drawn) => setNear(nearText(drawn, lines, data, xText, yText))],
         },
       },
       data,
@@ -86,13 +99,13 @@ export function ManyLines({ lines, smoothing, isLog, xLabel, height = 420, onCan
       created.destroy();
       canvas.current?.(null);
     };
-  }, [data, lines, scheme, isLog, smoothing, xLabel, height]);
+  }, [data, lines, scheme, isLog, smoothing, xLabel, xText, yText, height, isSmall]);
 
   return (
     <div>
       <div ref={frame} className={classes.frame} style={{ minHeight: height }} aria-hidden="true" />
       <Text size="xs" c="dimmed" h={18} truncate>
-        {near || t`Point at a line to see whose it is; drag to zoom, double click to leave.`}
+        {near || (isSmall ? "" : t`Point at a line to see whose it is; drag to zoom, double click to leave.`)}
       </Text>
     </div>
   );
@@ -109,7 +122,13 @@ function columnsOf(lines: readonly NamedLine[], smoothing: number, isLog: boolea
 }
 
 /** Whose line is nearest to the pointer, and its value there. */
-function nearText(drawn: uPlot, lines: readonly NamedLine[], data: uPlot.AlignedData): string {
+function nearText(
+  drawn: uPlot,
+  lines: readonly NamedLine[],
+  data: uPlot.AlignedData,
+  xText: (x: number) => string = number,
+  yText: (y: number) => string = number,
+): string {
   const { idx, top } = drawn.cursor;
   if (idx == null || top == null) return "";
   let [best, distance] = [-1, NEAR_PX];
@@ -120,5 +139,7 @@ function nearText(drawn: uPlot, lines: readonly NamedLine[], data: uPlot.Aligned
     if (away < distance) [best, distance] = [index, away];
   }
   const line = lines[best];
-  return line === undefined ? "" : t`${line.label}: ${number(data[best + 1]?.[idx] ?? null)} at ${number(data[0][idx] ?? null)}`;
+  if (line === undefined) return "";
+  const [value, place] = [data[best + 1]?.[idx] ?? NaN, data[0][idx] ?? NaN];
+  return t`${line.label}: ${yText(value)} at ${xText(place)}`;
 }

@@ -26,8 +26,10 @@ export type PodMetric = Exclude<keyof Speed, Identity | "measured">;
 
 type MeasuredUnit = Speed["measured"][number]["unit"];
 
-const UNITS: Record<MeasuredUnit, (value: number) => string> = {
+/** How a value of each unit is written. */
+export const UNITS: Record<MeasuredUnit, (value: number) => string> = {
   bytes,
+  bytes_per_second: (value) => t`${bytes(value)}/s`,
   count: number,
   examples: (value) => t`${number(significant(value, 2))} examples`,
   seconds: shortDuration,

@@ -29,6 +29,16 @@ export const speedQuery = (job: Pick<Job, "id" | "state">) =>
     queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/speed", { params: { path: { id: job.id } } })),
   });
 
+/** What the pods of an attempt used over time; null: of the newest attempt with samples. */
+export const usageQuery = (id: string, attempt: number | null, firstPod: number) =>
+  queryOptions({
+    queryKey: ["job", id, "usage", attempt, firstPod],
+    queryFn: () => {
+      const query = { ...(attempt !== null && { attempt }), first_pod: firstPod };
+      return unwrap(api.GET("/api/v1/jobs/{id}/usage", { params: { path: { id }, query } }));
+    },
+  });
+
 /** Its files: there once it has succeeded. */
 export const artifactsQuery = (job: Pick<Job, "id" | "state">) =>
   queryOptions({

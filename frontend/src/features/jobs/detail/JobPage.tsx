@@ -43,6 +43,7 @@ const StartupCard = lazyComponent(async () => (await import("./startup/StartupCa
 const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
 const NotesCard = lazyComponent(async () => (await import("./overview/NotesCard")).NotesCard);
 const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
+const UsageCard = lazyComponent(async () => (await import("./usage/UsageCard")).UsageCard);
 const WhyCard = lazyComponent(async () => (await import("./why/WhyCard")).WhyCard);
 const NotebookCard = lazyComponent(async () => (await import("../notebook/NotebookCard")).NotebookCard);
 const MetricCurves = lazyComponent(async () => (await import("./metrics/MetricCurves")).MetricCurves);
@@ -150,6 +151,7 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
         <FilesCard job={job} />
         <StartupCard job={job} />
         <ProfileCard job={job} />
+        <UsageCard job={job} />
         {job.kind === "train" && <CheckpointsCard job={job} />}
       </Suspense>
       <SectionCard title={t`Attempts`}>

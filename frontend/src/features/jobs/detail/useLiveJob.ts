@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's page data: read over REST first, then kept current by the job's stream. Nothing lost, nothing doubled.
-import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type Query, type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { useStream } from "@/api/live/stream";
 import type { Event, Job, JobDetail, LogLine } from "@/api/types";
@@ -10,6 +10,8 @@ import type { KeyedPoint } from "@/lib/series";
 import { addEvent, eventsQuery, liveKey, liveStartQuery } from "./liveParts";
 import { addLines } from "./logs/logQueries";
 import { addPoints, namesQuery } from "./metrics/metricQueries";
+
+const SAMPLES_SENT_MS = 10_000;
 
 export function useLiveJob(id: string) {
   const client = useQueryClient();
@@ -25,7 +27,10 @@ export function useLiveJob(id: string) {
   const stream = useStream(
     start === undefined || start.isSettled ? null : `/api/v1/jobs/${id}/stream`,
     {
-      job: (data) => updateJob(client, data as Job),
+      job: (data) => {
+        updateJob(client, data as Job);
+        renewUsage(client, id);
+      },
       event: (data) => addEvent(client, id, data as Event),
       metrics: (data) => addPoints(client, id, (data as { points: KeyedPoint[] }).points),
       log: (data) => addLines(client, id, (data as { lines: LogLine[] }).lines),
@@ -44,6 +49,13 @@ function updateJob(client: QueryClient, job: Job): void {
   client.setQueryData(key, withCurrentAttempt({ ...known, ...job }));
   const isNew = known.state !== job.state || known.current_attempt?.id !== job.current_attempt?.id;
   if (isNew) void client.invalidateQueries({ queryKey: key });
+}
+
+/** Pods send their samples every few seconds, which frames do not carry: they are read again as often. */
+function renewUsage(client: QueryClient, id: string): void {
+  const queryKey = ["job", id, "usage"];
+  const predicate = (query: Query) => Date.now() - query.state.dataUpdatedAt > SAMPLES_SENT_MS;
+  void client.invalidateQueries({ queryKey, predicate });
 }
 
 function withCurrentAttempt(job: JobDetail): JobDetail {

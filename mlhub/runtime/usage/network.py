@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes on the wire, as the kernel counts them on this process's TCP connections. Linux; standard library only."""
+"""Bytes on the wire, as the kernel counts them on this process's TCP connections. Linux; standard library only.
+
+No process can read the counters of another one's connections, so the training process leaves its own in a file.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
 import struct
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 RECEIVED_AT, SENT_AT = 128, 200  # tcpi_bytes_received, tcpi_bytes_sent in the kernel's struct tcp_info
 SIZE = 256
+RECORD_EVERY_S = 2.0
 
 
 class Traffic:
@@ -32,6 +39,37 @@ class Traffic:
             now[name] = counted
         self._seen = now
         return sent, received
+
+
+@contextmanager
+def recorded(path: Path) -> Iterator[None]:
+    """Keeps what this process has sent and received so far in that file, until the block ends."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=_record, args=(path, is_over), name="traffic", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+
+
+def recorded_bytes(path: Path) -> tuple[int, int] | None:
+    """What the process that records there has sent and received; None before its first record."""
+    with suppress(OSError, ValueError):
+        sent, received = path.read_text().split()
+        return int(sent), int(received)
+    return None
+
+
+def _record(path: Path, is_over: threading.Event) -> None:
+    traffic, new = Traffic(), path.with_suffix(".new")
+    sent = received = 0
+    with suppress(OSError):  # a full disk ends the record, not the training
+        while not is_over.wait(RECORD_EVERY_S):
+            more_sent, more_received = traffic.since_last_call()
+            sent, received = sent + more_sent, received + more_received
+            new.write_text(f"{sent} {received}")
+            new.rename(path)
 
 
 def _connections() -> list[tuple[str, tuple[int, int]]]:

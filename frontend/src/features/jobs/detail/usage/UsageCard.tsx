@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pods of an attempt used of their machines over time: a small chart a resource, a line a pod.
+import { t } from "@lingui/core/macro";
+import { Button, Group, NativeSelect, SimpleGrid, Skeleton, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Suspense, useMemo, useState } from "react";
+
+import type { JobDetail, UsageOverTime } from "@/api/types";
+import { useSeenWidth } from "@/components/chart/useSeenWidth";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { SectionCard } from "@/components/layout/Section";
+import { UNITS } from "@/domain/pods/podMetric";
+import { usageQuery } from "@/features/jobs/queries";
+import { lazyComponent } from "@/lib/chunk";
+import { saveText } from "@/lib/download";
+import { shortDuration } from "@/lib/time";
+
+import { linesOf, podName, usageCsv } from "./usageLines";
+
+const ManyLines = lazyComponent(async () => (await import("@/components/chart/ManyLines")).ManyLines);
+const HEIGHT = 150;
+const NEWEST = "";
+
+export function UsageCard({ job }: { job: JobDetail }) {
+  const [chosen, setChosen] = useState(NEWEST);
+  const [firstPod, setFirstPod] = useState(0);
+  const { data, error, refetch } = useQuery(usageQuery(job.id, chosen === NEWEST ? null : Number(chosen), firstPod));
+  const isEmpty = data === undefined || data.resources.length === 0;
+  if (isEmpty && error === null && chosen === NEWEST) return null;
+  const choose = (attempt: string) => {
+    setChosen(attempt);
+    setFirstPod(0);
+  };
+  return (
+    <SectionCard title={t`Resource use`}>
+      <Group mb="sm" gap="xs">
+        {job.attempts.length > 1 && (
+          <NativeSelect
+            size="xs"
+            aria-label={t`Attempt`}
+            value={chosen === NEWEST ? String(data?.attempt_number ?? "") : chosen}
+            onChange={(event) => choose(event.currentTarget.value)}
+            data={job.attempts.map(({ number }) => ({ value: String(number), label: t`Attempt ${number}` }))}
+          />
+        )}
+        {data !== undefined && <Pods usage={data} firstPod={firstPod} onFirstPod={setFirstPod} />}
+        {data !== undefined && !isEmpty && (
+          <Button size="compact-xs" variant="subtle" onClick={() => saveText(`${job.name}-usage.csv`, usageCsv(data))}>
+            {t`Save as CSV`}
+          </Button>
+        )}
+      </Group>
+      <ProblemAlert error={error} onRetry={() => void refetch()} />
+      {isEmpty && error === null && <Text size="sm" c="dimmed">{t`This attempt has no samples: it ended too early, or they have been removed.`}</Text>}
+      {!isEmpty && (
+        <Text size="xs" c="dimmed" mb="xs">{t`One line a pod, by the time since the first sample. Point at a line to see whose it is.`}</Text>
+      )}
+      {!isEmpty && (
+        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
+          {data.resources.map((resource) => (
+            <UsageChart key={resource.name} usage={data} resource={resource} />
+          ))}
+        </SimpleGrid>
+      )}
+    </SectionCard>
+  );
+}
+
+/** Which pods are shown, where there are more than one answer holds. */
+function Pods({ usage, firstPod, onFirstPod }: { usage: UsageOverTime; firstPod: number; onFirstPod: (place: number) => void }) {
+  const [first, last] = [usage.pods[0], usage.pods.at(-1)];
+  if (first === undefined || last === undefined || (firstPod === 0 && usage.next_pod === null)) return null;
+  const { next_pod: next } = usage;
+  return (
+    <>
+      <Text size="xs" c="dimmed">{t`${podName(first)} to ${podName(last)}`}</Text>
+      {firstPod > 0 && (
+        <Button size="compact-xs" variant="subtle" onClick={() => onFirstPod(0)}>
+          {t`First pods`}
+        </Button>
+      )}
+      {next !== null && (
+        <Button size="compact-xs" variant="subtle" onClick={() => onFirstPod(next)}>
+          {t`Next pods`}
+        </Button>
+      )}
+    </>
+  );
+}
+
+function UsageChart({ usage, resource }: { usage: UsageOverTime; resource: UsageOverTime["resources"][number] }) {
+  const { ref, width } = useSeenWidth<HTMLElement>();
+  const lines = useMemo(() => linesOf(usage, resource.name), [usage, resource.name]);
+  return (
+    <figure ref={ref} style={{ margin: 0, minWidth: 0 }} aria-label={t`${resource.title} over time. ${resource.about}`}>
+      <Text component="figcaption" size="sm" fw={600} title={resource.about}>
+        {resource.title}
+      </Text>
+      <Suspense fallback={<Skeleton h={HEIGHT} />}>
+        {width === null ? (
+          <Skeleton h={HEIGHT} animate={false} />
+        ) : (
+          <ManyLines
+            lines={lines}
+            smoothing={0}
+            isLog={false}
+            xLabel={t`since the start`}
+            xText={shortDuration}
+            yText={UNITS[resource.unit]}
+            height={HEIGHT}
+            isSmall
+          />
+        )}
+      </Suspense>
+    </figure>
+  );
+}
