@@ -40,6 +40,7 @@ PAGE = Path(__file__).parent / "results" / "uploads.md"
 GIB = 2**30
 N_SAMPLES, N_MARKS, MARK_BYTES = 40, 997, 64
 SAMPLE_EVERY_S = 0.25
+PAUSE_S = 0.2  # after a cut
 SENT_AT_ONCE_BYTES = 2**20
 TUS = {"Tus-Resumable": "1.0.0"}
 TEXT = """# A large dataset through cut connections
@@ -167,6 +168,8 @@ def send_by_tus(url: str, token: str, path: Path, *, project: str, until: int | 
                     "Content-Length": str((until or size) - offset),
                 }
                 _asked(url, token, "PATCH", address, headers, _pieces(file, (until or size) - offset))
+                continue
+            time.sleep(PAUSE_S)
 
 
 def _pieces(file: BinaryIO, n_bytes: int) -> Iterator[bytes]:
