@@ -52,14 +52,14 @@ that cuts connections.
 {table}
 
 Web memory: the resident set before and at its most. Disk: by how much the platform's store grew at its most, and what
-of it stays. SHA-256 of the same file, read once by this benchmark: {hash_s:.0f} s.
+of it stays: none of the second file, whose content is the first one's. SHA-256 of the same file, read once by this benchmark: {hash_s:.0f} s.
 
 {findings}
 """
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredUpload:
     """One way of sending. n_early: versions that were asked for while bytes were missing, all refused."""
 
     way: str
@@ -209,7 +209,7 @@ class EarlyVersions:
 
 def measure(
     served: RunningPlatform, token: str, path: Path, *, sha256: str, project: str, n_cuts: int, is_pushed: bool
-) -> Measured:
+) -> MeasuredUpload:
     """Sends the file by one of the two ways, until its version is ready. Raises RuntimeError when it differs."""
     api, name = Api(served.url, token), "pushed" if is_pushed else "sent"
     early = EarlyVersions(api, project=project)
@@ -235,7 +235,7 @@ def measure(
         raise RuntimeError(f"after {proxy.n_done} cuts the version is {version['state']}: {version['error']}")
     if api.get("/datasets", name="early")["results"] or api.get("/uploads")["results"]:
         raise RuntimeError("a version was made before all had arrived, or an upload is left")
-    return Measured(
+    return MeasuredUpload(
         "`mlhub dataset push`" if is_pushed else "tus", proxy.n_done, early.n_refused, proxy.n_sent_bytes, sent_s,
         stored_s, ready_s, web.memory_bytes, web.processor_s, web.disk_bytes,
     )  # fmt: skip
@@ -257,8 +257,8 @@ def _inspected(api: Api, version_id: str) -> dict[str, object]:
         time.sleep(0.2)
 
 
-def page(rows: Sequence[Measured], *, size_bytes: int, hash_s: float, gib: float) -> str:
-    columns: dict[str, Callable[[Measured], str]] = {
+def page(rows: Sequence[MeasuredUpload], *, size_bytes: int, hash_s: float, gib: float) -> str:
+    columns: dict[str, Callable[[MeasuredUpload], str]] = {
         "way": lambda row: row.way,
         "cuts": lambda row: f"{row.n_cuts}",
         "versions refused meanwhile": lambda row: f"{row.n_early}",
