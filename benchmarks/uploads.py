@@ -52,7 +52,8 @@ that cuts connections.
 {table}
 
 Web memory: the resident set before and at its most. Disk: by how much the platform's store grew at its most, and what
-of it stays: none of the second file, whose content is the first one's. SHA-256 of the same file, read once by this benchmark: {hash_s:.0f} s.
+of it stays: none of the second file, whose content is the first one's.
+SHA-256 of the same file, read once by this benchmark: {hash_s:.0f} s.
 
 {findings}
 """
