@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,6 +16,8 @@ import pytest
 from mlhub.cli import session, uploads
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
+from mlhub.client import requests as client_requests
+from mlhub.client.api import Api, Refused
 from mlhub.client.synchronous import resumable
 from mlhub.client.synchronous.transport import Transport
 from mlhub.datasets.models import DatasetVersion
@@ -76,4 +81,58 @@ def test_a_push_survives_cuts_and_a_later_run_goes_on_where_it_was_given_up(
         assert main(["dataset", "push", str(path)]) == CommandStatus.OK, capsys.readouterr().err
         cutting.close()
     assert not ResumableUpload.objects.exists()  # another one would have left the first behind
+    assert DatasetVersion.objects.get().files[0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_64_mib_through_20_cuts_arrive_whole_and_are_no_version_before(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(resumable, "PIECE_BYTES", 8 * 2**20)
+    path, size, draw = tmp_path / "table.csv", 64 * 2**20, random.Random(16)
+    with path.open("wb") as file:  # sparse, but for marks that show a piece at the wrong place
+        for at in range(0, size - 4096, 999_983):
+            file.seek(at)
+            file.write(draw.randbytes(64))
+        file.truncate(size)
+    refusals = []
+    with asgi_server() as server:
+        direct = Api(server, os.environ["MLHUB_TOKEN"])
+
+        def ask_for_a_version() -> None:
+            (under_way,) = direct.get("/uploads")["results"]
+            with pytest.raises(Refused) as refusal:
+                direct.use_upload("/datasets", under_way["id"], name="early", project=cast.project_a.name)
+            refusals.append(refusal.value.code)
+
+        cutting = CuttingProxy(server, n_cuts=20, after_bytes=size // 30, on_cut=ask_for_a_version)
+        monkeypatch.setenv("MLHUB_URL", cutting.url)
+        assert main(["dataset", "push", str(path)]) == CommandStatus.OK, capsys.readouterr().err
+        cutting.close()
+    assert refusals == ["upload_incomplete"] * cutting.n_done == ["upload_incomplete"] * 20
+    with path.open("rb") as file:
+        assert DatasetVersion.objects.get().files[0]["sha256"] == hashlib.file_digest(file, "sha256").hexdigest()
+    assert not ResumableUpload.objects.exists()
+
+
+def test_a_piece_may_take_longer_than_a_person_waits_for_a_platform_that_is_away(
+    cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(CONTENT)
+    clock, exchange, n_cut = [0.0], Transport.exchange, [0]
+
+    def send_slowly(api: Transport, verb: str, *args: Any, **kwargs: Any) -> httpx.Response:
+        answer = exchange(api, verb, *args, **kwargs)
+        if verb == "PATCH":
+            clock[0] += 10 * session.PATIENCE_S
+            n_cut[0] += 1
+            raise httpx.WriteError("the connection was cut")
+        return answer
+
+    monkeypatch.setattr(Transport, "exchange", send_slowly)
+    monkeypatch.setattr(client_requests, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with asgi_server() as server:
+        monkeypatch.setenv("MLHUB_URL", server)
+        assert main(["dataset", "push", str(path)]) == CommandStatus.OK, capsys.readouterr().err
+    assert n_cut[0] == -(-len(CONTENT) // PIECE)
     assert DatasetVersion.objects.get().files[0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()

@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import random
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tusclient.client import TusClient
 
 from mlhub.storage.models import ResumableUpload
+from mlhub.storage.resumable import begin
 from mlhub.storage.stores import Staging, blob_store
+from mlhub.storage.streamed_uploads import PIECE_BYTES, PIECE_TYPE
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
 from tests.storage.tus_server import CuttingProxy, asgi_server, project_metadata
@@ -102,3 +107,27 @@ def test_tus_js_client_sends_a_file_in_one_request(people, token, proxy, tmp_pat
     assert done.returncode == 0, done.stderr
     assert proxy.n_done == n_cuts
     assert arrived() == SHA256
+
+
+def test_the_web_process_holds_no_more_of_a_large_file_than_a_few_pieces(people, token):
+    content = bytes(10 * PIECE_BYTES)
+    upload = begin(people.project_a, length_bytes=len(content), filename="data.bin", actor=people.bob)
+    sent = {
+        "Tus-Resumable": "1.0.0",
+        "Upload-Offset": "0",
+        "Content-Type": PIECE_TYPE,
+        "Authorization": f"Bearer {token}",
+    }
+    with asgi_server() as server:
+        address = f"{server}/api/v1/uploads/{upload.pk}"
+        httpx.patch(address, headers=sent, timeout=120)  # what the first request imports does not count
+        gc.disable()  # what only the collector would free counts
+        tracemalloc.start()
+        try:
+            answer = httpx.patch(address, content=content, headers=sent, timeout=120)
+            held_bytes, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert (answer.status_code, answer.headers["Upload-Offset"]) == (204, str(len(content)))
+    assert held_bytes < 3 * PIECE_BYTES

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import httpx
 
-from mlhub.client.problems import Refused, content_of
-from mlhub.client.requests import MOST_PAUSE_S
+from mlhub.client.problems import Refused, content_of, refusal_of
+from mlhub.client.requests import Repetition
 
 if TYPE_CHECKING:
     from mlhub.client.asynchronous.transport import AsyncTransport
@@ -43,16 +42,16 @@ class AsyncResumableFile:
         After a cut it goes on where the platform says, as long as a byte arrives within the patience of `api`. Raises
         Refused, Unreachable.
         """
-        offset = await self._offset_of_known(api, upload_id) if upload_id else None
+        patience = Repetition(api.patience_s, is_repeatable=True)
+        offset = await self._offset_of_known(api, upload_id, patience) if upload_id else None
         if offset is None:
             upload_id, offset = await self._begin(api), 0
             self.on_begun(upload_id)
-        until = time.monotonic() + api.patience_s
+        is_first_try = True
         while offset < self.size_bytes:
             self.on_bytes(offset)
-            sent = await self._send_piece(api, upload_id, offset, until=until)
-            if sent > offset:
-                until = time.monotonic() + api.patience_s
+            sent = await self._send_piece(api, upload_id, offset, patience, is_first_try=is_first_try)
+            is_first_try = sent > offset
             offset = sent
         self.on_bytes(offset)
         return upload_id
@@ -67,15 +66,17 @@ class AsyncResumableFile:
         content_of(answer)
         return str(answer.headers["Location"]).rpartition("/")[2]
 
-    async def _offset_of_known(self, api: AsyncTransport, upload_id: str) -> int | None:
+    async def _offset_of_known(self, api: AsyncTransport, upload_id: str, patience: Repetition) -> int | None:
         """None when it is gone, or of another length. While the platform is away it is not known to be gone."""
-        answer = await _head(api, upload_id, until=time.monotonic() + api.patience_s)
+        answer = await _head(api, upload_id, patience)
         if answer.status_code in GONE or int(answer.headers["Upload-Length"]) != self.size_bytes:
             return None
         return int(answer.headers["Upload-Offset"])
 
-    async def _send_piece(self, api: AsyncTransport, upload_id: str, offset: int, *, until: float) -> int:
-        """The offset afterwards."""
+    async def _send_piece(
+        self, api: AsyncTransport, upload_id: str, offset: int, patience: Repetition, *, is_first_try: bool
+    ) -> int:
+        """The offset afterwards. Patience begins when the first try of a piece ends: a slow one may take longer."""
         self.file.seek(offset)
         piece = self.file.read(PIECE_BYTES)
         headers = {**VERSION, "Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
@@ -83,32 +84,34 @@ class AsyncResumableFile:
             answer = await api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=piece, headers=headers)
             if answer.is_success:
                 return int(answer.headers["Upload-Offset"])
-            if answer.status_code not in LATER or time.monotonic() > until:
-                content_of(answer)
-        except httpx.TransportError:
-            if time.monotonic() > until:
-                raise
-        await asyncio.sleep(_pause_s(api))
-        answer = await _head(api, upload_id, until=until)
+            error: Exception = refusal_of(answer)
+            is_final = answer.status_code not in LATER
+        except httpx.TransportError as cut:
+            error, is_final = cut, False
+        if is_first_try:
+            patience.renew()
+        pause_s = None if is_final else patience.after_end()
+        if pause_s is None:
+            raise error
+        await asyncio.sleep(pause_s)
+        answer = await _head(api, upload_id, patience)
         if answer.status_code in GONE:
             raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
         return int(answer.headers["Upload-Offset"])
 
 
-async def _head(api: AsyncTransport, upload_id: str, *, until: float) -> httpx.Response:
+async def _head(api: AsyncTransport, upload_id: str, patience: Repetition) -> httpx.Response:
     """What the platform knows of the upload: an answer of success, or of GONE. Raises Refused, Unreachable."""
     while True:
         try:
             answer = await api.exchange("HEAD", f"{UPLOADS}/{upload_id}", headers=VERSION)
             if answer.is_success or answer.status_code in GONE:
                 return answer
-            if answer.status_code not in LATER or time.monotonic() > until:
+            pause_s = patience.after_end() if answer.status_code in LATER else None
+            if pause_s is None:
                 raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
-        except httpx.TransportError:
-            if time.monotonic() > until:
+        except httpx.TransportError as error:
+            pause_s = patience.after_cut(error)
+            if pause_s is None:
                 raise
-        await asyncio.sleep(_pause_s(api))
-
-
-def _pause_s(api: AsyncTransport) -> float:
-    return min(MOST_PAUSE_S, api.patience_s / 10)
+        await asyncio.sleep(pause_s)

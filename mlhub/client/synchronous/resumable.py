@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import httpx
 
-from mlhub.client.problems import Refused, content_of
-from mlhub.client.requests import MOST_PAUSE_S
+from mlhub.client.problems import Refused, content_of, refusal_of
+from mlhub.client.requests import Repetition
 
 if TYPE_CHECKING:
     from mlhub.client.synchronous.transport import Transport
@@ -43,16 +43,16 @@ class ResumableFile:
         After a cut it goes on where the platform says, as long as a byte arrives within the patience of `api`. Raises
         Refused, Unreachable.
         """
-        offset = self._offset_of_known(api, upload_id) if upload_id else None
+        patience = Repetition(api.patience_s, is_repeatable=True)
+        offset = self._offset_of_known(api, upload_id, patience) if upload_id else None
         if offset is None:
             upload_id, offset = self._begin(api), 0
             self.on_begun(upload_id)
-        until = time.monotonic() + api.patience_s
+        is_first_try = True
         while offset < self.size_bytes:
             self.on_bytes(offset)
-            sent = self._send_piece(api, upload_id, offset, until=until)
-            if sent > offset:
-                until = time.monotonic() + api.patience_s
+            sent = self._send_piece(api, upload_id, offset, patience, is_first_try=is_first_try)
+            is_first_try = sent > offset
             offset = sent
         self.on_bytes(offset)
         return upload_id
@@ -67,15 +67,17 @@ class ResumableFile:
         content_of(answer)
         return str(answer.headers["Location"]).rpartition("/")[2]
 
-    def _offset_of_known(self, api: Transport, upload_id: str) -> int | None:
+    def _offset_of_known(self, api: Transport, upload_id: str, patience: Repetition) -> int | None:
         """None when it is gone, or of another length. While the platform is away it is not known to be gone."""
-        answer = _head(api, upload_id, until=time.monotonic() + api.patience_s)
+        answer = _head(api, upload_id, patience)
         if answer.status_code in GONE or int(answer.headers["Upload-Length"]) != self.size_bytes:
             return None
         return int(answer.headers["Upload-Offset"])
 
-    def _send_piece(self, api: Transport, upload_id: str, offset: int, *, until: float) -> int:
-        """The offset afterwards."""
+    def _send_piece(
+        self, api: Transport, upload_id: str, offset: int, patience: Repetition, *, is_first_try: bool
+    ) -> int:
+        """The offset afterwards. Patience begins when the first try of a piece ends: a slow one may take longer."""
         self.file.seek(offset)
         piece = self.file.read(PIECE_BYTES)
         headers = {**VERSION, "Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
@@ -83,32 +85,34 @@ class ResumableFile:
             answer = api.exchange("PATCH", f"{UPLOADS}/{upload_id}", content=piece, headers=headers)
             if answer.is_success:
                 return int(answer.headers["Upload-Offset"])
-            if answer.status_code not in LATER or time.monotonic() > until:
-                content_of(answer)
-        except httpx.TransportError:
-            if time.monotonic() > until:
-                raise
-        time.sleep(_pause_s(api))
-        answer = _head(api, upload_id, until=until)
+            error: Exception = refusal_of(answer)
+            is_final = answer.status_code not in LATER
+        except httpx.TransportError as cut:
+            error, is_final = cut, False
+        if is_first_try:
+            patience.renew()
+        pause_s = None if is_final else patience.after_end()
+        if pause_s is None:
+            raise error
+        time.sleep(pause_s)
+        answer = _head(api, upload_id, patience)
         if answer.status_code in GONE:
             raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
         return int(answer.headers["Upload-Offset"])
 
 
-def _head(api: Transport, upload_id: str, *, until: float) -> httpx.Response:
+def _head(api: Transport, upload_id: str, patience: Repetition) -> httpx.Response:
     """What the platform knows of the upload: an answer of success, or of GONE. Raises Refused, Unreachable."""
     while True:
         try:
             answer = api.exchange("HEAD", f"{UPLOADS}/{upload_id}", headers=VERSION)
             if answer.is_success or answer.status_code in GONE:
                 return answer
-            if answer.status_code not in LATER or time.monotonic() > until:
+            pause_s = patience.after_end() if answer.status_code in LATER else None
+            if pause_s is None:
                 raise Refused({"detail": f"The upload cannot go on: HTTP {answer.status_code}."})
-        except httpx.TransportError:
-            if time.monotonic() > until:
+        except httpx.TransportError as error:
+            pause_s = patience.after_cut(error)
+            if pause_s is None:
                 raise
-        time.sleep(_pause_s(api))
-
-
-def _pause_s(api: Transport) -> float:
-    return min(MOST_PAUSE_S, api.patience_s / 10)
+        time.sleep(pause_s)

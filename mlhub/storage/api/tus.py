@@ -38,8 +38,19 @@ UNSUPPORTED = "tus_version"
 STATUSES = {headers.CHECKSUM_MISMATCH: 460, resumable.LOCKED: 423, UNSUPPORTED: 412}  # that only tus has
 
 
+class Piece:
+    """The bytes of a request's body, given out once: requests are in reference cycles, and outlive their answers."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def take(self) -> bytes:
+        content, self._content = self._content, b""
+        return content
+
+
 class PieceParser(BaseParser):
-    """The bytes of a piece. Raises TooLargeError."""
+    """Reads a body as a Piece. Raises TooLargeError."""
 
     media_type = PIECE_TYPE
 
@@ -51,7 +62,7 @@ class PieceParser(BaseParser):
                 remedy="Send smaller pieces, or leave Upload-Checksum out.",
                 limit_bytes=resumable.MAX_PIECE_BYTES,
             )
-        return content
+        return Piece(content)
 
 
 class TusView(VisibleMixin, generics.GenericAPIView[ResumableUpload]):
@@ -174,7 +185,7 @@ def _require_version(request: Request) -> None:
 
 def _piece(request: Request) -> bytes:
     """The bytes of the body, checked against Upload-Checksum. Raises UnsupportedMediaType for another content type."""
-    content = request.data if isinstance(request.data, bytes) else b""
+    content = request.data.take() if isinstance(request.data, Piece) else b""
     headers.check_checksum(request, content)
     return content
 

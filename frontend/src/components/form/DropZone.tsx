@@ -1,31 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses one file: by dropping it, or with the labelled button.
+// Chooses one file: by dropping it, or with the labelled button. Where it takes folders, one becomes a zip.
 import { t } from "@lingui/core/macro";
 import { Button, FileButton, Group, Paper, Stack, Text } from "@mantine/core";
-import { type DragEvent, useId, useState } from "react";
+import { type ComponentProps, type DragEvent, useId, useState } from "react";
 
 import { Icon } from "@/components/display/Icon";
+import { usePacking } from "@/components/form/usePacking";
+import { chosenFiles, droppedEntries, filesIn } from "@/lib/folders/walk";
 import { bytes } from "@/lib/quantities";
+
+/** Not in React's types. */
+const FOLDER_INPUT = { webkitdirectory: "" } as ComponentProps<"input">;
 
 interface Props {
   label: string;
   hint: string;
   accept: string;
   file: File | null;
-  onFile: (file: File | null) => void;
+  /** names: the paths in the zip, of a folder. */
+  onFile: (file: File | null, names?: readonly string[]) => void;
+  takesFolders?: boolean;
   isDisabled?: boolean;
   error?: string | undefined;
 }
 
-export function DropZone({ label, hint, accept, file, onFile, isDisabled = false, error }: Props) {
+export function DropZone({ label, hint, accept, file, onFile, takesFolders = false, isDisabled = false, error }: Props) {
   const [isOver, setOver] = useState(false);
+  const { pack, stop, status, problem } = usePacking(onFile);
   const id = useId();
+  const shown = error ?? problem;
+
+  function take(chosen: File | null) {
+    stop();
+    onFile(chosen);
+  }
 
   function drop(event: DragEvent) {
     event.preventDefault();
     setOver(false);
+    if (isDisabled) return;
+    const entries = takesFolders ? droppedEntries(event.dataTransfer) : [];
     const dropped = event.dataTransfer.files[0];
-    if (dropped && !isDisabled) onFile(dropped);
+    if (entries.length > 1 || entries.some((entry) => entry.isDirectory)) pack(filesIn(entries));
+    else if (dropped) take(dropped);
   }
 
   return (
@@ -47,32 +64,46 @@ export function DropZone({ label, hint, accept, file, onFile, isDisabled = false
       >
         <Stack align="center" gap="xs" ta="center">
           <Icon name={file ? "file" : "upload"} size={24} />
-          {file ? (
-            <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
-              {file.name} · {bytes(file.size)}
-            </Text>
-          ) : (
-            <Text size="sm">{t`Drop the file here, or choose it.`}</Text>
-          )}
+          <Text size="sm" {...(status && { role: "status" })} {...(file && { fw: 500 })} style={{ overflowWrap: "anywhere" }}>
+            {file ? `${file.name} · ${bytes(file.size)}` : (status ?? dropText(takesFolders))}
+          </Text>
           <Group gap="xs">
-            <FileButton onChange={onFile} accept={accept} disabled={isDisabled} inputProps={{ "aria-label": label }}>
+            <FileButton onChange={take} accept={accept} disabled={isDisabled} inputProps={{ "aria-label": label }}>
               {(props) => (
                 <Button {...props} variant="default" size="xs" aria-describedby={id}>
                   {file ? t`Choose another file` : t`Choose a file`}
                 </Button>
               )}
             </FileButton>
+            {takesFolders && (
+              <FileButton
+                multiple
+                onChange={(files) => files.length > 0 && pack(chosenFiles(files))}
+                disabled={isDisabled}
+                inputProps={{ ...FOLDER_INPUT, "aria-label": t`Folder` }}
+              >
+                {(props) => (
+                  <Button {...props} variant="default" size="xs" aria-describedby={id}>
+                    {t`Choose a folder`}
+                  </Button>
+                )}
+              </FileButton>
+            )}
           </Group>
           <Text id={id} size="xs" c="dimmed">
             {hint}
           </Text>
         </Stack>
       </Paper>
-      {error && (
+      {shown && (
         <Text size="xs" c="red" role="alert">
-          {error}
+          {shown}
         </Text>
       )}
     </Stack>
   );
+}
+
+function dropText(takesFolders: boolean): string {
+  return takesFolders ? t`Drop a file or a folder here, or choose it.` : t`Drop the file here, or choose it.`;
 }

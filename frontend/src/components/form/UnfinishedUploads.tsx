@@ -37,7 +37,7 @@ export function UnfinishedUploads({ project }: { project: string | undefined }) 
         {unfinished.map(({ id, filename, offset_bytes, length_bytes }) => (
           <Group key={id} justify="space-between">
             <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-              {t`${filename}: ${bytes(offset_bytes)} of ${bytes(length_bytes)} have arrived. Choose this file again to go on.`}
+              {t`${filename}: ${bytes(offset_bytes)} of ${bytes(length_bytes)} have arrived. Choose the same file or folder again to go on.`}
             </Text>
             <Button
               size="compact-sm"

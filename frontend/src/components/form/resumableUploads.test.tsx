@@ -109,7 +109,7 @@ describe("a large file", () => {
     const begun = { id: ID, filename: FILE.name, offset_bytes: upload.offset, length_bytes: FILE.size, project: project() };
     server.use(answers("/api/v1/uploads", page([begun as unknown as ResumableUpload])));
     const { user, dialog } = await chosen();
-    expect(await dialog.findByText(/digits\.csv: 8 MiB of 9 MiB have arrived\. Choose this file again/)).toBeVisible();
+    expect(await dialog.findByText(/digits\.csv: 8 MiB of 9 MiB have arrived\. Choose the same file or folder again/)).toBeVisible();
     await user.upload(dialog.getByLabelText("Data file"), FILE);
     await user.click(dialog.getByRole("button", { name: "Upload" }));
 

@@ -39,6 +39,7 @@ export function CodeFields({ values, onChange, isDisabled, problem }: Props) {
         accept={ACCEPT}
         file={values.file}
         onFile={(file) => onChange({ ...values, file })}
+        takesFolders
         isDisabled={isDisabled}
         error={problem?.of("file")}
       />

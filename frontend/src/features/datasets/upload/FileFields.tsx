@@ -71,6 +71,15 @@ function formatOf(filename: string | undefined, format: DatasetFormat | ""): Dat
   return filename === undefined ? undefined : formatOfFile(filename);
 }
 
+/** By what a file holds, where its name does not say. */
+const GUESSED: readonly (DatasetFormat | "")[] = ["text_lines", "webdataset"];
+
+/** names: the paths in a folder. */
+async function guessed(file: File, names: readonly string[] | undefined): Promise<DatasetFormat | undefined> {
+  if (names?.every((name) => formatOfFile(name) === "webdataset")) return "webdataset";
+  return (await holdsTexts(file)) ? "text_lines" : undefined;
+}
+
 interface Props extends Sending {
   values: FileValues;
   onChange: (values: FileValues) => void;
@@ -78,9 +87,9 @@ interface Props extends Sending {
 
 export function FileFields(props: Props) {
   const { values, onChange, isDisabled, problem } = props;
-  async function take(file: File | null) {
-    const format = file && (await holdsTexts(file)) ? "text_lines" : values.format === "text_lines" ? "" : values.format;
-    onChange({ ...values, file, format });
+  async function take(file: File | null, names?: readonly string[]) {
+    const guess = file ? await guessed(file, names) : undefined;
+    onChange({ ...values, file, format: guess ?? (GUESSED.includes(values.format) ? "" : values.format) });
   }
   return (
     <>
@@ -89,7 +98,8 @@ export function FileFields(props: Props) {
         hint={FORMATS_HINT}
         accept={ACCEPTED_SUFFIXES}
         file={values.file}
-        onFile={(file) => void take(file)}
+        onFile={(file, names) => void take(file, names)}
+        takesFolders
         isDisabled={isDisabled}
         error={problem?.of("file")}
       />
