@@ -109,7 +109,7 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
 
     page.goto("/datasets")
     page.get_by_role("button", name="Upload a dataset").first.click()
-    page.locator("input[type=file]").set_input_files(
+    page.get_by_label("Data file").set_input_files(
         {"name": "points.csv", "mimeType": "text/csv", "buffer": points_csv()}
     )
     page.get_by_role("textbox", name="Name").fill("points")
@@ -119,7 +119,7 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
 
     page.goto("/models")
     page.get_by_role("button", name="Upload a model").first.click()
-    page.locator("input[type=file]").set_input_files(
+    page.get_by_label("Code file").set_input_files(
         {"name": "net.zip", "mimeType": "application/zip", "buffer": model_zip()}
     )
     page.get_by_role("textbox", name="Name").fill("little-net")

@@ -77,7 +77,7 @@ def test_an_ordinary_table_becomes_a_model_that_predicts_one_row(platform: Runni
 
     page.get_by_role("link", name="Upload a dataset").click()
     page.get_by_role("button", name="Upload a dataset").first.click()
-    page.locator("input[type=file]").set_input_files(
+    page.get_by_label("Data file").set_input_files(
         {"name": "customers.csv", "mimeType": "text/csv", "buffer": customers_csv()}
     )
     picture(page, "upload")

@@ -25,7 +25,7 @@ MAX_POINTS = 400
 MAX_NUMBER = 2**31 - 1
 
 
-class UsageQuerySerializer(StrictSerializer):
+class UsageOverTimeQuerySerializer(StrictSerializer):
     attempt = serializers.IntegerField(
         min_value=1,
         max_value=MAX_NUMBER,
@@ -80,11 +80,11 @@ class UsageOverTimeSerializer(serializers.Serializer[Any]):
 
 
 class JobUsageView(JobPartView):
-    @extend_schema(parameters=[UsageQuerySerializer], responses=UsageOverTimeSerializer)
+    @extend_schema(parameters=[UsageOverTimeQuerySerializer], responses=UsageOverTimeSerializer)
     def get(self, request: Request, **_: Any) -> Response:
         """What the pods of an attempt used over time: CPUs, memory, GPU, network, disk."""
         job = self.job(request)
-        query = read_query(UsageQuerySerializer, request)
+        query = read_query(UsageOverTimeQuerySerializer, request)
         attempt = newest_sampled_attempt(job.pk)
         if (number := query.get("attempt")) is not None:
             attempt = Attempt.objects.filter(job=job, number=number).first()

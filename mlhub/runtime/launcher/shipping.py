@@ -23,11 +23,9 @@ BACK_OFF_S = (0.25, 0.5, 1.0, 2.0, 5.0)
 
 class Tail:
     """A file that grows. `next`: number of the first line that the API does not have yet. period_s: at most so often
-    is it sent."""
+    is it sent; 0 for with every pass of the shipper."""
 
-    def __init__(
-        self, path: Path, stream: str, mask: Callable[[str], str] = str, *, period_s: float = PERIOD_S
-    ) -> None:
+    def __init__(self, path: Path, stream: str, mask: Callable[[str], str] = str, *, period_s: float = 0.0) -> None:
         self._mask = mask
         self.path = path
         self.stream = stream

@@ -24,7 +24,7 @@ from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DatasetSpec, Input, LaunchSpec, TrainingSpec
 from tests.backends.specs import gang
 from tests.runtime.gang import ROOT, free_ports, write_blobs
-from tests.runtime.launcher.test_launcher import Handler, Ingest
+from tests.runtime.launcher.ingest_server import Handler, Ingest
 
 pytestmark = pytest.mark.dist
 OPTIONS = KubernetesOptions()

@@ -10,9 +10,7 @@ import pytest
 
 from mlhub.runtime.launcher.ingest_api import IngestApi, RefusedError
 from mlhub.wire.launch import BatchDecision
-from tests.runtime.launcher.test_launcher import Ingest, ingest
-
-__all__ = ["ingest"]
+from tests.runtime.launcher.ingest_server import Ingest
 
 
 def test_a_decision_on_the_batch_is_left_for_the_trainer_and_an_impossible_one_refused(

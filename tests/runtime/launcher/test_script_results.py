@@ -9,7 +9,8 @@ import pytest
 from safetensors.torch import load
 
 from mlhub.wire.exits import ExitCode
-from tests.runtime.launcher.test_launcher import Ingest, _launch, ingest  # noqa: F401 (a fixture)
+from tests.runtime.launcher.ingest_server import Ingest
+from tests.runtime.launcher.test_launcher import _launch
 from tests.runtime.scripts.test_script import gang
 
 pytestmark = pytest.mark.dist
@@ -38,7 +39,7 @@ print("loss=0.125", end="")
 """
 
 
-def test_values_files_and_weights_of_a_short_script_arrive_whole(ingest: Ingest, tmp_path: Path) -> None:  # noqa: F811
+def test_values_files_and_weights_of_a_short_script_arrive_whole(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(gang(tmp_path, SHORT), ingest)
     assert pod.wait(150) == ExitCode.DONE, ingest.streams["log"]
     metrics = [report for report in ingest.streams["reports"] if report["type"] == "metrics"]
@@ -69,7 +70,7 @@ for step in (10, 20):
 """
 
 
-def test_the_next_attempt_finds_checkpoints_where_the_script_wrote_them(ingest: Ingest, tmp_path: Path) -> None:  # noqa: F811
+def test_the_next_attempt_finds_checkpoints_where_the_script_wrote_them(ingest: Ingest, tmp_path: Path) -> None:
     made = gang(tmp_path, LIKE_A_TRAINER)
     for found in ("found []", "found ['checkpoint-10', 'checkpoint-20']"):
         pod = _launch(made, ingest)
@@ -88,7 +89,7 @@ raise ValueError("no such column")
 """
 
 
-def test_what_a_script_wrote_before_it_failed_arrives_but_is_no_result(ingest: Ingest, tmp_path: Path) -> None:  # noqa: F811
+def test_what_a_script_wrote_before_it_failed_arrives_but_is_no_result(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(gang(tmp_path, FAILING), ingest)
     assert pod.wait(150) == ExitCode.USER_CODE
     kinds = [report["type"] for report in ingest.streams["reports"]]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ingest API in memory, over HTTP, that is away, forgets, repeats or refuses as a test asks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+
+@dataclass
+class Ingest:
+    """An ingest API in memory. is_away: 503. is_fenced: 410. forget(n): as if only the first n lines had come.
+
+    refusals: 429 with these values of Retry-After, one a request.
+    """
+
+    url: str = ""
+    streams: dict[str, list[Any]] = field(default_factory=dict)
+    artifacts: dict[str, bytes] = field(default_factory=dict)
+    is_away: bool = False
+    is_fenced: bool = False
+    n_requests: int = 0
+    refusals: list[str] = field(default_factory=list)
+    problem: dict[str, str] | None = None  # the answer 422 to every artifact
+    drop_answers: int = 0  # that many batches are stored and their answer lost
+    decision: Any = None  # on the batch of the training, with every answer
+    unknown_streams: frozenset[str] = frozenset()  # the answer to these is 422, as an earlier version's
+
+    def forget(self, stream: str, n: int) -> None:
+        self.streams[stream] = self.streams[stream][:n]
+
+    def store(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        lines = self.streams.setdefault(body["stream"], [])
+        if body["first"] > len(lines):
+            return 409, {"next": len(lines)}
+        lines.extend(body["lines"][len(lines) - body["first"] :])
+        return 200, {"next": len(lines), **({} if self.decision is None else {"batch": self.decision})}
+
+
+class Handler(BaseHTTPRequestHandler):
+    ingest: Ingest
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.ingest.n_requests += 1
+        if self._is_refused():
+            return
+        if body["stream"] in self.ingest.unknown_streams:
+            self._answer(422, {"code": "invalid"})
+            return
+        status, answer = self.ingest.store(body)
+        if self.ingest.drop_answers:
+            self.ingest.drop_answers -= 1
+            status, answer = 502, {}
+        self._answer(status, answer)
+
+    def do_PUT(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.ingest.problem is not None:
+            self._answer(422, self.ingest.problem)
+        elif not self._is_refused():
+            self.ingest.artifacts[self.path.rpartition("/")[2]] = content
+            self._answer(201, {})
+
+    def _is_refused(self) -> bool:
+        if self.ingest.is_away or self.ingest.is_fenced:
+            self._answer(503 if self.ingest.is_away else 410, {})
+            return True
+        if self.ingest.refusals:
+            self._answer(429, {}, retry_after=self.ingest.refusals.pop(0))
+            return True
+        return False
+
+    def _answer(self, status: int, content: dict[str, Any], *, retry_after: str = "") -> None:
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
