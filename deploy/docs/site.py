@@ -86,7 +86,7 @@ def with_links(text: str, *, path: str, pages: set[str]) -> str:
 
 
 def with_anchors(text: str) -> str:
-    """The text, whose headings in other letters than ASCII have the anchors of GitHub; the generator would number them."""
+    """The text with the anchors of GitHub at headings in other letters than ASCII, which the generator would number."""
 
     def anchored(heading: re.Match[str]) -> str:
         anchor = re.sub(r"[^\w\- ]", "", heading["words"].lower()).replace(" ", "-")
