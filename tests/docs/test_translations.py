@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,13 @@ def test_a_page_in_chinese_links_to_the_chinese_page_where_there_is_one(name: st
 
 def test_the_index_in_chinese_lists_every_page() -> None:
     assert {name for name in TRANSLATED if f"]({name})" not in text_of("docs/zh/README.md")} == set()
+
+
+@pytest.mark.parametrize("name", [*TRANSLATED, "README.md"])
+def test_no_paragraph_in_chinese_is_broken_into_lines(name: str) -> None:
+    """A break is shown as a space, which does not belong between Chinese characters."""
+    lines = prose_of(f"docs/zh/{name}").splitlines()
+    block = re.compile(r"#|\||- |\d+\. |$")
+    assert [
+        after for before, after in pairwise(lines) if before and not before.startswith("#") and not block.match(after)
+    ] == []
