@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = Path(__file__).with_name("zensical.toml")
+THEME = Path(__file__).with_name("theme")
 SOURCES = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md",
     "docs/**/*.md", "docs/images/*", "benchmarks/results/*", "examples/README.md",
@@ -26,9 +27,12 @@ INDEX = {
     "README.md": "index.md",
     "examples/README.md": "examples/index.md",
     "docs/decisions/README.md": "docs/decisions/index.md",
+    "docs/zh/README.md": "docs/zh/index.md",
 }
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\[]+)\]\((?P<address>[^)\s]+)\)")
 OUTSIDE = re.compile(r"^(?:[a-z]+:|#)")
+FENCED = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (?=.*[^\x00-\x7f])(?P<words>.+)$", re.MULTILINE)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     shutil.rmtree(given.out, ignore_errors=True)
     write_sources(given.out / "pages")
     shutil.copy(CONFIGURATION, given.out / CONFIGURATION.name)
+    shutil.copytree(THEME, given.out / THEME.name)
     command = ("serve",) if given.serve else ("build", "--strict")
     return subprocess.run([sys.executable, "-m", "zensical", *command], cwd=given.out, check=False).returncode
 
@@ -50,7 +55,7 @@ def write_sources(folder: Path) -> None:
         target = folder / INDEX.get(path, path)
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.endswith(".md"):
-            target.write_text(with_links((ROOT / path).read_text(), path=path, pages=there))
+            target.write_text(with_anchors(with_links((ROOT / path).read_text(), path=path, pages=there)))
         else:
             shutil.copy(ROOT / path, target)
 
@@ -78,6 +83,17 @@ def with_links(text: str, *, path: str, pages: set[str]) -> str:
         return f"[{link['text']}]({f'{up}/{new}' if up else new}{'#' + anchor if anchor else ''})"
 
     return LINK.sub(replaced, text)
+
+
+def with_anchors(text: str) -> str:
+    """The text with the anchors of GitHub at headings in other letters than ASCII, which the generator would number."""
+
+    def anchored(heading: re.Match[str]) -> str:
+        anchor = re.sub(r"[^\w\- ]", "", heading["words"].lower()).replace(" ", "-")
+        return f"{heading[0]} {{#{anchor}}}"
+
+    parts = FENCED.split(text)  # every other part is a fenced block
+    return "".join(part if i % 2 else HEADING.sub(anchored, part) for i, part in enumerate(parts))
 
 
 if __name__ == "__main__":
