@@ -62,7 +62,7 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint scan format types imports layers picture touched schema schema-check client unit frontend-test e2e chaos-ci chaos fuzz soak docs
+.PHONY: test lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e chaos-ci chaos fuzz soak docs
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
 # is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
 PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
@@ -106,6 +106,9 @@ schema: setup frontend/node_modules/.installed  ## Write the OpenAPI schema, the
 	@python manage.py spectacular --validate --fail-on-warn --file frontend/openapi.yaml
 	@cd frontend && npm run --silent schema
 	@python deploy/client/generate.py
+
+tables: setup  ## Write mlhub/core/schema.sql, which empty databases start from, after a change of migrations
+	@python deploy/local/tables.py
 
 client: setup  ## Write the typed part of mlhub.client from the schema, and its blocking twin
 	@python deploy/client/generate.py
