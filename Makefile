@@ -71,7 +71,7 @@ test: setup  ## Everything that must pass, but for chaos-ci
 	@echo "make test: everything passed"
 
 .PHONY: unit-shown
-unit-shown: setup
+unit-shown: setup frontend/node_modules/.installed
 	@$(MAKE) --no-print-directory --output-sync=none unit
 
 lint: setup frontend/node_modules/.installed scan  ## ruff, ESLint and the security scans
@@ -120,7 +120,7 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema, t
 # started, so there is one more than processors. JOBS=0: in one process. With bytecode a process of the platform starts
 # in three quarters of the time, and tests are collected in half of it.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
-unit: setup  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
+unit: setup frontend/node_modules/.installed  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
 	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
