@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes mlhub/core/schema.sql: the schema that the migrations lead to. --check: only says whether it would change."""
+"""Writes mlhub/core/schema.sql: the schema that the migrations lead to."""
 
 from __future__ import annotations
 
@@ -22,17 +22,6 @@ MADE_BY_DJANGO = ("auth_permission", "django_content_type")
 NOT_NEEDED = re.compile(
     r"(--.*|\\.*|SET .*|SELECT pg_catalog\.set_config\(.*|SELECT pg_catalog\.setval\(.*, 1, false\);|)\n"
 )
-
-
-def main(arguments: list[str]) -> int:
-    text = from_migrations()
-    if "--check" in arguments:
-        if text != FILE.read_text():
-            print("The migrations changed. Run: make tables")
-            return 1
-        return 0
-    FILE.write_text(text)
-    return 0
 
 
 def from_migrations() -> str:
@@ -66,4 +55,4 @@ def without_session(dump: str) -> str:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    sys.exit(main(sys.argv[1:]))
+    FILE.write_text(from_migrations())

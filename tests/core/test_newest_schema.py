@@ -4,32 +4,18 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg2
 import pytest
-from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from deploy.local import tables
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def empty_database(servers: Any, transactional_db: None) -> Iterator[str]:
-    """The URL of a database without a table, on the tests' own server."""
-    name = f"newest_{secrets.token_hex(4)}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-    yield f"{servers.database_url.rpartition('/')[0]}/{name}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def rows(url: str, query: str) -> set[Any]:

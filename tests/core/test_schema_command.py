@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -101,17 +99,6 @@ def test_two_processes_do_not_migrate_at_once(monkeypatch: pytest.MonkeyPatch) -
     other.join(60)
     call_command("schema", "apply", timeout_s=60)
     assert called == ["migrate", "ensure_builtins"]
-
-
-@pytest.fixture
-def empty_database(servers: Any, transactional_db: None) -> Iterator[str]:
-    """The URL of a database without a table, on the tests' own server."""
-    name = f"schema_{secrets.token_hex(4)}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-    yield f"{servers.database_url.rpartition('/')[0]}/{name}"
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.mark.dist

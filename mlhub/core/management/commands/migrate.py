@@ -21,11 +21,9 @@ class Command(migrate.Command):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        asks_for_all = not options["app_label"]
-        is_asking = options["plan"] or options["check_unapplied"]
         connection = connections[options["database"]]
-        connection.prepare_database()
-        if asks_for_all and not is_asking and not options["every_migration"] and newest_schema.is_empty(connection):
+        others = ("app_label", "plan", "check_unapplied", "fake", "every_migration")  # which ask for something else
+        if not any(options[name] for name in others) and newest_schema.is_empty(connection):
             newest_schema.load(connection)
             if options["verbosity"] >= 1:
                 self.stdout.write("The database was empty: its tables were made from mlhub/core/schema.sql.")
