@@ -4,7 +4,8 @@
 The seconds of a pass are taken to be a family's own, times a factor of the GPU type: a matrix of rank one, in
 logarithms a sum of two effects (two-way additive model), fitted by least squares with the types' effects drawn to 0
 (ridge). What a family has on one type then predicts it on a type that it never ran on, with an error: how far families
-deviate from the common factors.
+deviate from the common factors. A family that never ran has its dry run only, which was made on another processor: what
+others took of their own dry runs' seconds on the cluster's GPUs is its level.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -30,12 +31,14 @@ _GRAIN = 0.05  # of logarithms: models are not fitted anew for less
 class GpuFactors:
     """Holds logarithms of the types' factors (0 if missing), and about how many families are behind each.
 
-    residual: standard deviation of a family's logarithm from the common factors.
+    residual: standard deviation of a family's logarithm from the common factors. level: logarithm of what passes take
+    over those of the dry run, on the mean type.
     """
 
     log_factors: tuple[tuple[str, float], ...] = ()
     n_families: tuple[tuple[str, int], ...] = ()
     residual: float = _PRIOR_RESIDUAL
+    level: float = 0.0
     _logs: Mapping[str, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -46,6 +49,10 @@ class GpuFactors:
         if gpu_type == reference:
             return 1.0
         return math.exp(self._logs.get(gpu_type, 0.0) - (self._logs.get(reference, 0.0) if reference else 0.0))
+
+    def of_dry_run(self, gpu_type: str) -> float:
+        """Returns the time of a pass on a type over that of the dry run, for a family that never ran."""
+        return math.exp(self.level) * self.ratio(gpu_type, None)
 
     def error(self, gpu_type: str) -> float:
         """Returns the relative error of a family on a type that it never ran on: one standard deviation."""
@@ -71,13 +78,17 @@ def _preflight_s(job: JobSnapshot, o: SpeedObservation) -> float:
     return max(job.step_overhead_s + each_s * o.batch_size / o.n_workers, 1e-7)
 
 
-def learn_gpu_factors(families: Iterable[Levels]) -> GpuFactors:
-    """Returns the factors that fit best to the levels of several families; those with one type tell nothing."""
+def learn_gpu_factors(families: Iterable[Levels], tried_out: Iterable[Levels] = ()) -> GpuFactors:
+    """Returns the factors that fit best to the levels of several families; those with one type tell nothing of types.
+
+    tried_out: those of the families that had a dry run.
+    """
     known = [levels for levels in families if len(levels) > 1]
     types = sorted({gpu_type for levels in known for gpu_type in levels})
+    logs = _fitted(known, types) if types else {}
+    level = _common_level(tried_out, logs)
     if not types:
-        return NO_FACTORS
-    logs = _fitted(known, types)
+        return GpuFactors(level=level) if level else NO_FACTORS
     squares, n_free = _WORTH * _PRIOR_RESIDUAL**2, _WORTH
     for levels in known:
         rest = np.array([levels[t] - logs[t] for t in levels])
@@ -86,7 +97,14 @@ def learn_gpu_factors(families: Iterable[Levels]) -> GpuFactors:
     counts = {t: sum(t in levels for levels in known) for t in types}
     n_families = tuple((t, 1 << (n.bit_length() - 1)) for t, n in counts.items())
     rounded = tuple((t, _rounded(logs[t])) for t in types)
-    return GpuFactors(rounded, n_families, _rounded(math.sqrt(squares / n_free)))
+    return GpuFactors(rounded, n_families, _rounded(math.sqrt(squares / n_free)), level)
+
+
+def _common_level(families: Iterable[Levels], logs: Mapping[str, float]) -> float:
+    """The median family's, with the types' factors taken out. One family is enough: a dry run's processor may be as far
+    from the cluster's GPUs as a small CPU, and that is more than families differ by."""
+    own = [fmean([level - logs.get(t, 0.0) for t, level in levels.items()]) for levels in families if levels]
+    return _rounded(median(own)) if own else 0.0
 
 
 def _rounded(value: float) -> float:
