@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.models.cost import restart_cost_s
+from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.policies.toolkit.gpu_types import TypeOptions, assign_types, capacity_by_type
 from scheduler.policies.toolkit.policy import View, by_submission, longest_run_first, n_held
@@ -155,9 +155,9 @@ class JobValues:
             self.view.speeds.prepare(there, sizes, types={job.id: gpu_type for job in there})
 
     def _type_options(self, job: JobSnapshot, types: Iterable[str]) -> TypeOptions:
-        """A change of type is charged like one of size; on the present type its restart is saved."""
+        """A change of type is charged like one of size; a waiting job's start is in its times."""
         own = self.held_type(job)
-        change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
+        change_s = self.restart_s(job) * (1 + self.policy.margin) if own else 0.0
         n_gpus, left_s = {}, {}
         for t in types:
             if t == own:
@@ -183,12 +183,20 @@ class JobValues:
             found = self._restart_s[job.id] = restart_cost_s(job)
         return found
 
+    def start_s(self, job: JobSnapshot) -> float:
+        """Returns the seconds from its launch to its first step of a waiting job; 0 for one that runs.
+
+        They are part of its remaining time: all the GPUs that it gets stand idle so long, so that a short job is worth
+        less on many than its speed alone says.
+        """
+        return 0.0 if n_held(job) else start_cost_s(job)
+
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns the remaining time at a size; at the present size on the present nodes."""
         times = self._left_s[job.id]
         if n_workers not in times:
             step_s = self.view.speeds.best_step_s(job, n_workers, gpu_type=self.gpu_type[job.id])
-            times[n_workers] = remaining_s(job, step_s=step_s)
+            times[n_workers] = self.start_s(job) + remaining_s(job, step_s=step_s)
         return times[n_workers]
 
     def present_left_s(self, job: JobSnapshot) -> float:
@@ -208,7 +216,8 @@ class JobValues:
         trial_s = 2 * self.restart_s(job)
         cautious = speeds.best_curve(job, sizes, gpu_type=gpu_type)
         steps = zip(sizes, cautious, speeds.curve(job, sizes, gpu_type=gpu_type), strict=True)
-        times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
+        start_s = self.start_s(job)
+        times = {n: start_s + min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
         if self.n_there(job):
             times[n_held(job)] = self.present_left_s(job)
         return times
@@ -218,7 +227,8 @@ class JobValues:
         if found is None:
             sizes, left = self._standard_sizes(job, gpu_type), steps_left(job)
             steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
-            found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
+            start_s = self.start_s(job)
+            found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [start_s + left * step_s for step_s in steps_s])
         return found
 
     # prices and values
@@ -250,7 +260,7 @@ class JobValues:
         """Most GPU-seconds first; a restart counts for who would need one, so that equal jobs do not take turns."""
         work = {}
         for job in jobs:
-            restart_s = 0.0 if self.n_there(job) else self.restart_s(job)
+            restart_s = 0.0 if self.n_there(job) else self.restart_s(job) - self.start_s(job)
             work[job.id] = self.curves[job.id].least_gpu_s + restart_s * job.min_workers
         return sorted(jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
 

@@ -43,7 +43,7 @@ class Mlhub:
     margin: float = 1.0
     horizon_s: float = 1200.0
     cooldown_s: float = 30.0
-    last_stretch: float = 10.0
+    last_stretch: float = 2.0
     patience_s: float = 3600.0
     patience: float = 10.0
     min_gain: float = 0.03

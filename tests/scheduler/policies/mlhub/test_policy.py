@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import JobSnapshot, Mode, SpeedObservation
+from scheduler import JobSnapshot, Keep, Mode, Plan, SpeedObservation
 from tests.scheduler.cases import cluster, job, kinds, reason, sizes
 
 
@@ -19,8 +19,8 @@ def tiny(id: str, **more: object) -> JobSnapshot:
 
 def test_a_lone_job_gets_more_than_one_worker_even_if_its_steps_take_milliseconds() -> None:
     case = cluster(nodes=2, gpus=2, racks=2)
-    assert sizes(case.waiting(tiny("a")).decide("mlhub"))["a"] >= 2
-    assert sizes(case.waiting(tiny("a", example_s=1e-7)).decide("mlhub"))["a"] >= 2
+    assert sizes(case.waiting(tiny("a", length_s=6000.0)).decide("mlhub"))["a"] >= 2
+    assert sizes(case.waiting(tiny("a", length_s=6000.0, example_s=1e-7)).decide("mlhub"))["a"] >= 2
 
 
 def test_a_lone_job_gets_one_worker_where_two_were_measured_to_be_slower() -> None:
@@ -122,3 +122,23 @@ def test_the_mode_follows_what_was_measured() -> None:
 def test_more_jobs_than_gpus_leave_no_gpu_idle(n_jobs: int) -> None:
     case = cluster(gpus=4).waiting(*(job(f"j{i}", length_s=100.0 * (i + 1)) for i in range(n_jobs)))
     assert sum(sizes(case.decide("mlhub")).values()) == 4
+
+
+@pytest.mark.parametrize(("start_s", "n_workers"), [(0.0, 4), (60.0, 1)])
+def test_the_start_of_a_waiting_job_counts_in_what_more_gpus_are_worth(start_s: float, n_workers: int) -> None:
+    """All the GPUs of a gang stand idle while it starts: a short job gains little by them, and others wait for them."""
+    waiting = [job(f"{s:.0f}s", length_s=s, start_s=start_s) for s in (20.0, 60.0, 400.0)]
+    plan = cluster(nodes=1, gpus=4).waiting(*waiting).decide("mlhub")
+    assert sizes(plan)["20s"] == n_workers
+
+
+def test_a_wide_job_gives_way_to_many_that_wait_until_two_restarts_before_its_end() -> None:
+    costs = {"start_s": 20.0, "checkpoint_s": 3.0}
+    waiting = [job(f"w{i}", length_s=60.0, at=float(i), **costs) for i in range(6)]
+
+    def decided(left_s: float) -> Plan:
+        wide = job("wide", length_s=4 * left_s, **costs)
+        return cluster(nodes=1, gpus=4).running(wide, n=4, since=-100.0).waiting(*waiting).at(60.0).decide("mlhub")
+
+    assert not isinstance(decided(150.0).of("wide"), Keep)
+    assert isinstance(decided(40.0).of("wide"), Keep)
