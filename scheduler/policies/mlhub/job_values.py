@@ -37,6 +37,10 @@ class Parameters(Protocol):
         """Returns the restarts before its end from which on a job is not changed."""
 
     @property
+    def least_training(self) -> float:
+        """Returns how many times its start a job has to train, at least, on more GPUs than its least size."""
+
+    @property
     def stickiness(self) -> float:
         """Returns what holding a size is worth by itself."""
 
@@ -155,9 +159,9 @@ class JobValues:
             self.view.speeds.prepare(there, sizes, types={job.id: gpu_type for job in there})
 
     def _type_options(self, job: JobSnapshot, types: Iterable[str]) -> TypeOptions:
-        """A change of type is charged like one of size; a waiting job's start is in its times."""
+        """A change of type is charged like one of size; on the present type its restart is saved."""
         own = self.held_type(job)
-        change_s = self.restart_s(job) * (1 + self.policy.margin) if own else 0.0
+        change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
         n_gpus, left_s = {}, {}
         for t in types:
             if t == own:
@@ -170,11 +174,20 @@ class JobValues:
     # sizes and times
 
     def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
-        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
+        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them.
+
+        All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
+        longer than that.
+        """
         n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
         top = min(job.max_workers, max(n_gpus, job.min_workers))
         per_node = self.view.speeds.topology.gpus_per_node(gpu_type or self.view.speeds.standard_type(job))
-        return _doubling(job.min_workers, top, per_node)
+        sizes = _doubling(job.min_workers, top, per_node)
+        least_s = self.policy.least_training * start_cost_s(job)
+        if n_held(job) or not least_s or len(sizes) == 1:
+            return sizes
+        left, steps_s = steps_left(job), self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+        return tuple(n for n, step_s in zip(sizes, steps_s, strict=True) if n == sizes[0] or left * step_s >= least_s)
 
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""
@@ -183,20 +196,12 @@ class JobValues:
             found = self._restart_s[job.id] = restart_cost_s(job)
         return found
 
-    def start_s(self, job: JobSnapshot) -> float:
-        """Returns the seconds from its launch to its first step of a waiting job; 0 for one that runs.
-
-        They are part of its remaining time: all the GPUs that it gets stand idle so long, so that a short job is worth
-        less on many than its speed alone says.
-        """
-        return 0.0 if n_held(job) else start_cost_s(job)
-
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns the remaining time at a size; at the present size on the present nodes."""
         times = self._left_s[job.id]
         if n_workers not in times:
             step_s = self.view.speeds.best_step_s(job, n_workers, gpu_type=self.gpu_type[job.id])
-            times[n_workers] = self.start_s(job) + remaining_s(job, step_s=step_s)
+            times[n_workers] = remaining_s(job, step_s=step_s)
         return times[n_workers]
 
     def present_left_s(self, job: JobSnapshot) -> float:
@@ -216,8 +221,7 @@ class JobValues:
         trial_s = 2 * self.restart_s(job)
         cautious = speeds.best_curve(job, sizes, gpu_type=gpu_type)
         steps = zip(sizes, cautious, speeds.curve(job, sizes, gpu_type=gpu_type), strict=True)
-        start_s = self.start_s(job)
-        times = {n: start_s + min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
+        times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
         if self.n_there(job):
             times[n_held(job)] = self.present_left_s(job)
         return times
@@ -227,8 +231,7 @@ class JobValues:
         if found is None:
             sizes, left = self._standard_sizes(job, gpu_type), steps_left(job)
             steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
-            start_s = self.start_s(job)
-            found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [start_s + left * step_s for step_s in steps_s])
+            found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
         return found
 
     # prices and values
@@ -260,7 +263,7 @@ class JobValues:
         """Most GPU-seconds first; a restart counts for who would need one, so that equal jobs do not take turns."""
         work = {}
         for job in jobs:
-            restart_s = 0.0 if self.n_there(job) else self.restart_s(job) - self.start_s(job)
+            restart_s = 0.0 if self.n_there(job) else self.restart_s(job)
             work[job.id] = self.curves[job.id].least_gpu_s + restart_s * job.min_workers
         return sorted(jobs, key=lambda job: (-work[job.id], -job.submitted_at_s, job.id))
 

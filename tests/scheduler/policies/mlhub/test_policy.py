@@ -124,12 +124,11 @@ def test_more_jobs_than_gpus_leave_no_gpu_idle(n_jobs: int) -> None:
     assert sum(sizes(case.decide("mlhub")).values()) == 4
 
 
-@pytest.mark.parametrize(("start_s", "n_workers"), [(0.0, 4), (60.0, 1)])
-def test_the_start_of_a_waiting_job_counts_in_what_more_gpus_are_worth(start_s: float, n_workers: int) -> None:
-    """All the GPUs of a gang stand idle while it starts: a short job gains little by them, and others wait for them."""
-    waiting = [job(f"{s:.0f}s", length_s=s, start_s=start_s) for s in (20.0, 60.0, 400.0)]
-    plan = cluster(nodes=1, gpus=4).waiting(*waiting).decide("mlhub")
-    assert sizes(plan)["20s"] == n_workers
+@pytest.mark.parametrize(("start_s", "n_workers"), [(0.0, 4), (12.0, 2), (60.0, 1)])
+def test_a_job_is_started_on_more_gpus_only_where_it_trains_for_twice_its_start(start_s: float, n_workers: int) -> None:
+    """All the GPUs of a gang stand idle while it starts. The job takes 60 s on one GPU, and 15 s on four."""
+    plan = cluster(nodes=1, gpus=4).waiting(job("a", length_s=60.0, start_s=start_s)).decide("mlhub")
+    assert sizes(plan) == {"a": n_workers}
 
 
 def test_a_wide_job_gives_way_to_many_that_wait_until_two_restarts_before_its_end() -> None:
