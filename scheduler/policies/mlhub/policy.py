@@ -42,8 +42,8 @@ class Mlhub:
 
     Measured on the testbed's twin (benchmarks/testbed_twin.py, 8 draws of 20 jobs of one to three minutes): mean
     completion times of 211 s without least_training, 181 with 1, 176 with 2, and no better with 3 or 5. last_stretch 10
-    gave 198, 5 198, 3 196, 2 188 and 1 189 s, with starts charged in another way then. Neither changes workloads 1 and 2
-    of Pollux, whose jobs are long for their starts.
+    gave 198, 5 198, 3 196, 2 188 and 1 189 s, with starts charged in another way then. Neither changes anything in
+    workloads 1 and 2 of Pollux at load 1.
     """
 
     margin: float = 1.0
