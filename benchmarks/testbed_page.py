@@ -65,8 +65,8 @@ def _calibrated(calibration: Calibration) -> list[str]:
     return [
         "## Calibration: each kind by itself",
         "",
-        f"{_alone(calibration.alone_s)} Steps in milliseconds by number of workers; start: seconds from launch to first "
-        "step with one worker.",
+        f"{_alone(calibration.alone_s)} Steps in milliseconds by number of workers; start: seconds from launch to "
+        "first step with one worker.",
         "",
         "| kind | fast: 1 | 2 | 4 | start, s | slow: 1 | 2 | 4 | start, s |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -73,9 +73,17 @@ CALIBRATION = Calibration(
         MeasuredGang(
             kind.name,
             {
-                "mode": kind.mode or "all_reduce", "n_workers": 1, "n_servers": 1 if kind.mode else 0, "n_nodes": 1,
-                "n_racks": 1, "gpu_type": gpu_type, "batch_size": kind.batch_size, "step_s": step_s,
-                "compute_s": step_s, "sync_s": 0.0, "n_steps": 50,
+                "mode": kind.mode or "all_reduce",
+                "n_workers": 1,
+                "n_servers": 1 if kind.mode else 0,
+                "n_nodes": 1,
+                "n_racks": 1,
+                "gpu_type": gpu_type,
+                "batch_size": kind.batch_size,
+                "step_s": step_s,
+                "compute_s": step_s,
+                "sync_s": 0.0,
+                "n_steps": 50,
             },
             20.0,
             {"example_s": 0.001, "step_overhead_s": 0.01, "parameters_bytes": 400_000},
@@ -85,7 +93,7 @@ CALIBRATION = Calibration(
         for gpu_type, step_s in (("fast", 0.2), ("slow", 0.4))
     ),
     (0.10, 0.11, 0.12),
-)  # fmt: skip
+)
 
 
 def test_runs_are_kept_one_by_one_and_the_page_is_made_of_what_is_kept(tmp_path: Path) -> None:
