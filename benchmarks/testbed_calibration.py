@@ -21,8 +21,10 @@ SIZES = (1, 2, 4)
 REPEATS = 3
 ALONE = next(kind for kind in KINDS if kind.name == "mlp-wide")  # short steps: what disturbs them shows
 MOST_S = 1800.0
-SAMPLE = ("mode", "n_workers", "n_servers", "n_nodes", "n_racks", "gpu_type", "batch_size")
-SAMPLE += ("step_s", "compute_s", "sync_s", "n_steps")  # of the API's samples, as they are
+SAMPLE = (  # of the API's samples, as they are
+    "mode", "n_workers", "n_servers", "n_nodes", "n_racks", "gpu_type", "batch_size", "step_s", "compute_s", "sync_s",
+    "n_steps",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

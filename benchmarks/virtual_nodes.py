@@ -97,7 +97,7 @@ def virtual_cluster(
     with contextlib.ExitStack() as made:
         _bridge(made, core)
         _run("ip", "addr", "add", f"{SUBNET}.1/24", "dev", core)
-        nodes = []
+        nodes: list[VirtualNode] = []
         for r, kinds in enumerate(racks):
             switch = f"mlhub-rack{r}"
             _bridge(made, switch)
