@@ -30,13 +30,12 @@ from benchmarks.testbed_calibration import calibrate, one_of_each, submitted
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_platform import PlatformFolder
 from benchmarks.testbed_runs import RunStore, TestbedRun, kept_of
-from benchmarks.testbed_trace import NIC_BPS, RACKS, UPLINK_BPS, TestbedJob, jobs_of
+from benchmarks.testbed_trace import COMPARED, NIC_BPS, RACKS, SEEDS, UPLINK_BPS, TestbedJob, jobs_of
 from benchmarks.virtual_nodes import virtual_cluster, why_not
 from mlhub.wire.priority import apply_to_session
 from scheduler import POLICIES
 from scheduler.policies.abilities import abilities_of
 
-COMPARED = ("fifo", "srtf", "tiresias", "optimus", "pollux", "gavel", "mlhub")
 MOST_S = 1500.0
 NICENESS = -10  # others may use the machine as well: the platform's processes come before theirs
 
@@ -44,7 +43,7 @@ NICENESS = -10  # others may use the machine as well: the platform's processes c
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--policies", default=",".join(COMPARED))
-    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--seeds", default=",".join(map(str, SEEDS)))
     parser.add_argument("--jobs", type=int, default=20)
     parser.add_argument("--most", type=int, default=1000, help="end after so many runs")
     parser.add_argument("--page-only", action="store_true", help="run nothing, and write the page")

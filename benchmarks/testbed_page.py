@@ -10,7 +10,7 @@ from statistics import mean, median
 from benchmarks.testbed_calibration import ALONE, Calibration
 from benchmarks.testbed_figures import draw
 from benchmarks.testbed_runs import FIRST_MINUTE_S, RunStore, TestbedRun
-from benchmarks.testbed_trace import FAST, KINDS, NIC_BPS, RACKS, SLOW, UPLINK_BPS, jobs_of
+from benchmarks.testbed_trace import COMPARED, FAST, KINDS, NIC_BPS, RACKS, SEEDS, SLOW, UPLINK_BPS, jobs_of
 from benchmarks.testbed_twin import foretold_jct_s
 from scheduler import POLICIES
 from scheduler.policies.abilities import abilities_of
@@ -26,6 +26,7 @@ def write_page(out: Path, store: RunStore, *, n_jobs: int) -> None:
     lines = [*_head(n_jobs)]
     if calibration is not None:
         lines += _calibrated(calibration)
+        lines += _simulated(calibration, n_jobs=n_jobs)
     if runs and calibration is not None:
         lines += _comparison(by_policy, calibration, n_jobs=n_jobs)
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +35,7 @@ def write_page(out: Path, store: RunStore, *, n_jobs: int) -> None:
         lines += ["", f"![Who trained when, in the newest run of each policy]({figures[0]})"]
         lines += ["", f"![Step times, predicted over measured]({figures[1]})"]
     if store.notes:
-        lines += ["", store.notes.rstrip()]
+        lines += [*([""] if lines[-1] else []), store.notes.rstrip()]
     out.write_text("\n".join(lines) + "\n")
 
 
@@ -85,6 +86,24 @@ def _alone(alone_s: Sequence[float]) -> str:
         f"`{ALONE.name}` alone on a fast node, {len(alone_s)} times one after the other: {times} ms a step "
         f"({spread:.0%} from the fastest to the slowest)."
     )
+
+
+def _simulated(calibration: Calibration, *, n_jobs: int) -> list[str]:
+    """What the twin says of all policies, whether they ran or not."""
+    found = {policy: [_mean_foretold_s(policy, seed, calibration, n_jobs) for seed in SEEDS] for policy in COMPARED}
+    rows = sorted(found.items(), key=lambda each: mean(each[1]))
+    seeds = " | ".join(f"seed {seed}" for seed in SEEDS)
+    return [
+        f"## Simulated: {n_jobs} jobs on the twin of these nodes",
+        "",
+        "Mean JCT in seconds, from submission to the end, in the simulator: the same jobs, nodes, step times and "
+        "start-up times, from the calibration alone. These are no measurements.",
+        "",
+        f"| policy | {seeds} | mean |",
+        "|---|" + "---|" * (len(SEEDS) + 1),
+        *(f"| {policy} | {' | '.join(f'{s:.0f}' for s in each)} | {mean(each):.0f} |" for policy, each in rows),
+        "",
+    ]
 
 
 def _comparison(by_policy: Mapping[str, Sequence[TestbedRun]], calibration: Calibration, *, n_jobs: int) -> list[str]:
@@ -154,14 +173,12 @@ def _against_aims(by_policy: Mapping[str, Sequence[TestbedRun]], calibration: Ca
 
 
 def _foretold_s(runs: Sequence[TestbedRun], calibration: Calibration, n_jobs: int) -> float:
-    return mean(
-        mean(
-            foretold_jct_s(
-                jobs_of(r.seed, n_jobs), calibration, r.policy, is_elastic=abilities_of(POLICIES[r.policy]).is_elastic
-            )
-        )
-        for r in runs
-    )
+    return mean(_mean_foretold_s(run.policy, run.seed, calibration, n_jobs) for run in runs)
+
+
+def _mean_foretold_s(policy: str, seed: int, calibration: Calibration, n_jobs: int) -> float:
+    is_elastic = abilities_of(POLICIES[policy]).is_elastic
+    return mean(foretold_jct_s(jobs_of(seed, n_jobs), calibration, policy, is_elastic=is_elastic))
 
 
 def _median_error(runs: Sequence[TestbedRun], after_s: float) -> float | None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.testbed import COMPARED, cells
+from benchmarks.testbed import cells
 from benchmarks.testbed_calibration import Calibration, MeasuredGang
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_runs import OF_ATTEMPT, RunStore, TestbedRun
-from benchmarks.testbed_trace import KINDS, jobs_of
+from benchmarks.testbed_trace import COMPARED, KINDS, jobs_of
 from benchmarks.testbed_twin import foretold_jct_s
 from benchmarks.virtual_nodes import VirtualCluster, VirtualNode
 from mlhub.backends.local import read_cluster
