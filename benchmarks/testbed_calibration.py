@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.testbed_platform import PlatformFolder, PlatformOnNodes, SubmittedJob
-from benchmarks.testbed_trace import FAST, KINDS, SLOW, JobKind
+from benchmarks.testbed_trace import FAST, KINDS, SLOW, TrainingKind
 
 SIZES = (1, 2, 4)
 REPEATS = 3
@@ -39,7 +39,7 @@ class MeasuredGang:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class NodeCalibration:
     """alone_s: step times of ALONE by itself on one fast node, one job after the other."""
 
     gangs: tuple[MeasuredGang, ...]
@@ -49,7 +49,7 @@ class Calibration:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Calibration:
+    def from_json(cls, raw: Mapping[str, Any]) -> NodeCalibration:
         return cls(tuple(MeasuredGang(**gang) for gang in raw["gangs"]), tuple(raw["alone_s"]))
 
     def of(self, kind: str) -> list[MeasuredGang]:
@@ -64,7 +64,7 @@ class Calibration:
         return median(g.start_s for g in smaller if g.sample["n_workers"] == most)
 
 
-def submitted(kind: JobKind, name: str, epochs: int, guess: int, **more: Any) -> SubmittedJob:
+def submitted(kind: TrainingKind, name: str, epochs: int, guess: int, **more: Any) -> SubmittedJob:
     """Returns a job of the kind, to be submitted."""
     return SubmittedJob(
         more.pop("at_s", 0.0), name, kind.model, epochs, guess, kind.batch_size, kind.hyperparameters, kind.mode,
@@ -77,7 +77,7 @@ def one_of_each() -> list[SubmittedJob]:
     return [submitted(kind, kind.name, 1, 1, organisation=owner) for kind in KINDS for owner in (0, 1)]
 
 
-def calibrate(folder: PlatformFolder) -> Calibration:
+def calibrate(folder: PlatformFolder) -> NodeCalibration:
     """Raises RuntimeError if a job did not succeed."""
     with folder.run() as platform:
         platform.choose_policy("fifo", {})
@@ -89,7 +89,7 @@ def calibrate(folder: PlatformFolder) -> Calibration:
         ]
         gangs = _measured(platform, trace, [kind for _ in SIZES for kind in KINDS for _ in (FAST, SLOW)])
         alone = measure_alone(platform)
-    return Calibration(tuple(gangs), alone)
+    return NodeCalibration(tuple(gangs), alone)
 
 
 def measure_alone(platform: PlatformOnNodes) -> tuple[float, ...]:
@@ -101,7 +101,9 @@ def measure_alone(platform: PlatformOnNodes) -> tuple[float, ...]:
     return tuple(gang.sample["step_s"] for gang in found)
 
 
-def _measured(platform: PlatformOnNodes, trace: Sequence[SubmittedJob], kinds: Iterable[JobKind]) -> list[MeasuredGang]:
+def _measured(
+    platform: PlatformOnNodes, trace: Sequence[SubmittedJob], kinds: Iterable[TrainingKind]
+) -> list[MeasuredGang]:
     found = []
     for job, kind in zip(platform.run(trace, is_elastic=False, seconds=MOST_S), kinds, strict=True):
         if job["state"] != "succeeded":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
 
-from benchmarks.testbed_calibration import ALONE, Calibration
+from benchmarks.testbed_calibration import ALONE, NodeCalibration
 from benchmarks.testbed_figures import draw
 from benchmarks.testbed_runs import FIRST_MINUTE_S, RunStore, TestbedRun
 from benchmarks.testbed_trace import COMPARED, FAST, KINDS, NIC_BPS, RACKS, SEEDS, SLOW, UPLINK_BPS, jobs_of
@@ -15,6 +15,7 @@ from benchmarks.testbed_twin import foretold_jct_s
 from scheduler import POLICIES
 from scheduler.policies.abilities import abilities_of
 
+RunsByPolicy = Mapping[str, Sequence[TestbedRun]]
 BETTER_BY, MOST_STEP_ERROR, MOST_TWIN_ERROR = 0.20, 0.15, 0.15  # what is aimed at
 
 
@@ -54,7 +55,7 @@ def _head(n_jobs: int) -> list[str]:
     ]
 
 
-def _calibrated(calibration: Calibration) -> list[str]:
+def _calibrated(calibration: NodeCalibration) -> list[str]:
     rows = []
     for kind in KINDS:
         cells = []
@@ -88,7 +89,7 @@ def _alone(alone_s: Sequence[float]) -> str:
     )
 
 
-def _simulated(calibration: Calibration, *, n_jobs: int) -> list[str]:
+def _simulated(calibration: NodeCalibration, *, n_jobs: int) -> list[str]:
     """What the twin says of all policies, whether they ran or not."""
     found = {policy: [_mean_foretold_s(policy, seed, calibration, n_jobs) for seed in SEEDS] for policy in COMPARED}
     rows = sorted(found.items(), key=lambda each: mean(each[1]))
@@ -106,7 +107,9 @@ def _simulated(calibration: Calibration, *, n_jobs: int) -> list[str]:
     ]
 
 
-def _comparison(by_policy: Mapping[str, Sequence[TestbedRun]], calibration: Calibration, *, n_jobs: int) -> list[str]:
+def _comparison(
+    by_policy: Mapping[str, Sequence[TestbedRun]], calibration: NodeCalibration, *, n_jobs: int
+) -> list[str]:
     n_runs = sum(len(each) for each in by_policy.values())
     dates = sorted(run.at[:10] for each in by_policy.values() for run in each)
     loads = [run.load for each in by_policy.values() for run in each]
@@ -129,7 +132,7 @@ def _comparison(by_policy: Mapping[str, Sequence[TestbedRun]], calibration: Cali
     ]
 
 
-def _row(policy: str, runs: Sequence[TestbedRun], calibration: Calibration, n_jobs: int) -> tuple[float, str]:
+def _row(policy: str, runs: Sequence[TestbedRun], calibration: NodeCalibration, n_jobs: int) -> tuple[float, str]:
     jct_s = mean(run.mean_jct_s for run in runs)
     foretold_s = _foretold_s(runs, calibration, n_jobs)
     longest_s = max(float(job["jct_s"]) for run in runs for job in run.jobs)
@@ -142,7 +145,9 @@ def _row(policy: str, runs: Sequence[TestbedRun], calibration: Calibration, n_jo
     )
 
 
-def _against_aims(by_policy: Mapping[str, Sequence[TestbedRun]], calibration: Calibration, *, n_jobs: int) -> list[str]:
+def _against_aims(
+    by_policy: Mapping[str, Sequence[TestbedRun]], calibration: NodeCalibration, *, n_jobs: int
+) -> list[str]:
     """Each aim, and whether it is met: of `mlhub` against the best rival on the seeds that both have."""
     found = []
     own = {run.seed: run for run in by_policy.get("mlhub", ())}
@@ -172,11 +177,11 @@ def _against_aims(by_policy: Mapping[str, Sequence[TestbedRun]], calibration: Ca
     return found
 
 
-def _foretold_s(runs: Sequence[TestbedRun], calibration: Calibration, n_jobs: int) -> float:
+def _foretold_s(runs: Sequence[TestbedRun], calibration: NodeCalibration, n_jobs: int) -> float:
     return mean(_mean_foretold_s(run.policy, run.seed, calibration, n_jobs) for run in runs)
 
 
-def _mean_foretold_s(policy: str, seed: int, calibration: Calibration, n_jobs: int) -> float:
+def _mean_foretold_s(policy: str, seed: int, calibration: NodeCalibration, n_jobs: int) -> float:
     is_elastic = abilities_of(POLICIES[policy]).is_elastic
     return mean(foretold_jct_s(jobs_of(seed, n_jobs), calibration, policy, is_elastic=is_elastic))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.testbed_calibration import Calibration
+from benchmarks.testbed_calibration import NodeCalibration
 
 OF_JOB = ("name", "submitted_at", "finished_at", "jct_s", "attempts")
 OF_ATTEMPT = (
@@ -92,9 +92,9 @@ class RunStore:
         return sorted(found, key=lambda run: run.at)
 
     @property
-    def calibration(self) -> Calibration | None:
+    def calibration(self) -> NodeCalibration | None:
         path = self._folder / "calibration.json"
-        return Calibration.from_json(json.loads(path.read_text())) if path.exists() else None
+        return NodeCalibration.from_json(json.loads(path.read_text())) if path.exists() else None
 
     @property
     def notes(self) -> str:
@@ -102,7 +102,7 @@ class RunStore:
         path = self._folder / "notes.md"
         return path.read_text() if path.exists() else ""
 
-    def keep_calibration(self, calibration: Calibration) -> None:
+    def keep_calibration(self, calibration: NodeCalibration) -> None:
         self._write(self._folder / "calibration.json", calibration.to_json())
 
     def _path(self, policy: str, seed: int, n_jobs: int) -> Path:

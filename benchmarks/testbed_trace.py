@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.virtual_nodes import NodeKind
+from benchmarks.virtual_nodes import NodeSpeed
 
-FAST, SLOW = NodeKind("fast", 0.20), NodeKind("slow", 0.10)
+FAST, SLOW = NodeSpeed("fast", 0.20), NodeSpeed("slow", 0.10)
 RACKS = ((FAST, FAST, SLOW, SLOW), (FAST, FAST, SLOW, SLOW))
 NIC_BPS, UPLINK_BPS = 200e6, 400e6
 ORGANISATIONS = 2
@@ -23,7 +23,7 @@ GAP_S = 6.0  # between two submissions, on average
 
 
 @dataclass(frozen=True)
-class JobKind:
+class TrainingKind:
     """What jobs of one kind train. epochs: of one of typical length. mode: None = the scheduler's choice."""
 
     name: str
@@ -38,11 +38,11 @@ class JobKind:
 # Widths give steps of some 50 to 300 ms on a fast node. The wide perceptron's gradient takes a NIC 0.1 s, so that it
 # hardly gains by workers; the large batch gains by all of them.
 KINDS = (
-    JobKind("cnn", "small_cnn", "mnist", 64, 3),
-    JobKind("cnn-large-batch", "small_cnn", "mnist", 256, 3),
-    JobKind("mlp-wide", "mlp", "mnist", 64, 8, {"width": 512}),
-    JobKind("transformer", "tiny_transformer", "prose", 32, 2),
-    JobKind("cnn-servers", "small_cnn", "mnist", 128, 3, {"width": 24}, mode="parameter_server"),
+    TrainingKind("cnn", "small_cnn", "mnist", 64, 3),
+    TrainingKind("cnn-large-batch", "small_cnn", "mnist", 256, 3),
+    TrainingKind("mlp-wide", "mlp", "mnist", 64, 8, {"width": 512}),
+    TrainingKind("transformer", "tiny_transformer", "prose", 32, 2),
+    TrainingKind("cnn-servers", "small_cnn", "mnist", 128, 3, {"width": 24}, mode="parameter_server"),
 )
 
 
@@ -54,7 +54,7 @@ class TestbedJob:
 
     at_s: float
     name: str
-    kind: JobKind
+    kind: TrainingKind
     epochs: int
     guess: int
     organisation: int = 0

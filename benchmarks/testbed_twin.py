@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from benchmarks.testbed_calibration import Calibration, MeasuredGang
+from benchmarks.testbed_calibration import MeasuredGang, NodeCalibration
 from benchmarks.testbed_trace import NIC_BPS, RACKS, UPLINK_BPS, TestbedJob
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation, TenantSnapshot
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
@@ -33,7 +33,7 @@ class TestbedTwin(SteadyEnvironment):
     __test__ = False  # no test, whatever pytest makes of its name
     is_learning = True
 
-    def __init__(self, jobs: Sequence[TestbedJob], calibration: Calibration, *, is_elastic: bool) -> None:
+    def __init__(self, jobs: Sequence[TestbedJob], calibration: NodeCalibration, *, is_elastic: bool) -> None:
         self.nodes: Sequence[NodeSnapshot] = twin_nodes()
         self.racks: Sequence[RackSnapshot] = [RackSnapshot(f"rack-{r}", UPLINK_BPS) for r in range(len(RACKS))]
         self.tenants: Sequence[TenantSnapshot] = [
@@ -137,7 +137,7 @@ def speed_model_of(measured: Sequence[MeasuredGang]) -> SpeedModel:
 
 
 def foretold_jct_s(
-    jobs: Sequence[TestbedJob], calibration: Calibration, policy: str, *, is_elastic: bool
+    jobs: Sequence[TestbedJob], calibration: NodeCalibration, policy: str, *, is_elastic: bool
 ) -> list[float]:
     """Returns the completion times of the jobs under the policy in the simulator, in their order."""
     twin = TestbedTwin(jobs, calibration, is_elastic=is_elastic)

@@ -28,7 +28,7 @@ SHARES = (
 
 
 @dataclass(frozen=True)
-class NodeKind:
+class NodeSpeed:
     """What nodes of one kind have. cpus: their share of this machine, which stands for the speed of their GPU."""
 
     gpu_type: str
@@ -86,7 +86,7 @@ def why_not() -> str | None:
 
 @contextlib.contextmanager
 def virtual_cluster(
-    *, racks: Sequence[Sequence[NodeKind]], nic_bps: float, uplink_bps: float
+    *, racks: Sequence[Sequence[NodeSpeed]], nic_bps: float, uplink_bps: float
 ) -> Iterator[VirtualCluster]:
     """A core switch, a switch a rack, nodes below; all is removed at the end. racks: by rack, the kinds of its nodes.
 
@@ -123,7 +123,7 @@ def _clear() -> None:
             subprocess.run(["ip", "link", "del", link.name], capture_output=True, check=False)
 
 
-def _node(made: contextlib.ExitStack, *, number: int, rack: int, nic_bps: float, kind: NodeKind) -> VirtualNode:
+def _node(made: contextlib.ExitStack, *, number: int, rack: int, nic_bps: float, kind: NodeSpeed) -> VirtualNode:
     name = f"node-{number}"
     space, outside, inside = f"mlhub-{name}", f"mlh-port{number}", f"mlh-nic{number}"
     address = f"{SUBNET}.{10 + number}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.testbed import cells
-from benchmarks.testbed_calibration import Calibration, MeasuredGang
+from benchmarks.testbed_calibration import MeasuredGang, NodeCalibration
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_runs import OF_ATTEMPT, RunStore, TestbedRun
 from benchmarks.testbed_trace import COMPARED, KINDS, jobs_of
@@ -68,7 +68,7 @@ def recorded_run(policy: str, seed: int, *, jct_s: float, steps_s: tuple[float, 
     return TestbedRun(policy, seed, f"2030-01-01T12:0{seed}:00+00:00", 1.0, tuple(jobs))
 
 
-CALIBRATION = Calibration(
+CALIBRATION = NodeCalibration(
     tuple(
         MeasuredGang(
             kind.name,
