@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.virtual_nodes import VirtualCluster, VirtualNode, virtual_cluster, why_not
+from benchmarks.virtual_nodes import NodeSpeed, VirtualCluster, VirtualNode, virtual_cluster, why_not
 
 N_WORKERS, N_SERVERS = 8, 4
 NIC_BPS = 200e6
@@ -84,10 +84,10 @@ def main() -> int:
         print(f"Slow networks were not emulated: {reason}.")
         return 0
     console = Console(highlight=False)
-    with virtual_cluster(n_racks=1, nodes_per_rack=2, nic_bps=LINK_BPS, uplink_bps=1e10, cpus=2.0) as cluster:
+    with virtual_cluster(racks=[[NodeSpeed("cpu-slot", 2.0)] * 2], nic_bps=LINK_BPS, uplink_bps=1e10) as cluster:
         streaming = _streaming(cluster, console)
-    per_rack = N_WORKERS + N_SERVERS
-    with virtual_cluster(n_racks=1, nodes_per_rack=per_rack, nic_bps=NIC_BPS, uplink_bps=1e10, cpus=CPUS) as cluster:
+    nodes = [NodeSpeed("cpu-slot", CPUS)] * (N_WORKERS + N_SERVERS)
+    with virtual_cluster(racks=[nodes], nic_bps=NIC_BPS, uplink_bps=1e10) as cluster:
         curves = _curves(cluster, console)
     _draw(curves, arguments.out.with_suffix(".png"))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

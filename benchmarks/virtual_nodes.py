@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Virtual nodes on one machine: network namespaces with limited NICs and rack uplinks, and a share of the CPUs each.
 
-Needs root on Linux with `ip`, `tc` and `nsenter`. Links are limited in both directions by token buckets (tc-tbf).
+Needs root on Linux with `ip`, `tc` and `nsenter`. Links are limited in both directions by token buckets (tc-tbf). Where
+others use the machine as well, the nodes' groups come first, so that each gets its share whatever runs beside it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,18 @@ BURST_BYTES = 32_000
 TICK_S = 0.001  # of the bucket: a fast link needs more at a time
 LATENCY = "50ms"
 SUBNET = "10.77.0"
+PERIOD_US = 20_000  # of the quotas: short beside a step, so that all steps of a job are cut alike
+SHARES = (
+    20_480  # of the processors that nodes get before others, twenty times the usual 1,024; version 2: a weight of 2,000
+)
+
+
+@dataclass(frozen=True)
+class NodeSpeed:
+    """What nodes of one kind have. cpus: their share of this machine, which stands for the speed of their GPU."""
+
+    gpu_type: str
+    cpus: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class VirtualNode:
     rack: str
     address: str
     enter: tuple[str, ...]
+    gpu_type: str = "cpu-slot"
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,8 @@ class VirtualCluster:
             for node in self.nodes:
                 if node.rack == rack:
                     place = f"address: {node.address}, interface: eth0, enter: {json.dumps(node.enter)}"
-                    size = f"slots: 1, cpus: 1, memory: 2GiB, nic: {self.nic_bps / 1e6:g}Mbit"
+                    size = f"gpu_type: {node.gpu_type}, slots: 1, cpus: 2, memory: 2GiB"
+                    size += f", nic: {self.nic_bps / 1e6:g}Mbit"
                     lines.append(f"      - {{name: {node.name}, {size}, {place}}}")
         return "\n".join(lines) + "\n"
 
@@ -71,9 +86,9 @@ def why_not() -> str | None:
 
 @contextlib.contextmanager
 def virtual_cluster(
-    *, n_racks: int, nodes_per_rack: int, nic_bps: float, uplink_bps: float, cpus: float
+    *, racks: Sequence[Sequence[NodeSpeed]], nic_bps: float, uplink_bps: float
 ) -> Iterator[VirtualCluster]:
-    """A core switch, a switch a rack, nodes below; all is removed at the end. cpus: a node's share of this machine.
+    """A core switch, a switch a rack, nodes below; all is removed at the end. racks: by rack, the kinds of its nodes.
 
     Raises RuntimeError with the tool's words if something could not be made.
     """
@@ -82,8 +97,8 @@ def virtual_cluster(
     with contextlib.ExitStack() as made:
         _bridge(made, core)
         _run("ip", "addr", "add", f"{SUBNET}.1/24", "dev", core)
-        nodes = []
-        for r in range(n_racks):
+        nodes: list[VirtualNode] = []
+        for r, kinds in enumerate(racks):
             switch = f"mlhub-rack{r}"
             _bridge(made, switch)
             up, down = f"mlh-up{r}", f"mlh-down{r}"
@@ -91,8 +106,8 @@ def virtual_cluster(
             for end, bridge in ((up, switch), (down, core)):
                 _run("ip", "link", "set", end, "master", bridge, "up")
                 _limit(end, uplink_bps)
-            for i in range(nodes_per_rack):
-                nodes.append(_node(made, number=r * nodes_per_rack + i, rack=r, nic_bps=nic_bps, cpus=cpus))
+            for kind in kinds:
+                nodes.append(_node(made, number=len(nodes), rack=r, nic_bps=nic_bps, kind=kind))
         yield VirtualCluster(tuple(nodes), f"{SUBNET}.1", nic_bps, uplink_bps)
 
 
@@ -108,7 +123,7 @@ def _clear() -> None:
             subprocess.run(["ip", "link", "del", link.name], capture_output=True, check=False)
 
 
-def _node(made: contextlib.ExitStack, *, number: int, rack: int, nic_bps: float, cpus: float) -> VirtualNode:
+def _node(made: contextlib.ExitStack, *, number: int, rack: int, nic_bps: float, kind: NodeSpeed) -> VirtualNode:
     name = f"node-{number}"
     space, outside, inside = f"mlhub-{name}", f"mlh-port{number}", f"mlh-nic{number}"
     address = f"{SUBNET}.{10 + number}"
@@ -122,10 +137,10 @@ def _node(made: contextlib.ExitStack, *, number: int, rack: int, nic_bps: float,
         _run("ip", "-n", space, "link", "set", link, "up")
     _limit("eth0", nic_bps, space=space)
     _limit(outside, nic_bps)
-    group = _cpu_group(made, space, cpus)
+    group = _cpu_group(made, space, kind.cpus)
     words = (f"--net=/run/netns/{space}", "--")
     enter = ("sh", "-c", f'echo 0 > {group}/cgroup.procs; exec "$@"', "sh") if group else ()
-    return VirtualNode(name, f"rack-{rack}", address, (*enter, "nsenter", *words))
+    return VirtualNode(name, f"rack-{rack}", address, (*enter, "nsenter", *words), kind.gpu_type)
 
 
 def _bridge(made: contextlib.ExitStack, name: str) -> None:
@@ -154,10 +169,12 @@ def _cpu_group(made: contextlib.ExitStack, name: str, cpus: float) -> Path | Non
     try:
         group.mkdir(exist_ok=True)
         if is_v1:
-            (group / "cpu.cfs_period_us").write_text("20000")
-            (group / "cpu.cfs_quota_us").write_text(str(int(cpus * 20_000)))
+            (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (group / "cpu.cfs_quota_us").write_text(str(int(cpus * PERIOD_US)))
+            (group / "cpu.shares").write_text(str(SHARES))
         else:
-            (group / "cpu.max").write_text(f"{int(cpus * 20_000)} 20000")
+            (group / "cpu.max").write_text(f"{int(cpus * PERIOD_US)} {PERIOD_US}")
+            (group / "cpu.weight").write_text(str(SHARES * 100 // 1024))
     except OSError:
         with contextlib.suppress(OSError):
             group.rmdir()

@@ -45,10 +45,10 @@ def dry_run_prediction(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path)
 
 
 def _seconds(work: PredictionJob, n: int) -> float:
-    """Seconds for the first n examples: the fastest of several runs."""
+    """Processor seconds for the first n examples: the fastest of several runs, whatever else the processors do."""
     times = []
     for _ in range(N_REPEATS + 1):
-        began = time.perf_counter()
+        began = time.perf_counter(), time.process_time()
         rows = work.rows[:n].astype(np.int64)
         if work.asked.kind == "evaluate":
             work.answers.sums(rows)
@@ -56,5 +56,5 @@ def _seconds(work: PredictionJob, n: int) -> float:
             work.answers.features(rows, work.asked.features)
         else:
             work.answers.predictions(rows)
-        times.append(time.perf_counter() - began)
+        times.append(min(time.perf_counter() - began[0], time.process_time() - began[1]))
     return min(times[1:])

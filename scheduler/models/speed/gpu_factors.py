@@ -4,7 +4,10 @@
 The seconds of a pass are taken to be a family's own, times a factor of the GPU type: a matrix of rank one, in
 logarithms a sum of two effects (two-way additive model), fitted by least squares with the types' effects drawn to 0
 (ridge). What a family has on one type then predicts it on a type that it never ran on, with an error: how far families
-deviate from the common factors.
+deviate from the common factors. A family that never ran has its dry run only, which was made on another processor: what
+others took of their own dry runs' seconds on the cluster's GPUs is its level. Families are much alike in that, so that
+two that ran on one type each tell these apart as well: effects of families with a dry run are random about that level
+(a mixed model; Searle, Casella and McCulloch, Variance Components, 1992), those of others are free.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
@@ -21,6 +24,7 @@ from scheduler.api.snapshot import JobSnapshot, SpeedObservation
 DEFAULT_EXAMPLE_S = 0.002  # nothing known: a small network on a small GPU
 _PRIOR_SPREAD = 0.8  # standard deviation of types' effects: half to double is usual, a tenth is possible
 _PRIOR_RESIDUAL = 0.25  # of a family from the common factors, worth _WORTH observations
+_DRY_RUN_SPREAD = 0.4  # of families' effects about the level; 0.15 to 0.3 on the testbed, whose kinds are five
 _WORTH = 4.0
 _RIDGE = (_PRIOR_RESIDUAL / _PRIOR_SPREAD) ** 2
 _GRAIN = 0.05  # of logarithms: models are not fitted anew for less
@@ -30,12 +34,14 @@ _GRAIN = 0.05  # of logarithms: models are not fitted anew for less
 class GpuFactors:
     """Holds logarithms of the types' factors (0 if missing), and about how many families are behind each.
 
-    residual: standard deviation of a family's logarithm from the common factors.
+    residual: standard deviation of a family's logarithm from the common factors. level: logarithm of what passes take
+    over those of the dry run, on the mean type.
     """
 
     log_factors: tuple[tuple[str, float], ...] = ()
     n_families: tuple[tuple[str, int], ...] = ()
     residual: float = _PRIOR_RESIDUAL
+    level: float = 0.0
     _logs: Mapping[str, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -46,6 +52,10 @@ class GpuFactors:
         if gpu_type == reference:
             return 1.0
         return math.exp(self._logs.get(gpu_type, 0.0) - (self._logs.get(reference, 0.0) if reference else 0.0))
+
+    def of_dry_run(self, gpu_type: str) -> float:
+        """Returns the time of a pass on a type over that of the dry run, for a family that never ran."""
+        return math.exp(self.level) * self.ratio(gpu_type, None)
 
     def error(self, gpu_type: str) -> float:
         """Returns the relative error of a family on a type that it never ran on: one standard deviation."""
@@ -71,36 +81,59 @@ def _preflight_s(job: JobSnapshot, o: SpeedObservation) -> float:
     return max(job.step_overhead_s + each_s * o.batch_size / o.n_workers, 1e-7)
 
 
-def learn_gpu_factors(families: Iterable[Levels]) -> GpuFactors:
-    """Returns the factors that fit best to the levels of several families; those with one type tell nothing."""
-    known = [levels for levels in families if len(levels) > 1]
-    types = sorted({gpu_type for levels in known for gpu_type in levels})
-    if not types:
-        return NO_FACTORS
-    logs = _fitted(known, types)
+def learn_gpu_factors(families: Iterable[Levels], tried_out: Iterable[Levels] = ()) -> GpuFactors:
+    """Returns the factors that fit best to the levels of several families.
+
+    tried_out: those of the families that had a dry run. Others tell nothing of types unless they ran on several.
+    """
+    each, with_dry_run = list(families), list(tried_out)
+    known = [levels for levels in each if len(levels) > 1]
+    alone = [levels for levels in with_dry_run if len(levels) == 1] if each else []
+    types = sorted({gpu_type for levels in (*known, *alone) for gpu_type in levels})
+    if len(types) < 2:
+        level = _common_level(with_dry_run, {})
+        return GpuFactors(level=level) if level else NO_FACTORS
+    of_dry_runs = [levels for levels in with_dry_run if levels]
+    free = [levels for levels in known if not any(levels is one for one in of_dry_runs)]
+    logs = _fitted(free, of_dry_runs, types)
+    level = _common_level(with_dry_run, logs)
     squares, n_free = _WORTH * _PRIOR_RESIDUAL**2, _WORTH
     for levels in known:
         rest = np.array([levels[t] - logs[t] for t in levels])
         squares += float(((rest - rest.mean()) ** 2).sum())
         n_free += len(rest) - 1
-    counts = {t: sum(t in levels for levels in known) for t in types}
+    counts = {t: sum(t in levels for levels in (*known, *alone)) for t in types}
     n_families = tuple((t, 1 << (n.bit_length() - 1)) for t, n in counts.items())
     rounded = tuple((t, _rounded(logs[t])) for t in types)
-    return GpuFactors(rounded, n_families, _rounded(math.sqrt(squares / n_free)))
+    return GpuFactors(rounded, n_families, _rounded(math.sqrt(squares / n_free)), level)
+
+
+def _common_level(families: Iterable[Levels], logs: Mapping[str, float]) -> float:
+    """The median family's, with the types' factors taken out. One family is enough: a dry run's processor may be as far
+    from the cluster's GPUs as a small CPU, and that is more than families differ by."""
+    own = [fmean([level - logs.get(t, 0.0) for t, level in levels.items()]) for levels in families if levels]
+    return _rounded(median(own)) if own else 0.0
 
 
 def _rounded(value: float) -> float:
     return round(value / _GRAIN) * _GRAIN
 
 
-def _fitted(families: Sequence[Levels], types: Sequence[str]) -> dict[str, float]:
-    """The normal equations of the types' effects, with each family's own effect taken out."""
+def _fitted(free: Sequence[Levels], random: Sequence[Levels], types: Sequence[str]) -> dict[str, float]:
+    """The normal equations of the types' effects, and of the level of the families whose effects are random about it.
+
+    free: families whose own effects are taken out whatever they are.
+    """
     place = {gpu_type: i for i, gpu_type in enumerate(types)}
-    normal_TT, right_T = _RIDGE * np.eye(len(types)), np.zeros(len(types))
-    for levels in families:
-        at = np.array([place[t] for t in levels])
-        log_t = np.array(list(levels.values()))
-        centre_tt = np.eye(len(at)) - 1.0 / len(at)
-        normal_TT[np.ix_(at, at)] += centre_tt
-        right_T[at] += centre_tt @ log_t
-    return dict(zip(types, np.linalg.solve(normal_TT, right_T).tolist(), strict=True))
+    level = len(types)
+    normal_XX, right_X = np.diag([_RIDGE] * len(types) + [1e-9]), np.zeros(len(types) + 1)
+    for families, is_random in ((free, False), (random, True)):
+        for levels in families:
+            at = np.array([place[t] for t in levels] + [level] * is_random)
+            n = len(levels)
+            taken_out = 1 / (n + (_PRIOR_RESIDUAL / _DRY_RUN_SPREAD) ** 2) if is_random else 1 / n
+            weight_tt = np.eye(n) - taken_out
+            design_tX = np.hstack([np.eye(n), np.ones((n, 1))]) if is_random else np.eye(n)
+            normal_XX[np.ix_(at, at)] += design_tX.T @ weight_tt @ design_tX
+            right_X[at] += design_tX.T @ weight_tt @ np.array(list(levels.values()))
+    return dict(zip(types, np.linalg.solve(normal_XX, right_X)[:level].tolist(), strict=True))

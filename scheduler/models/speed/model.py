@@ -62,6 +62,7 @@ class SpeedModel:
         gpu_factors: GpuFactors = NO_FACTORS,
     ) -> None:
         self._gpu_factors = gpu_factors
+        self._was_tried_out = example_s is not None
         self._terms = terms or SyncTerms()
         self._bytes = parameters_bytes
         self._nic_bps = nic_bps
@@ -126,7 +127,11 @@ class SpeedModel:
 
     def _type_factor(self, gpu_type: str) -> float:
         own = self._own_factors.get(gpu_type)
-        return self._gpu_factors.ratio(gpu_type, self._reference) if own is None else own
+        if own is not None:
+            return own
+        if self._reference is None and self._was_tried_out:
+            return self._gpu_factors.of_dry_run(gpu_type)
+        return self._gpu_factors.ratio(gpu_type, self._reference)
 
     def _measured_on_line(self, o: SpeedObservation) -> float:
         return self._one_on_line(o.batch_size / o.n_workers) * self._own_factors[o.gpu_type]

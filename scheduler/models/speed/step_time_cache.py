@@ -91,10 +91,8 @@ class ClusterStepTimes:
             del self._tables[model]
 
     def gpu_factors(self, jobs: Iterable[JobSnapshot]) -> GpuFactors:
-        """Returns what these jobs show of the cluster's GPU types; nothing where there is one type."""
-        if len(self.topology.gpu_types()) < 2:
-            return NO_FACTORS
-        return self._models.gpu_factors(jobs)
+        """Returns what these jobs show of the cluster's GPU types, where there are several, and of dry runs."""
+        return self._models.gpu_factors(jobs, has_types=len(self.topology.gpu_types()) > 1)
 
     def tables(self, job: JobSnapshot, *, gpu_factors: GpuFactors = NO_FACTORS) -> ModelTables:
         """Returns the tables of the job's model; jobs with the same measurements and profile share them."""
@@ -125,13 +123,14 @@ class SpeedModelCache:
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
         self._levels = BoundedTable[_Family, tuple[Observations, Levels]](MAX_MODELS)
 
-    def gpu_factors(self, jobs: Iterable[JobSnapshot]) -> GpuFactors:
+    def gpu_factors(self, jobs: Iterable[JobSnapshot], *, has_types: bool) -> GpuFactors:
         """Returns the factors of GPU types over the families of these jobs, each family counted once."""
         families: dict[_Family, Levels] = {}
         for job in jobs:
             if job.observations and (key := _family(job)) not in families:
                 families[key] = self._levels_of(job)
-        return learn_gpu_factors(families.values())
+        tried_out = [levels for (_, example_s, _), levels in families.items() if example_s is not None]
+        return learn_gpu_factors(families.values() if has_types else (), tried_out)
 
     def types_of(self, job: JobSnapshot) -> Set[str]:
         """Returns the GPU types on which the job's family was measured."""

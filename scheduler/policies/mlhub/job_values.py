@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.models.cost import restart_cost_s
+from scheduler.models.cost import restart_cost_s, start_cost_s
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.policies.toolkit.gpu_types import TypeOptions, assign_types, capacity_by_type
 from scheduler.policies.toolkit.policy import View, by_submission, longest_run_first, n_held
@@ -35,6 +35,10 @@ class Parameters(Protocol):
     @property
     def last_stretch(self) -> float:
         """Returns the restarts before its end from which on a job is not changed."""
+
+    @property
+    def least_training(self) -> float:
+        """Returns how many times its start a job has to train, at least, on more GPUs than its least size."""
 
     @property
     def stickiness(self) -> float:
@@ -170,11 +174,20 @@ class JobValues:
     # sizes and times
 
     def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
-        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
+        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them.
+
+        All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
+        longer than that.
+        """
         n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
         top = min(job.max_workers, max(n_gpus, job.min_workers))
         per_node = self.view.speeds.topology.gpus_per_node(gpu_type or self.view.speeds.standard_type(job))
-        return _doubling(job.min_workers, top, per_node)
+        sizes = _doubling(job.min_workers, top, per_node)
+        least_s = self.policy.least_training * start_cost_s(job)
+        if n_held(job) or not least_s or len(sizes) == 1:
+            return sizes
+        left, steps_s = steps_left(job), self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+        return tuple(n for n, step_s in zip(sizes, steps_s, strict=True) if n == sizes[0] or left * step_s >= least_s)
 
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""

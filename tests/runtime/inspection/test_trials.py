@@ -116,3 +116,12 @@ def test_code_that_hangs_is_interrupted_where_it_hangs() -> None:
 def test_memory_that_is_used_up_stays_a_matter_of_memory() -> None:
     with pytest.raises(MemoryError), tried("model", ""):
         torch.empty(2**46)
+
+
+def test_speed_is_measured_in_processor_time_so_that_other_processes_do_not_count(tmp_path: Path) -> None:
+    code = NET.format(n_inputs=6, n_outputs=3) + (
+        "import time\ndef loss(o, t):\n    time.sleep(0.2)\n    return nn.functional.cross_entropy(o, t)\n"
+    )
+    profile = tried_out(tmp_path, code)
+    assert isinstance(profile, dict)
+    assert profile["step_overhead_s"] + 4 * profile["example_s"] < 0.2

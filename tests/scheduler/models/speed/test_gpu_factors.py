@@ -76,4 +76,35 @@ def test_on_a_cluster_of_one_type_families_teach_nothing_of_others() -> None:
     one = cluster(nodes=2, gpus=4)
     jobs = [family(f"f{i}", seen("v100", 0.1), seen("k80", 0.5)) for i in range(5)]
     assert JobSpeeds(one.nodes, one.racks, jobs=jobs).model(jobs[0]) is not None
-    assert JobSpeeds(one.nodes, one.racks, jobs=jobs).cluster.gpu_factors(jobs) == NO_FACTORS
+    factors = JobSpeeds(one.nodes, one.racks, jobs=jobs).cluster.gpu_factors(jobs)
+    assert factors.log_factors == NO_FACTORS.log_factors
+
+
+def test_a_family_that_never_ran_is_as_much_slower_than_its_dry_run_as_others_are() -> None:
+    """The dry run was made on another processor: here, the GPUs take five times as long, and k80 twice that."""
+    others = [
+        family(f"f{i}", seen("v100", 0.5 * i), seen("k80", 1.0 * i), example_s=0.001 * i) for i in range(1, 5)
+    ]  # a pass over 100 examples took 0.1 * i in the dry run
+    new = family("new", example_s=0.003)
+    speeds = speeds_of(*others, new)
+    assert speeds.step_s(new, 1, gpu_type="v100") == pytest.approx(1.5, rel=0.1)
+    assert speeds.step_s(new, 1, gpu_type="k80") == pytest.approx(3.0, rel=0.1)
+    without = family("script", example_s=None)
+    assert speeds_of(*others, without).step_s(without, 1, gpu_type="v100") < 0.5  # it had no dry run to compare with
+
+
+def test_on_a_cluster_of_one_type_dry_runs_are_corrected_too() -> None:
+    one = cluster(nodes=2, gpus=4)
+    jobs = [family("ran", seen("v100", 0.5)), family("new", example_s=0.003)]
+    assert JobSpeeds(one.nodes, one.racks, jobs=jobs).step_s(jobs[1], 1) == pytest.approx(1.5, rel=0.1)
+
+
+def test_families_on_one_type_each_tell_the_types_apart_by_their_dry_runs() -> None:
+    """Passes take ten times the dry run on v100, and twenty times on k80; no family ran on both."""
+    fast = [family(f"f{i}", seen("v100", 1.0 * i), example_s=0.001 * i) for i in range(1, 4)]
+    slow = [family(f"s{i}", seen("k80", 2.0 * i), example_s=0.001 * i) for i in range(1, 4)]
+    speeds = speeds_of(*fast, *slow)
+    assert speeds.step_s(fast[0], 1, gpu_type="k80") == pytest.approx(2.0, rel=0.25)
+    assert speeds.step_s(slow[0], 1, gpu_type="v100") == pytest.approx(1.0, rel=0.25)
+    without = [replace(one, example_s=None, observations=one.observations) for one in (*fast, *slow)]
+    assert speeds_of(*without).step_s(without[0], 1, gpu_type="k80") == pytest.approx(1.0, rel=0.05)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler import JobSnapshot, Mode, SpeedObservation
+from scheduler import JobSnapshot, Keep, Mode, Plan, SpeedObservation
 from tests.scheduler.cases import cluster, job, kinds, reason, sizes
 
 
@@ -19,8 +19,8 @@ def tiny(id: str, **more: object) -> JobSnapshot:
 
 def test_a_lone_job_gets_more_than_one_worker_even_if_its_steps_take_milliseconds() -> None:
     case = cluster(nodes=2, gpus=2, racks=2)
-    assert sizes(case.waiting(tiny("a")).decide("mlhub"))["a"] >= 2
-    assert sizes(case.waiting(tiny("a", example_s=1e-7)).decide("mlhub"))["a"] >= 2
+    assert sizes(case.waiting(tiny("a", length_s=6000.0)).decide("mlhub"))["a"] >= 2
+    assert sizes(case.waiting(tiny("a", length_s=6000.0, example_s=1e-7)).decide("mlhub"))["a"] >= 2
 
 
 def test_a_lone_job_gets_one_worker_where_two_were_measured_to_be_slower() -> None:
@@ -122,3 +122,22 @@ def test_the_mode_follows_what_was_measured() -> None:
 def test_more_jobs_than_gpus_leave_no_gpu_idle(n_jobs: int) -> None:
     case = cluster(gpus=4).waiting(*(job(f"j{i}", length_s=100.0 * (i + 1)) for i in range(n_jobs)))
     assert sum(sizes(case.decide("mlhub")).values()) == 4
+
+
+@pytest.mark.parametrize(("start_s", "n_workers"), [(0.0, 4), (12.0, 2), (60.0, 1)])
+def test_a_job_is_started_on_more_gpus_only_where_it_trains_for_twice_its_start(start_s: float, n_workers: int) -> None:
+    """All the GPUs of a gang stand idle while it starts. The job takes 60 s on one GPU, and 15 s on four."""
+    plan = cluster(nodes=1, gpus=4).waiting(job("a", length_s=60.0, start_s=start_s)).decide("mlhub")
+    assert sizes(plan) == {"a": n_workers}
+
+
+def test_a_wide_job_gives_way_to_many_that_wait_until_two_restarts_before_its_end() -> None:
+    costs = {"start_s": 20.0, "checkpoint_s": 3.0}
+    waiting = [job(f"w{i}", length_s=60.0, at=float(i), **costs) for i in range(6)]
+
+    def decided(left_s: float) -> Plan:
+        wide = job("wide", length_s=4 * left_s, **costs)
+        return cluster(nodes=1, gpus=4).running(wide, n=4, since=-100.0).waiting(*waiting).at(60.0).decide("mlhub")
+
+    assert not isinstance(decided(150.0).of("wide"), Keep)
+    assert isinstance(decided(40.0).of("wide"), Keep)
