@@ -95,6 +95,7 @@ def check_request(
     Raises InvalidInputError or QuotaExceededError naming field, limit and remedy.
     """
     schema = (dataset.schema if dataset is not None else None) or {}
+    request = _with_one_worker(model, request)
     least, most = request.get("min_workers", 1), request.get("max_workers", 64)
     if least > most:
         raise InvalidInputError(
@@ -124,6 +125,16 @@ def check_request(
     check_room(organisation, request.get("min_workers", 1))
     check_resources(request)
     return request
+
+
+def _with_one_worker(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
+    """The request for a script that could not train together with others: one worker, unless more are asked for."""
+    code = model.code_version or model
+    n_asked = max(request.get("min_workers", 1), (request.get("resources") or {}).get("n_workers") or 1)
+    is_left_open = not request.get("max_workers") and not request.get("strategy") and n_asked == 1
+    if code.contract.get("is_distributed", True) or not is_left_open:
+        return request
+    return {**request, "max_workers": 1}
 
 
 def _check_examples(schema: dict[str, Any]) -> None:
