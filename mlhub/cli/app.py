@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import Annotated, cast
 
 import httpx
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from mlhub._version import __version__
 from mlhub.cli.commands import (
@@ -28,6 +30,7 @@ from mlhub.cli.commands import (
 from mlhub.cli.commands.run import run
 from mlhub.cli.credentials import TOKEN, URL
 from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.global_options import moved_to_front
 from mlhub.cli.output import Format
 from mlhub.cli.session import Session
 from mlhub.client.api import Refused
@@ -85,7 +88,8 @@ app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. Returns its exit code (mlhub/cli/failures.py); errors go to standard error, with the remedy."""
     try:
-        app(args=argv, prog_name="mlhub")
+        given = sys.argv[1:] if argv is None else argv
+        app(args=moved_to_front(cast("TyperGroup", typer.main.get_command(app)), given), prog_name="mlhub")
     except SystemExit as end:
         return int(end.code or 0)
     except CommandError as error:

@@ -19,20 +19,21 @@ SETTINGS = (
     "secrets", "features", "output", "examples",
 )  # fmt: skip
 REFERENCES = ("project", "dataset", "dataset_version", "model", "model_version", "model_of")
-BROUGHT = ("data", "code", "entry", "target")
+BROUGHT = ("data", "format", "code", "entry", "target")
 
 
 @dataclass(frozen=True)
 class JobFile:
     """settings and references: as in the API; names are allowed as references.
 
-    data: a file or folder to upload as the dataset; target: the column of a table to predict. code: a Python file or a
-    folder to upload as the model; entry: its script or module.
+    data: a file or folder to upload as the dataset; format: its format, else by what it is; target: the column of a
+    table to predict. code: a Python file or a folder to upload as the model; entry: its script or module.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
     references: dict[str, str] = field(default_factory=dict)
     data: Path | None = None
+    format: str = ""
     code: Path | None = None
     entry: str = ""
     target: str = ""
@@ -43,6 +44,7 @@ class JobFile:
             settings={**other.settings, **{n: _joined(n, v, other.settings.get(n)) for n, v in self.settings.items()}},
             references={**other.references, **self.references},
             data=self.data or other.data,
+            format=self.format or other.format,
             code=self.code or other.code,
             entry=self.entry or other.entry,
             target=self.target or other.target,
@@ -72,7 +74,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
                 f"{where}: a job has no field `{name}`.",
                 remedy=f"Did you mean `{near[0]}`?" if near else f"Fields are {', '.join(known)}.",
             )
-    for name in ("entry", "target", *REFERENCES, "data", "code"):
+    for name in ("entry", "target", "format", *REFERENCES, "data", "code"):
         if name in content and not isinstance(content[name], str):
             raise CommandError(f"{where}: `{name}` must be text.")
     _check_environment(content, where=where)
@@ -80,6 +82,7 @@ def parsed(content: dict[str, Any], *, folder: Path, where: str) -> JobFile:
         settings={n: content[n] for n in SETTINGS if n in content},
         references={n: content[n] for n in REFERENCES if n in content},
         data=folder / content["data"] if "data" in content else None,
+        format=content.get("format", ""),
         code=folder / content["code"] if "code" in content else None,
         entry=content.get("entry", ""),
         target=content.get("target", ""),

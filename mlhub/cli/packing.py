@@ -50,7 +50,7 @@ def packed(path: Path) -> Iterator[Packed]:
     if path.is_file():
         yield Packed(path, path.name, _sha256(path))
         return
-    files = list(_files(path))
+    files = list(files_in(path))
     if not files:
         raise CommandError(f"{path} has no files." if path.is_dir() else f"There is no file or folder {path}.")
     with zipped(files, f"{path.resolve().name}.zip") as found:
@@ -78,7 +78,7 @@ def code(path: Path, entry: str) -> Code:
     A module with a function build_model is a package; any other is a script.
     """
     if path.is_dir():
-        files = list(_files(path))
+        files = list(files_in(path))
         first = entry or next((n for n in ("model.py", "train.py", "main.py") if (path / n).is_file()), "")
         if not first:
             raise CommandError(
@@ -99,7 +99,9 @@ def _script_files(path: Path) -> list[tuple[Path, str]]:
     if not path.is_file():
         raise CommandError(f"There is no file or folder {path}.")
     neighbours = [
-        (file, name) for file, name in _files(path.parent) if file.suffix in PYTHON and file.resolve() != path.resolve()
+        (file, name)
+        for file, name in files_in(path.parent)
+        if file.suffix in PYTHON and file.resolve() != path.resolve()
     ]
     if sum(file.stat().st_size for file, _ in neighbours) > MAX_SCRIPT_FOLDER_BYTES:
         raise CommandError(
@@ -109,7 +111,8 @@ def _script_files(path: Path) -> list[tuple[Path, str]]:
     return [(path, path.name), *neighbours]
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, str]]:
+def files_in(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files below a folder, with their names in a zip, but for hidden ones, caches and environments."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if path.is_file() and not any(part.startswith(".") or part in LEFT_OUT for part in parts):

@@ -10,6 +10,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.wire.formats import FORMATS, TEXT_FIELDS, by_first_bytes, by_suffix
 
 FIRST_LINE_BYTES = 2**20
+ANY_KIND = "files"
 
 
 def guess(filename: str, path: Path) -> str:
@@ -25,7 +26,7 @@ def guess(filename: str, path: Path) -> str:
         raise InvalidInputError(
             f"Neither the name {filename} nor the first bytes show the format.",
             field="format",
-            remedy=f"Give the format: {', '.join(FORMATS)}.",
+            remedy=f"Give the format: {', '.join(FORMATS)}. A script reads files of any kind: {ANY_KIND}.",
         )
     return by_content
 

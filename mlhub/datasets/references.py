@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets import actions
+from mlhub.datasets.formats import ANY_KIND
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.datasets.sources.downloads import FoundFile
 from mlhub.datasets.sources.locations import SECRETS_OF, check_source, filename_of, scheme_of
@@ -237,7 +238,7 @@ def _format_of(uri: str) -> str:
         raise InvalidInputError(
             f"The name {filename_of(uri)} does not show the format.",
             field="format",
-            remedy=f"Give the format: {', '.join(FORMATS)}.",
+            remedy=f"Give the format: {', '.join(FORMATS)}. A script reads files of any kind: {ANY_KIND}.",
         )
     return found
 

@@ -25,6 +25,7 @@ from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
 from mlhub.tenants.actions import gpu_limit_of
 from mlhub.tenants.models import Organisation, Project
+from mlhub.wire.formats import FILES_TASK
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
 MAX_STEPS = 10**9
@@ -94,6 +95,7 @@ def check_request(
     Raises InvalidInputError or QuotaExceededError naming field, limit and remedy.
     """
     schema = (dataset.schema if dataset is not None else None) or {}
+    request = _with_one_worker(model, request)
     least, most = request.get("min_workers", 1), request.get("max_workers", 64)
     if least > most:
         raise InvalidInputError(
@@ -113,14 +115,9 @@ def check_request(
         raise InvalidInputError(
             "target_metric and target_value go together.", field="target_value", remedy="Give both, or neither."
         )
-    _check_settings(model, schema, request)
-    if not has_targets(schema):
-        raise InvalidInputError(
-            "The dataset was uploaded without targets: there is nothing to learn.",
-            field="dataset",
-            remedy="Predict on it, or upload it with targets.",
-        )
-    if model.kind != Kind.SCRIPT:
+    if model.kind != Kind.SCRIPT:  # a script reads its data as it likes
+        _check_examples(schema)
+        _check_settings(model, schema, request)
         _check_fit(schema, request)
     request = {**request, **_strategy(model, request)}
     if model.kind != Kind.SCRIPT:
@@ -130,10 +127,34 @@ def check_request(
     return request
 
 
+def _with_one_worker(model: ModelVersion, request: dict[str, Any]) -> dict[str, Any]:
+    """The request for a script that could not train together with others: one worker, unless more are asked for."""
+    code = model.code_version or model
+    n_asked = max(request.get("min_workers", 1), (request.get("resources") or {}).get("n_workers") or 1)
+    is_left_open = not request.get("max_workers") and not request.get("strategy") and n_asked == 1
+    if code.contract.get("is_distributed", True) or not is_left_open:
+        return request
+    return {**request, "max_workers": 1}
+
+
+def _check_examples(schema: dict[str, Any]) -> None:
+    """Whether MLHub knows examples with targets in the dataset."""
+    if schema.get("task") == FILES_TASK:
+        raise InvalidInputError(
+            "The dataset is of files of any kind, which only scripts and notebooks read.",
+            field="dataset",
+            remedy="Train a script on it, or upload the data in another format, which says what an example is.",
+        )
+    if not has_targets(schema):
+        raise InvalidInputError(
+            "The dataset was uploaded without targets: there is nothing to learn.",
+            field="dataset",
+            remedy="Predict on it, or upload it with targets.",
+        )
+
+
 def _check_settings(model: ModelVersion, schema: dict[str, Any], request: dict[str, Any]) -> None:
     """The hyperparameters that the training loop and built-in models read; the dry run tries out those of uploads."""
-    if model.kind == Kind.SCRIPT:
-        return
     given = request.get("hyperparameters") or {}
     try:
         settings = read_settings(

@@ -128,4 +128,5 @@ def _contract(found: dict[str, Any]) -> dict[str, Any]:
     """Of what was found, what the dashboard shows; the code that was imported might have written the rest."""
     listed = {key: found.get(key) for key in ("files", "functions", "hints")}
     words = {key: [str(item) for item in value] if isinstance(value, list) else [] for key, value in listed.items()}
-    return {**words, "description": str(found.get("description", ""))}
+    together = {"is_distributed": found["is_distributed"] is not False} if "is_distributed" in found else {}
+    return {**words, **together, "description": str(found.get("description", ""))}

@@ -7,6 +7,7 @@ hvd, kv and tables.
 
 from mlhub.runtime.scripts.api import (
     checkpoint_folder,
+    dataset_folder,
     dataset_path,
     examples,
     finish,
@@ -22,6 +23,7 @@ from mlhub.runtime.scripts.script_checkpoints import checkpoint, latest_checkpoi
 __all__ = [
     "checkpoint",
     "checkpoint_folder",
+    "dataset_folder",
     "dataset_path",
     "examples",
     "finish",

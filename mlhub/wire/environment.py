@@ -19,6 +19,7 @@ SERVER_ADDRESSES = "MLHUB_SERVER_ADDRESSES"  # comma-separated host:port, one a 
 
 OUTPUT_DIR = "MLHUB_OUTPUT_DIR"  # of scripts: folder whose files become artifacts of the job
 DATASET = "MLHUB_DATASET"  # of scripts: path of the job's dataset
+DATA_DIR = "MLHUB_DATA_DIR"  # of scripts: folder with the files of the job's dataset, archives unpacked
 DATASETS = "MLHUB_DATASETS"  # of scripts: folder with one folder for each further dataset, by its name
 NOTEBOOK_TOKEN = "MLHUB_NOTEBOOK_TOKEN"  # of notebooks: with which the platform's proxy speaks to the server
 DATASET_PREFIX = "MLHUB_DATASET_"  # of scripts: before the upper-case name of a further dataset, whose folder it is

@@ -14,6 +14,8 @@ MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing
 TOKEN_OPTIONS = ("tokenizer", "vocabulary_size", "context_length")
 TEXT_OPTIONS = (*TOKEN_OPTIONS, "documents")
 
+FILES_TASK = "files"  # of a schema: only code that reads files by itself can use the dataset
+
 TEXT_FIELDS = {"text", "label", "class", "target", "y", "split"}  # a file of JSON lines with no others is of texts
 
 
@@ -44,6 +46,7 @@ FORMATS: Mapping[str, DatasetFormat] = {
     "text_lines": DatasetFormat(
         "Texts in JSON lines", "text_lines:READER", (), options=("text_column", "target", "targets", *TOKEN_OPTIONS)
     ),
+    "files": DatasetFormat("Files of any kind", "files:READER", ()),
 }
 TABLES = tuple(name for name, form in FORMATS.items() if form.options == TABLE_OPTIONS)  # rows of named columns
 PICTURES = tuple(name for name, form in FORMATS.items() if "image_size" in form.options)

@@ -144,7 +144,7 @@ def test_a_file_that_is_wrong_is_refused_with_the_remedy(
     [
         (["why", "nothing"], CommandStatus.REFUSED, "There is no job nothing"),
         (["run", "--model", "mlp"], CommandStatus.USAGE, "On which data?"),
-        (["run", "absent.py", "--data", "absent.csv"], CommandStatus.USAGE, "There is no file or folder absent.csv"),
+        (["run", "absent.py", "--data", "absent.csv"], CommandStatus.USAGE, "There is no file or folder absent.py"),
         (["node", "cordon", "n99"], CommandStatus.USAGE, "There is no node n99"),
         (["ps", "--state", "flying"], CommandStatus.REFUSED, "flying"),
         (["pz"], CommandStatus.USAGE, "No such command"),
@@ -252,3 +252,15 @@ def test_a_script_runs_without_data_and_its_file_names_none(
     package.write_text("def build_model(hyperparameters): ...\n")
     assert main(["run", str(package)]) == CommandStatus.USAGE
     assert "On which data?" in capsys.readouterr().err
+
+
+def test_what_follows_two_dashes_is_the_scripts_own(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
+    model = Model.objects.create(project=bob.project_a, name="own-options", created_by=bob.bob)
+    code = {"source": "upload", "kind": "script", "entry": "train.py", "state": "ready"}
+    ModelVersion.objects.create(model=model, number=1, **code)
+    words = ["--", "--lr", "0.1", "-o", "$MLHUB_OUTPUT_DIR"]
+    assert main(["run", "--model", "own-options", "--detach", *words]) == CommandStatus.OK
+    pk = capsys.readouterr().out.strip()
+    assert main(["show", pk, "-o", "json"]) == CommandStatus.OK
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["hyperparameters"]["arguments"] == ["--lr", "0.1", "-o", "$MLHUB_OUTPUT_DIR"]

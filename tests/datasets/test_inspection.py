@@ -53,6 +53,20 @@ def test_a_sound_file_becomes_ready_with_schema_and_sample(cast, given, task, sh
     assert Event.objects.filter(kind="dataset.ready").count() == 1
 
 
+@pytest.mark.parametrize(
+    ("filename", "content", "n_files", "n_bytes"),
+    [
+        ("weights.bin", b"raw", 1, 3),
+        ("audio.zip", files.zipped({"a/1.wav": b"sound", "labels.json": b"{}"}), 2, 7),
+    ],
+)
+def test_files_of_any_kind_become_ready_when_the_upload_says_so(cast, filename, content, n_files, n_bytes):
+    version = inspected(cast, filename=filename, content=content, format="files")
+    assert (version["state"], version["error"]) == ("ready", None)
+    assert version["schema"] == {"task": "files", "n_files": n_files, "n_bytes": n_bytes}
+    assert version["preview"]["kind"] == "files"
+
+
 def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):
     asked = {"tokenizer": "bpe", "vocabulary_size": 300, "context_length": 8, "documents": "lines"}
     version = inspected(cast, filename="x.txt", content=b"to be or not to be\n" * 40, **asked)

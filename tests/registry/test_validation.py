@@ -43,6 +43,9 @@ def test_a_script_is_read_and_not_run(cast):
     code = b'"""Trains."""\nraise SystemExit("ran")\n'
     version = validated(cast, filename="train.py", content=code, kind="script")
     assert (version["state"], version["contract"]["description"]) == ("ready", "Trains.")
+    assert version["contract"]["is_distributed"] is False
+    (hint,) = version["contract"]["hints"]
+    assert "on one worker" in hint
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,7 @@ def test_code_that_declares_a_former_setting_is_ready_with_a_hint(cast, kind, co
     filename = "model.py" if kind == "package" else "train.py"
     version = validated(cast, filename=filename, content=code, kind=kind)
     assert (version["state"], version["error"]) == ("ready", None)
-    (hint,) = version["contract"]["hints"]
+    hint = version["contract"]["hints"][0]
     assert hint.startswith("memory_gib is now resources.memory_gib")
 
 

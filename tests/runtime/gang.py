@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -55,6 +56,7 @@ class Gang:
     folder: Path
     dataset: Path
     format: str = "npz"
+    filename: str = "data"  # with which the dataset was uploaded
     options: dict[str, Any] = field(default_factory=dict)  # of the reader
     model: ModelSpec = field(default_factory=lambda: ModelSpec(kind="builtin", entry="mlp"))
     package: Path | None = None
@@ -105,7 +107,7 @@ class Gang:
             master_address=f"127.0.0.1:{ports[0]}",
             server_addresses=tuple(f"127.0.0.1:{p}" for p in ports[1:]),
             inputs=tuple(inputs),
-            dataset=DatasetSpec(self.format, ("data",), schema),
+            dataset=DatasetSpec(self.format, (self.filename,), schema),
             model=self.model,
             training=self.training,
             checkpoint_uri=(self.folder / "checkpoints").as_uri(),
@@ -117,7 +119,7 @@ class Gang:
 
     def _files(self) -> dict[str, Path | None]:
         further = {further_input(name, path.name): path for name, path in self.further.items()}
-        return {"data": self.dataset, "code": self.package, "weights": self.weights_file, **further}
+        return {self.filename: self.dataset, "code": self.package, "weights": self.weights_file, **further}
 
     def start_again(self, name: str) -> str:
         """Another process in the place of one that died, within the same attempt; returns its name."""
@@ -249,7 +251,7 @@ def _start_command(environment: dict[str, str], folder: Path, output: Path) -> s
 
 
 def _input(name: str, path: Path) -> Input:
-    return Input(name, "0" * 64, path.stat().st_size, path.as_uri())
+    return Input(name, hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size, path.as_uri())
 
 
 def free_ports(n: int) -> list[int]:

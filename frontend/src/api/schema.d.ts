@@ -4003,6 +4003,7 @@ export interface components {
              *     * `webdataset` - WebDataset shards
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
+             *     * `files` - Files of any kind
              */
             format?: components["schemas"]["FormatEnum"];
             /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
@@ -4071,6 +4072,7 @@ export interface components {
              *     * `webdataset` - WebDataset shards
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
+             *     * `files` - Files of any kind
              */
             format?: components["schemas"]["FormatEnum"];
             /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
@@ -4140,6 +4142,7 @@ export interface components {
              *     * `webdataset` - WebDataset shards
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
+             *     * `files` - Files of any kind
              */
             readonly format: components["schemas"]["FormatEnum"];
             /** @description How the files are to be read, as given with the upload. */
@@ -4768,9 +4771,10 @@ export interface components {
          *     * `webdataset` - WebDataset shards
          *     * `text` - Text
          *     * `text_lines` - Texts in JSON lines
+         *     * `files` - Files of any kind
          * @enum {string}
          */
-        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "webdataset" | "text" | "text_lines";
+        FormatEnum: "npz" | "csv" | "parquet" | "json_lines" | "image_folder" | "webdataset" | "text" | "text_lines" | "files";
         /** @description What the address had when the file was fetched. */
         Found: {
             /** @description The entity tag; empty when the server gives none. */
@@ -10872,6 +10876,7 @@ export interface components {
              *     * `webdataset` - WebDataset shards
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
+             *     * `files` - Files of any kind
              */
             format?: components["schemas"]["FormatEnum"];
             /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */
@@ -10943,6 +10948,7 @@ export interface components {
              *     * `webdataset` - WebDataset shards
              *     * `text` - Text
              *     * `text_lines` - Texts in JSON lines
+             *     * `files` - Files of any kind
              */
             format?: components["schemas"]["FormatEnum"];
             /** @description What is to be predicted: the column of a table, the field of JSON lines or of a shard's JSON files. */

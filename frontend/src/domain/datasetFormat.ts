@@ -102,7 +102,25 @@ export const DATASET_FORMATS: Record<DatasetFormat, FormatDeclaration> = {
     isTokenized: true,
     isOfLines: true,
   },
+  files: {
+    label: t`Files of any kind, for scripts`,
+    short: t`files of any kind for scripts`,
+    // chosen, or a folder in which nothing else is recognised
+    suffixes: [],
+    hasTargetColumn: false,
+    mayLackTargets: false,
+    isTokenized: false,
+  },
 };
+
+const PICTURES = ["png", "jpg", "jpeg", "gif", "bmp", "webp", "tif", "tiff", "ppm", "pgm"];
+
+/** The format of a folder, by the paths in it; undefined leaves it to the format of the zip, images in folders. */
+export function formatOfFolder(names: readonly string[]): DatasetFormat | undefined {
+  if (names.every((name) => formatOfFile(name) === "webdataset")) return "webdataset";
+  const areClasses = names.every((name) => name.includes("/") && PICTURES.includes(suffixOf(name)));
+  return areClasses ? undefined : "files";
+}
 
 const TEXT_FIELDS = new Set(["text", "label", "class", "target", "y", "split"]);
 const FIRST_BYTES = 2 ** 16;
@@ -131,8 +149,12 @@ export const FORMATS_HINT = sentence(ENTRIES.map(([, { short }]) => short));
 
 /** The format of a file by its name; undefined when the name does not say. */
 export function formatOfFile(filename: string): DatasetFormat | undefined {
-  const suffix = filename.split(".").at(-1)?.toLowerCase() ?? "";
+  const suffix = suffixOf(filename);
   return ENTRIES.find(([, { suffixes }]) => suffixes.includes(suffix))?.[0];
+}
+
+function suffixOf(filename: string): string {
+  return filename.split(".").at(-1)?.toLowerCase() ?? "";
 }
 
 function sentence(parts: string[]): string {

@@ -12,6 +12,7 @@ import typer
 from mlhub.cli import packing, uploads
 from mlhub.cli.commands.columns import columns
 from mlhub.cli.commands.references import refer, refresh
+from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import found, project_id
 from mlhub.cli.output import size, until
@@ -70,7 +71,7 @@ def show_model(context: typer.Context, name: Name) -> None:
 @dataset.command("push")
 def push_dataset(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="A file, or a folder of images; with --from, the dataset's name.")],
+    path: Annotated[Path, typer.Argument(help="A file or a folder; with --from, the dataset's name.")],
     name: New = "",
     uri: Annotated[str, typer.Option("--from", help="https://, s3://, hf:// or file://: where the file is.")] = "",
     secret: Annotated[
@@ -79,6 +80,7 @@ def push_dataset(
     source: Annotated[
         list[str] | None, typer.Option(help="With --from: sha256, etag, endpoint or region=value; repeatable.")
     ] = None,
+    form: Annotated[str, typer.Option("--format", help="csv, image_folder ..., files; else by what it is.")] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table.")] = "",
     ignore: Annotated[list[str] | None, typer.Option(help="A column of a table not to learn from; repeatable.")] = None,
     options: Annotated[list[str] | None, typer.Option("--option", help="field=value, such as tokenizer=byte.")] = None,
@@ -88,6 +90,8 @@ def push_dataset(
     fields: dict[str, Any] = {"target": target} if target else {}
     if ignore:
         fields["ignore"] = ignore
+    if form:
+        fields["format"] = form
     for option in options or []:
         field, separator, value = option.partition("=")
         if not separator:
@@ -100,6 +104,8 @@ def push_dataset(
         return
     if secret or source:
         raise CommandError("--secret and --source are of --from.", remedy="Give the address with --from URI.")
+    if "format" not in fields and (found_format := format_of(path)):
+        fields["format"] = found_format
     with packing.packed(path) as file:
         version = uploads.uploaded(
             session, "datasets", file, name=(name or path.resolve().stem)[:100],

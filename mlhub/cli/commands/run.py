@@ -11,6 +11,7 @@ import typer
 
 from mlhub.cli import following, job_file, packing, uploads
 from mlhub.cli.commands.jobs import submitted
+from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError
 from mlhub.cli.job_file import JobFile
 from mlhub.cli.names import found, project_id
@@ -24,10 +25,14 @@ def run(
     what: Annotated[
         Path | None, typer.Argument(help="A job file (.yaml), a script (.py), or a folder of code.")
     ] = None,
+    words: Annotated[list[str] | None, typer.Argument(metavar="-- WORDS", help="For a script's own options.")] = None,
     data: Annotated[Path | None, typer.Option(help="A file or folder to upload as the dataset.")] = None,
     dataset: Annotated[str, typer.Option(help="A dataset that is there, by name or id.")] = "",
     model: Annotated[str, typer.Option(help="A model that is there, such as mlp, by name or id, or NAME@ALIAS.")] = "",
     target: Annotated[str, typer.Option(help="The column to predict, of a table that is uploaded.")] = "",
+    form: Annotated[
+        str, typer.Option("--format", help="Of --data: csv, image_folder ...; files, for scripts; else by what it is.")
+    ] = "",
     entry: Annotated[str, typer.Option(help="The script of a folder of code, such as src/train.py.")] = "",
     name: Annotated[str, typer.Option(help="The name of the job.")] = "",
     epochs: Annotated[int | None, typer.Option(min=1)] = None,
@@ -38,13 +43,18 @@ def run(
 ) -> None:
     """Train: `mlhub run train.py --data ./folder`, `mlhub run --dataset iris --model mlp`, `mlhub run job.yaml`.
 
-    A script may do without data. Ctrl-C stops following; the job goes on.
+    A script may do without data, and gets what follows `--`: `mlhub run train.py --data ./images -- --lr 0.1`.
+    Ctrl-C stops following; the job goes on.
     """
     session = session_of(context)
+    what, words = _script_words(what, words or [])
     is_file = what is not None and what.suffix in (".yaml", ".yml")
     given = {"dataset": dataset, "model": model, "target": target, "entry": entry, "name": name, "epochs": epochs}
+    given["format"] = form
     wanted = job_file.with_changes({n: v for n, v in given.items() if v}, changes or [])
     wanted.update(_environment(wanted, variables or [], secrets or []))
+    if words:
+        wanted["hyperparameters"] = {**(wanted.get("hyperparameters") or {}), "arguments": words}
     here = job_file.parsed(wanted, folder=Path(), where="the command line")
     if data is not None:
         here = here.over(JobFile(data=data))
@@ -58,6 +68,13 @@ def run(
         raise typer.Exit(following.show_log(session, job["id"], query={}, tail=0, follow=True))
     except KeyboardInterrupt:
         session.output.note(f"The job goes on. `mlhub logs -f {job['id'][:8]}` follows it, `mlhub cancel` ends it.")
+
+
+def _script_words(what: Path | None, words: list[str]) -> tuple[Path | None, list[str]]:
+    """What to run, and the words for its command line, also where only words were given."""
+    if what is not None and str(what).startswith("-"):
+        return None, [str(what), *words]
+    return what, words
 
 
 def _environment(wanted: dict[str, Any], variables: list[str], secrets: list[str]) -> dict[str, Any]:
@@ -118,7 +135,8 @@ def _is_script(session: Session, wanted: JobFile) -> bool:
 
 def _dataset(session: Session, wanted: JobFile, project: str) -> str:
     assert wanted.data is not None
-    fields = {"target": wanted.target} if wanted.target else {}
+    form = wanted.format or format_of(wanted.data, is_for_script=_is_script(session, wanted))
+    fields = {name: value for name, value in (("target", wanted.target), ("format", form)) if value}
     with packing.packed(wanted.data) as file:
         name = wanted.data.resolve().stem[:100]
         version = uploads.uploaded(session, "datasets", file, name=name, project=project, fields=fields)

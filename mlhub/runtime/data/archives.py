@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import zipfile
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from mlhub.runtime.errors import BadInputError
@@ -33,17 +34,21 @@ def open_archive(path: Path) -> zipfile.ZipFile:
     return archive
 
 
-def extract(path: Path, folder: Path, *, keeps_executables: bool = False) -> list[str]:
+def extract(
+    path: Path, folder: Path, *, keeps_executables: bool = False, only: Collection[str] | None = None
+) -> list[str]:
     """Unpacks all regular files into folder; returns their names. Raises BadInputError before anything is written.
 
-    keeps_executables: whether files that are executable in the archive are so in the folder.
+    keeps_executables: whether files that are executable in the archive are so in the folder. only: names of members.
     """
     with open_archive(path) as archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
+        wanted = archive.namelist() if only is None else list(only)
+        named = set(wanted)
+        infos = [info for info in archive.infolist() if not info.is_dir() and info.filename in named]
         folder.mkdir(parents=True, exist_ok=True)
         try:
             executables = {info.filename for info in infos if keeps_executables and info.external_attr >> 16 & 0o111}
-            archive.extractall(folder, members=[name for name in archive.namelist() if name not in executables])
+            archive.extractall(folder, members=[name for name in wanted if name not in executables])
             for name in sorted(executables):
                 _extract_executable(archive, name, folder)
         except (zipfile.BadZipFile, OSError, ValueError) as error:

@@ -25,6 +25,7 @@ from mlhub.runtime.environments.requirements import declared_requirements
 from mlhub.runtime.errors import BadInputError, classify, describe_error
 from mlhub.runtime.model.hyperparameters import moved_hints
 from mlhub.runtime.scripts.arguments import declared
+from mlhub.runtime.scripts.distribution import ALONE, may_be_distributed
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import PodSpec
 
@@ -86,7 +87,12 @@ def _script(code: Path, entry: str) -> dict[str, Any]:
         tree = ast.parse(path.read_text())
     except (SyntaxError, UnicodeDecodeError, ValueError) as error:
         raise BadInputError(f"{entry} is not valid Python: {error}", field="file", remedy="Correct it.") from error
-    return {"description": (ast.get_docstring(tree) or "")[:500], "hints": moved_hints(declared(path))}
+    hints, is_distributed = moved_hints(declared(path)), may_be_distributed(code)
+    return {
+        "description": (ast.get_docstring(tree) or "")[:500],
+        "hints": hints if is_distributed else [*hints, ALONE],
+        "is_distributed": is_distributed,
+    }
 
 
 def main() -> int:

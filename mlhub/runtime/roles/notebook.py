@@ -17,7 +17,7 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.notebook_activity import LOOK_EVERY_S, NotebookActivityClock
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.scripts import outputs
-from mlhub.runtime.scripts.further_datasets import link_further_datasets
+from mlhub.runtime.scripts.dataset_folders import show_datasets
 from mlhub.wire import environment
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import NOTEBOOK_SOCKET
@@ -35,9 +35,7 @@ def run_notebook(pod: Pod, reporter: Reporter) -> int:
 def _serve(pod: Pod, reporter: Reporter) -> int:
     folder = outputs.output_folder(pod)
     os.environ[environment.OUTPUT_DIR] = str(folder)
-    if pod.spec.dataset is not None:
-        os.environ[environment.DATASET] = str(pod.input(pod.spec.dataset.files[0]))
-    os.environ.update(link_further_datasets(pod))
+    os.environ.update(show_datasets(pod))
     # folders of Jupyter's own, which are no results
     os.environ |= {"JUPYTER_CONFIG_DIR": str(pod.work / "jupyter"), "JUPYTER_RUNTIME_DIR": str(pod.work / "runtime")}
     os.chdir(folder)

@@ -17,12 +17,11 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.scripts import api, framework_env, gang_formation, outputs, weights
 from mlhub.runtime.scripts.arguments import command_line
+from mlhub.runtime.scripts.dataset_folders import show_datasets
 from mlhub.runtime.scripts.ending import end_like_python
-from mlhub.runtime.scripts.further_datasets import link_further_datasets
 from mlhub.runtime.scripts.modules import module_name
 from mlhub.runtime.scripts.working_checkpoints import put_back
 from mlhub.runtime.usage.network import recorded
-from mlhub.wire import environment
 from mlhub.wire.exits import ExitCode
 
 
@@ -56,10 +55,7 @@ def _run(pod: Pod) -> int:
     has_accelerator = gang_formation.has_accelerator(os.environ)
     found = framework_env.variables(pod.spec, has_accelerator=has_accelerator)
     os.environ.update({name: value for name, value in found.items() if name not in pod.spec.variables})
-    dataset = api.dataset_path()
-    if dataset is not None:
-        os.environ[environment.DATASET] = str(dataset)
-    os.environ.update(link_further_datasets(pod))
+    os.environ.update(show_datasets(pod))
     horovod = find_optional(COMPAT, "horovod")
     if horovod is not None:
         horovod.stand_in()

@@ -64,6 +64,15 @@ def dataset_path() -> Path | None:
     return pod.input(pod.spec.dataset.files[0])
 
 
+def dataset_folder() -> Path | None:
+    """The folder with the files of the job's dataset, an archive unpacked; None when there is none.
+
+    Outside of a pod it is what MLHUB_DATA_DIR says.
+    """
+    folder = os.environ.get(names.DATA_DIR)
+    return Path(folder) if folder else None
+
+
 @dataclass(frozen=True)
 class JobFacts:
     """Who this worker is. Outside of a pod: the only one of a job without a name."""

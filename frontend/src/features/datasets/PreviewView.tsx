@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Badge, Box, Group, Paper, Stack, Table, Text } from "@mantine/core";
 
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { FilesPreview } from "@/features/datasets/FilesPreview";
 import type { Preview } from "@/features/datasets/preview";
 
 const COLUMN_WIDTH = 90;
@@ -44,6 +45,8 @@ export function PreviewView({ preview }: { preview: Preview }) {
           ))}
         </Group>
       );
+    case "files":
+      return <FilesPreview {...preview} />;
     case "text":
       return (
         <Paper withBorder p="sm">

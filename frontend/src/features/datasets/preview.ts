@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset's preview, one of three kinds; anything else is no preview.
+// A dataset's preview, one of four kinds; anything else is no preview.
 import { isRecord } from "@/api/client";
 
 export type Preview =
   | { kind: "table"; columns: string[]; rows: string[][] }
   | { kind: "images"; images: { label: string; png_base64: string }[] }
+  | { kind: "files"; files: { name: string; size_bytes: number }[]; n_files: number; suffixes: FileKind[] }
   | { kind: "text"; lines: { label: string | undefined; text: string }[] };
+
+export interface FileKind {
+  suffix: string;
+  n_files: number;
+  size_bytes: number;
+}
 
 export function asPreview(value: unknown): Preview | null {
   if (!isRecord(value)) return null;
-  const { kind, columns, rows, images, lines } = value;
+  const { kind, columns, rows, images, lines, files, suffixes } = value;
   if (kind === "table" && Array.isArray(columns) && Array.isArray(rows)) {
     return { kind, columns: columns.map(shown), rows: rows.map((row) => (Array.isArray(row) ? row.map(shown) : [])) };
   }
@@ -26,7 +33,21 @@ export function asPreview(value: unknown): Preview | null {
   if (kind === "text" && Array.isArray(lines)) {
     return { kind, lines: lines.map(asLine) };
   }
+  if (kind === "files" && Array.isArray(files)) {
+    const sound = files.filter(isRecord).map((file) => ({ name: shown(file.name), size_bytes: count(file.size_bytes) }));
+    const kinds = Array.isArray(suffixes) ? suffixes.filter(isRecord) : [];
+    return {
+      kind,
+      files: sound,
+      n_files: count(value.n_files),
+      suffixes: kinds.map((one) => ({ suffix: shown(one.suffix), n_files: count(one.n_files), size_bytes: count(one.size_bytes) })),
+    };
+  }
   return null;
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" ? value : 0;
 }
 
 function asLine(line: unknown): { label: string | undefined; text: string } {

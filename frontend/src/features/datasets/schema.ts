@@ -3,7 +3,7 @@
 import { plural, t } from "@lingui/core/macro";
 
 import { isRecord } from "@/api/client";
-import { number } from "@/lib/quantities";
+import { bytes, number } from "@/lib/quantities";
 
 export interface DatasetClass {
   name: string;
@@ -15,6 +15,7 @@ const TASKS: Record<string, string> = {
   regression: t`Regression`,
   language_modelling: t`Language modelling`,
   none: t`No targets: to predict on`,
+  files: t`Files, for scripts and notebooks`,
 };
 
 const TOKENS: Record<string, string> = {
@@ -29,6 +30,7 @@ export function summary(schema: unknown): string {
   const parts = [];
   if (typeof schema.n_examples === "number") parts.push(plural(schema.n_examples, { one: "# example", other: "# examples" }));
   if (typeof schema.n_classes === "number") parts.push(t`${number(schema.n_classes)} classes`);
+  if (typeof schema.n_files === "number") parts.push(plural(schema.n_files, { one: "# file", other: "# files" }));
   return parts.join(", ") || "–";
 }
 
@@ -37,6 +39,8 @@ export function schemaFacts(schema: unknown): [string, string][] {
   const facts: [string, string][] = [];
   if (typeof schema.task === "string") facts.push([t`Task`, TASKS[schema.task] ?? schema.task]);
   if (typeof schema.n_examples === "number") facts.push([t`Examples`, number(schema.n_examples)]);
+  if (typeof schema.n_files === "number") facts.push([t`Files in it`, number(schema.n_files)]);
+  if (typeof schema.n_bytes === "number") facts.push([t`Size unpacked`, bytes(schema.n_bytes)]);
   if (typeof schema.n_classes === "number") facts.push([t`Classes`, number(schema.n_classes)]);
   if (Array.isArray(schema.input_shape)) facts.push([t`Shape of an input`, schema.input_shape.map(String).join(" × ")]);
   if (Array.isArray(schema.columns)) facts.push([t`Columns`, number(schema.columns.length)]);

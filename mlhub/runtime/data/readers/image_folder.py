@@ -124,7 +124,8 @@ def _pictures(archive: zipfile.ZipFile, *, has_targets: bool) -> list[Picture]:
         and not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
     ]
     if not members:
-        raise BadInputError("There are no images in the archive.", field="file", remedy=LAYOUT)
+        hint = " For a script that reads the files by itself, give the format files."
+        raise BadInputError("There are no images in the archive.", field="file", remedy=LAYOUT + hint)
     found = []
     for member in members:
         parts = member.parts[:-1]

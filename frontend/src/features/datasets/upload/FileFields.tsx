@@ -9,7 +9,7 @@ import type { DatasetFormat } from "@/api/types";
 import { Loading } from "@/components/feedback/Loading";
 import { DropZone } from "@/components/form/DropZone";
 import type { Sending } from "@/components/form/UploadForm";
-import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile, holdsTexts } from "@/domain/datasetFormat";
+import { ACCEPTED_SUFFIXES, DATASET_FORMATS, FORMAT_CHOICES, FORMATS_HINT, formatOfFile, formatOfFolder, holdsTexts } from "@/domain/datasetFormat";
 import { DEFAULT_TEXT, textFields, type TextValues } from "@/features/datasets/upload/textValues";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -72,11 +72,11 @@ function formatOf(filename: string | undefined, format: DatasetFormat | ""): Dat
 }
 
 /** By what a file holds, where its name does not say. */
-const GUESSED: readonly (DatasetFormat | "")[] = ["text_lines", "webdataset"];
+const GUESSED: readonly (DatasetFormat | "")[] = ["text_lines", "webdataset", "files"];
 
 /** names: the paths in a folder. */
 async function guessed(file: File, names: readonly string[] | undefined): Promise<DatasetFormat | undefined> {
-  if (names?.every((name) => formatOfFile(name) === "webdataset")) return "webdataset";
+  if (names !== undefined) return formatOfFolder(names);
   return (await holdsTexts(file)) ? "text_lines" : undefined;
 }
 
@@ -96,7 +96,7 @@ export function FileFields(props: Props) {
       <DropZone
         label={t`Data file`}
         hint={FORMATS_HINT}
-        accept={ACCEPTED_SUFFIXES}
+        accept={values.format === "files" ? "" : ACCEPTED_SUFFIXES}
         file={values.file}
         onFile={(file, names) => void take(file, names)}
         takesFolders

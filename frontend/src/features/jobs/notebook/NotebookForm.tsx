@@ -62,7 +62,7 @@ export function NotebookForm({ onBack }: { onBack: () => void }) {
         <Select
           label={t`Dataset`}
           placeholder={t`None`}
-          description={t`Its path is in the environment variable MLHUB_DATASET.`}
+          description={t`Its folder is in the environment variable MLHUB_DATA_DIR.`}
           searchable
           clearable
           data={datasets.map((found) => ({ value: found.id, label: `${found.name} (${found.project.name})` }))}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of every command stand before it or after it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from mlhub.cli.app import app
+from mlhub.cli.global_options import moved_to_front
+
+
+@pytest.mark.parametrize(
+    ("given", "understood"),
+    [
+        ("ps -o json", "-o json ps"),
+        ("run ./x -p vision --data d -d", "-p vision run ./x --data d -d"),
+        ("model export iris --format onnx --project=v", "--project=v model export iris --format onnx"),
+        ("--url http://x ps", "--url http://x ps"),
+        ("login --token t", "login --token t"),  # the command's own
+        ("run t.py -- --project q -o z", "run t.py -- --project q -o z"),  # the script's
+        ("dataset push x --name -p", "dataset push x --name -p"),  # a value
+        ("dataset push x -p", "dataset push x -p"),  # whose value is missing
+        ("ps --help", "ps --help"),
+        ("unknown -p v", "-p v unknown"),
+        ("", ""),
+    ],
+)
+def test_they_are_moved_to_the_front(given: str, understood: str) -> None:
+    root = cast(TyperGroup, typer.main.get_command(app))
+    assert moved_to_front(root, given.split()) == understood.split()
