@@ -110,11 +110,16 @@ class MuriEnvironment(SteadyEnvironment):
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return 0.0 if self._as_published else self._restart_s[job.id]
 
+    def steps_seen(self, job_id: str, steps: float) -> float:
+        """Returns the steps as they were at the last event: charges are not seen before."""
+        return self._done[job_id] if self._as_published else steps
+
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Returns the job with its steps as they were at the last event: charges are not seen before."""
-        if not self._as_published:
+        """Returns the job with the steps that the scheduler is to see."""
+        steps = self.steps_seen(job.id, job.steps_done)
+        if steps == job.steps_done:
             return job
-        return job.progressed(steps_done=self._done[job.id], executed_gpu_s=job.executed_gpu_s)
+        return job.progressed(steps_done=steps, executed_gpu_s=job.executed_gpu_s)
 
     def _opportunistic_s(self, job: JobSnapshot, groups: Sequence[Sequence[str]]) -> float:
         alone_s = self._alone_s[job.id]
