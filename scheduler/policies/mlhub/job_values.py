@@ -72,6 +72,7 @@ class JobValues:
         self._restart_s: dict[str, float] = {}
         self._share = sum(self.capacity.values()) / max(1, len(self.jobs))
         self._present_left_s: dict[str, float] = {}
+        self._doubling: dict[tuple[str, str, int, int], tuple[int, ...]] = {}
         self.standard_sizes: dict[str, tuple[int, ...]] = {}
         self.sizes: dict[str, tuple[int, ...]] = {}
         self.curves: dict[str, SpeedCurve] = {}
@@ -158,23 +159,30 @@ class JobValues:
         """A change of type is charged like one of size; on the present type its restart is saved."""
         own = self.held_type(job)
         change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
+        left = steps_left(job)
         n_gpus, left_s = {}, {}
         for t in types:
             if t == own:
                 n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
             else:
-                n_gpus[t], best_s = self._curve(job, t).best_within(self._share)
-                left_s[t] = best_s + change_s
+                sizes = self._standard_sizes(job, t)
+                n_gpus[t], step_s = self.view.speeds.fastest(job, sizes, self._share, gpu_type=t)
+                left_s[t] = left * step_s + change_s
         return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
 
     # sizes and times
 
     def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
-        n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
-        top = min(job.max_workers, max(n_gpus, job.min_workers))
-        per_node = self.view.speeds.topology.gpus_per_node(gpu_type or self.view.speeds.standard_type(job))
-        return _doubling(job.min_workers, top, per_node)
+        own_type = gpu_type or self.view.speeds.standard_type(job)
+        key = (gpu_type, own_type, job.min_workers, job.max_workers)
+        found = self._doubling.get(key)
+        if found is None:
+            n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
+            top = min(job.max_workers, max(n_gpus, job.min_workers))
+            per_node = self.view.speeds.topology.gpus_per_node(own_type)
+            found = self._doubling[key] = _doubling(job.min_workers, top, per_node)
+        return found
 
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""
