@@ -65,7 +65,11 @@ class JobExecution:
         return tuple(shown.values())
 
     def launch(self, decision: Launch, now_s: float) -> None:
-        """Gives the job its allocation, and schedules its first step."""
+        """Gives the job its allocation, and schedules its first step.
+
+        The caller asks for new_speeds() when all of a round's jobs are launched: where every event changes the speeds
+        of all, they are not worked out for each of them before.
+        """
         job, history = self.jobs[decision.job], self.histories[decision.job]
         delay_s = self._environment.start_s(job, decision.allocation, restarts=history.n_restarts)
         history.n_restarts += history.started_at_s is not None
@@ -75,14 +79,19 @@ class JobExecution:
         self.jobs[job.id] = job.moved_on(phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
         if delay_s > 0:
             self._agenda.push(now_s + delay_s, EventKind.TRAINS, job.id, history.version)
+        elif self._environment.is_coupled and self._environment.is_disturbed:
+            self._begin_training(job.id, now_s)
         else:
             self.train(job.id, now_s)
 
     def train(self, job_id: str, now_s: float) -> None:
         """Starts the training of a launched job."""
+        self._begin_training(job_id, now_s)
+        self.new_speeds(now_s, only=job_id)
+
+    def _begin_training(self, job_id: str, now_s: float) -> None:
         self.jobs[job_id] = self.jobs[job_id].moved_on(phase=Phase.RUNNING, training_since_s=now_s)
         insort(self._running, (self._numbers[job_id], job_id))
-        self.new_speeds(now_s, only=job_id)
 
     def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
         """Stops the job, and returns True if it has left at once."""

@@ -71,6 +71,7 @@ class MuriEnvironment(SteadyEnvironment):
         self._alone_s = {job.id: float(job.extra["iteration_s"]) * ALONE for job in trace.jobs}
         self._others: Mapping[str, SimulatedGang] = {}
         self._mates: dict[tuple[str, int], list[str]] = {}
+        self._groups_of: dict[str, list[tuple[str, ...]]] = {}
         self._is_shared = False  # whether any GPU has two jobs that train
         self._spots: dict[str, tuple[GangAllocation, list[tuple[str, int]]]] = {}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
@@ -139,7 +140,7 @@ class MuriEnvironment(SteadyEnvironment):
     def _groups(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[tuple[str, ...]]:
         """The jobs that train on each of its GPUs; equal groups once."""
         if others is not self._others:
-            self._others, self._mates, n_spots = others, {}, 0
+            self._others, self._mates, self._groups_of, n_spots = others, {}, {}, 0
             for job_id, other in others.items():
                 spots = self._spots_of(other)
                 n_spots += len(spots)
@@ -148,7 +149,11 @@ class MuriEnvironment(SteadyEnvironment):
             self._is_shared = n_spots > len(self._mates)
         if not self._is_shared:
             return [(gang.job.id,)]
-        return list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+        found = self._groups_of.get(gang.job.id)
+        if found is None:
+            found = list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+            self._groups_of[gang.job.id] = found
+        return found
 
     def _spots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
         """Its GPUs, listed once for each place."""
