@@ -74,7 +74,8 @@ def advise(
 
     1. every action that could help is tried by a decision on the changed snapshot; 2. of those that start a waiting
     job earlier by prediction, the ones count that do so in a rollout, too; the smaller gain is stated.
-    is_over: True = the time to compute is used up; what was not tried or confirmed by then is left out.
+    is_over: True = the time to compute is used up; what was not tried or confirmed by then is left out. It is asked
+    before each decision but the first, so that at most one of them ends later, however large the cluster is.
     Raises ValueError as decide() does, and KeyError for a job that is not in the snapshot.
     """
     cache = cache or RoundCache()
@@ -82,7 +83,7 @@ def advise(
     job = {job.id: job for job in snapshot.jobs}[job_id]
     need = workers_needed(job, policy)
     blockers = blockers_of(snapshot, job, need=need, memory=memory) if job.phase is Phase.WAITING else ()
-    ahead = jobs_ahead(snapshot, plan, job_id, policy=policy)
+    ahead = jobs_ahead(snapshot, plan, job_id, policy=policy, cache=cache)
     candidates = candidate_actions(snapshot, plan, job, need=need, blockers=blockers)
     found, n_tried = [], 0
     for action in candidates:  # 1
@@ -96,7 +97,8 @@ def advise(
     if found and job.phase is Phase.WAITING:  # 2
         play = partial(roll_out, job_id=job_id, policy=policy, memory=memory, cache=cache, is_over=is_over)
         found = _confirmed(found, snapshot, play)
-    awaited = _awaited(snapshot, plan, job, partial(decide, policy=policy, memory=memory, cache=cache))
+    play_round = partial(decide, policy=policy, memory=memory, cache=cache, explain=False)
+    awaited = None if is_over() else _awaited(snapshot, plan, job, play_round)
     return Counsel(plan, need, blockers, ahead, in_order(found, job), n_tried, len(candidates), awaited)
 
 

@@ -10,6 +10,7 @@ from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot
 from scheduler.models.speed.job_speeds import JobSpeeds
 from scheduler.policies.abilities import OrderRule, order_rule_of
 from scheduler.policies.toolkit.policy import Policy
+from scheduler.round.cache import RoundCache
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,18 @@ class AheadJob:
 
 
 def jobs_ahead(
-    snapshot: ClusterSnapshot, plan: Plan, job_id: str, *, policy: Policy, most: int | None = None
+    snapshot: ClusterSnapshot,
+    plan: Plan,
+    job_id: str,
+    *,
+    policy: Policy,
+    most: int | None = None,
+    cache: RoundCache | None = None,
 ) -> tuple[AheadJob, ...]:
     """Returns the waiting jobs before the job in the plan's order, the one that is served first at the front.
 
-    most: explain so many only, those directly before the job. A job that the policy did not decide on has none ahead.
+    most: explain so many only, those directly before the job. cache: of the round that made the plan. A job that the
+    policy did not decide on has none ahead.
     """
     if job_id not in plan.order:
         return ()
@@ -36,7 +44,8 @@ def jobs_ahead(
     if most is not None:
         line = line[-most:] if most else []
     jobs = {job.id: job for job in snapshot.jobs}
-    comparison = _Comparison(policy, JobSpeeds(snapshot.nodes, snapshot.racks, jobs=snapshot.jobs))
+    step_times = cache.step_times if cache is not None else None
+    comparison = _Comparison(policy, JobSpeeds(snapshot.nodes, snapshot.racks, cache=step_times, jobs=snapshot.jobs))
     return tuple(
         AheadJob(
             ahead,

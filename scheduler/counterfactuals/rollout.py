@@ -49,13 +49,15 @@ def roll_out(
 ) -> Rollout:
     """Plays rounds until the waiting job is launched, nothing happens any more, or the clock is past until_s.
 
-    is_over: asked after each round; True ends the rollout, because the time to compute is used up.
+    is_over: asked before each round; True ends the rollout, because the time to compute is used up.
 
     1. a round; its plan is carried out; 2. the clock goes to the next event: a gang has started, left or ended, or the
     policy wants to decide again. Raises ValueError as decide() does.
     """
     cache = cache or RoundCache()
     for n_rounds in range(1, MOST_ROUNDS + 1):
+        if is_over():
+            return Rollout(None, min(snapshot.now_s, until_s), n_rounds - 1)
         plan = decide(snapshot, policy=policy, memory=memory, explain=False, cache=cache)  # 1
         if isinstance(plan.of(job_id), Launch):
             return Rollout(snapshot.now_s, snapshot.now_s, n_rounds)
@@ -65,8 +67,8 @@ def roll_out(
         next_s = _next_event_s(after, plan, speeds)  # 2
         if math.isinf(next_s):
             return Rollout(None, math.inf, n_rounds)
-        if next_s > until_s or is_over():
-            return Rollout(None, min(next_s, until_s), n_rounds)
+        if next_s > until_s:
+            return Rollout(None, until_s, n_rounds)
         snapshot = _advanced(after, max(next_s, snapshot.now_s + LEAST_STEP_S), speeds)
     return Rollout(None, snapshot.now_s, MOST_ROUNDS)
 

@@ -201,23 +201,25 @@ class FreeResources:
             return False
         if not node.gpu_memory_bytes:
             return True
-        needed = self._memory_on(job, spot)
+        needed = self._memory_on(job, spot[0])
         return self.gpu_memory_bytes.get(spot, 0) + needed <= node.gpu_memory_bytes
 
-    def _memory_on(self, job: JobSnapshot, spot: GpuSlot) -> int:
-        """What the job holds of the GPU's memory; all of it, where that was never measured."""
+    def _memory_on(self, job: JobSnapshot, node: str) -> int:
+        """What the job holds of a GPU's memory there; all of it, where that was never measured."""
         measured = None if job.profile is None else job.profile.gpu_memory_bytes
-        return self.nodes[spot[0]].gpu_memory_bytes if measured is None else measured
+        return self.nodes[node].gpu_memory_bytes if measured is None else measured
 
     def _occupy(self, job: JobSnapshot, share: NodeAllocation) -> None:
-        for spot in ((share.node, gpu) for gpu in share.gpus):
+        free, memory_bytes = self._gpus[share.node], self._memory_on(job, share.node)
+        for gpu in share.gpus:
+            spot = (share.node, gpu)
             there = self.occupants.get(spot, ())
-            if job.profile is None or not (there or spot[1] in self._gpus[share.node]):
+            if job.profile is None or not (there or gpu in free):
                 self.occupants.pop(spot, None)
             elif job.id not in there:
                 self.occupants[spot] = (*there, job.id)
                 self.circles[spot] = job.shares_within
-                self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + self._memory_on(job, spot)
+                self.gpu_memory_bytes[spot] = self.gpu_memory_bytes.get(spot, 0) + memory_bytes
 
     def _vacate(self, job: JobSnapshot, share: NodeAllocation) -> list[int]:
         """The GPUs of the allocation that no other job is known to hold."""
@@ -227,7 +229,7 @@ class FreeResources:
             others = tuple(job_id for job_id in self.occupants.get(spot, ()) if job_id != job.id)
             if others:
                 self.occupants[spot] = others
-                self.gpu_memory_bytes[spot] -= self._memory_on(job, spot) if job.profile else 0
+                self.gpu_memory_bytes[spot] -= self._memory_on(job, share.node) if job.profile else 0
             else:
                 self.occupants.pop(spot, None)
                 self.gpu_memory_bytes.pop(spot, None)

@@ -19,8 +19,8 @@ _LATE_S = 1e-6
 
 
 class JobExecution:
-    """Executes jobs. jobs: those that are there, by id, as they were at their last event. histories: of all that ever
-    were.
+    """Executes jobs. jobs: those that are there, by id, as they were launched or stopped last; the steps of those that
+    train are counted in their histories, which are of all jobs that ever were.
     """
 
     def __init__(self, environment: Environment, agenda: EventQueue) -> None:
@@ -39,7 +39,7 @@ class JobExecution:
         self._numbers[arrival.job.id] = len(self.histories)
         self._shown[arrival.job.id] = arrival.job
         self._newly_waiting.add(arrival.job.id)
-        self.histories[arrival.job.id] = JobHistory(arrival.job, arrival.at_s)
+        self.histories[arrival.job.id] = JobHistory(arrival.job, arrival.at_s, steps_done=arrival.job.steps_done)
 
     def is_void(self, job_id: str, version: int) -> bool:
         """Returns whether an event of that version is outdated by something that happened to the job since."""
@@ -65,7 +65,11 @@ class JobExecution:
         return tuple(shown.values())
 
     def launch(self, decision: Launch, now_s: float) -> None:
-        """Gives the job its allocation, and schedules its first step."""
+        """Gives the job its allocation, and schedules its first step.
+
+        The caller asks for new_speeds() when all of a round's jobs are launched: where every event changes the speeds
+        of all, they are not worked out for each of them before.
+        """
         job, history = self.jobs[decision.job], self.histories[decision.job]
         delay_s = self._environment.start_s(job, decision.allocation, restarts=history.n_restarts)
         history.n_restarts += history.started_at_s is not None
@@ -75,14 +79,19 @@ class JobExecution:
         self.jobs[job.id] = job.moved_on(phase=Phase.STARTING, allocation=decision.allocation, allocated_at_s=now_s)
         if delay_s > 0:
             self._agenda.push(now_s + delay_s, EventKind.TRAINS, job.id, history.version)
+        elif self._environment.is_coupled and self._environment.is_disturbed:
+            self._begin_training(job.id, now_s)
         else:
             self.train(job.id, now_s)
 
     def train(self, job_id: str, now_s: float) -> None:
         """Starts the training of a launched job."""
+        self._begin_training(job_id, now_s)
+        self.new_speeds(now_s, only=job_id)
+
+    def _begin_training(self, job_id: str, now_s: float) -> None:
         self.jobs[job_id] = self.jobs[job_id].moved_on(phase=Phase.RUNNING, training_since_s=now_s)
         insort(self._running, (self._numbers[job_id], job_id))
-        self.new_speeds(now_s, only=job_id)
 
     def stop(self, decision: Resize | Preempt, now_s: float) -> bool:
         """Stops the job, and returns True if it has left at once."""
@@ -118,6 +127,7 @@ class JobExecution:
             allocation=None,
             allocated_at_s=None,
             training_since_s=None,
+            steps_done=self.histories[job_id].steps_done,
             executed_gpu_s=job.executed_gpu_s + (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers,
         )
 
@@ -132,8 +142,9 @@ class JobExecution:
         steps, seconds = (0.0, 0.0) if job.phase is Phase.STOPPING else failing.lose(job_id)
         if job.phase is Phase.STARTING:
             seconds = now_s - (0.0 if job.allocated_at_s is None else job.allocated_at_s)
-        self.histories[job_id].version += 1
-        self.jobs[job_id] = job.moved_on(steps_done=max(0.0, job.steps_done - steps))
+        history = self.histories[job_id]
+        history.version += 1
+        history.steps_done = max(0.0, history.steps_done - steps)
         self.leave(job_id, now_s)
         return seconds * job.allocation.n_workers
 
@@ -144,9 +155,7 @@ class JobExecution:
         assert segment is not None
         now_s = history.segment_at_s + segment.seconds
         self._environment.advance(job_id, segment, elapsed_s=segment.seconds)
-        job = self.jobs[job_id]
-        self.jobs[job_id] = job.progressed(steps_done=segment.steps, executed_gpu_s=job.executed_gpu_s)
-        history.segment = None
+        history.steps_done, history.segment = segment.steps, None
         if segment.is_last:
             self._end(job_id, now_s)
             return True
@@ -184,10 +193,10 @@ class JobExecution:
         assert job.allocation is not None
         history = self.histories[job_id]
         held_gpu_s = (now_s - (job.allocated_at_s or 0.0)) * job.allocation.n_workers
-        steps = job.steps_done
+        steps = history.steps_done
         if history.segment is not None:
             steps += (now_s - history.segment_at_s) * history.segment.steps_per_s
-        executed_gpu_s = job.executed_gpu_s + held_gpu_s
+        steps, executed_gpu_s = self._environment.steps_seen(job_id, steps), job.executed_gpu_s + held_gpu_s
         return self._environment.snapshot_of(job.progressed(steps_done=steps, executed_gpu_s=executed_gpu_s))
 
     def _end(self, job_id: str, now_s: float) -> None:
@@ -211,9 +220,7 @@ class JobExecution:
         if history.segment.is_late:  # it has not quite ended at its end
             elapsed_s = min(elapsed_s, math.nextafter(history.segment.seconds, -math.inf))
         self._environment.advance(job_id, history.segment, elapsed_s=elapsed_s)
-        job = self.jobs[job_id]
-        steps_done = job.steps_done + elapsed_s * history.segment.steps_per_s
-        self.jobs[job_id] = job.progressed(steps_done=steps_done, executed_gpu_s=job.executed_gpu_s)
+        history.steps_done += elapsed_s * history.segment.steps_per_s
         history.segment = None
 
     def _rests(self, job_id: str) -> None:

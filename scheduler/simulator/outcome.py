@@ -13,7 +13,8 @@ from scheduler.simulator.environments.environment import Segment
 class JobHistory:
     """Holds a job's way through the simulation. start and end in seconds; spans: (from, to, allocation) that it held.
 
-    segment: what it trains on now, since segment_at_s. version: events scheduled for an older one are void.
+    steps_done: up to its present segment. segment: what it trains on now, since segment_at_s. version: events scheduled
+    for an older one are void.
     """
 
     job: JobSnapshot
@@ -21,6 +22,7 @@ class JobHistory:
     started_at_s: float | None = None
     ended_at_s: float | None = None
     n_restarts: int = 0
+    steps_done: float = 0.0
     spans: list[tuple[float, float, GangAllocation]] = field(default_factory=list)
     segment: Segment | None = None
     segment_at_s: float = 0.0

@@ -31,6 +31,19 @@ def test_a_cache_of_earlier_rounds_changes_no_plan(policy: str) -> None:
         cluster.advance(600.0)
 
 
+@pytest.mark.parametrize("policy", ["mlhub", "srtf"])
+def test_what_other_families_show_of_gpu_types_reaches_jobs_of_earlier_rounds(policy: str) -> None:
+    """Their times were kept from before: starts and ends were predicted that no fresh round predicts."""
+    cluster, memory, cache = BusyCluster(n_gpus=48, n_jobs=32, seed=2), RoundMemory(), RoundCache()
+    for _ in range(3):
+        snapshot = cluster.snapshot()
+        plan = decide(snapshot, policy=policy_named(policy, {}), memory=memory, cache=cache)
+        assert decide(snapshot, policy=policy_named(policy, {}), memory=memory) == plan
+        memory = plan.memory
+        cluster.carry_out(plan)
+        cluster.advance(60.0)
+
+
 def test_jobs_with_equal_measurements_and_profile_share_a_model() -> None:
     cluster = StepTimeCache().cluster(NODES, RACKS)
     assert cluster.tables(JOB) is cluster.tables(replace(JOB, id="b", family="another"))

@@ -89,8 +89,10 @@ class PredictionIntervals:
         for job_id in [job_id for job_id in self._open if job_id not in present]:
             self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
         for job_id, (n, every, points) in self._open.items():
-            if any(point[4] and now_s - point[0] > point[4] + 1.0 for point in points):
-                self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
+            for at_s, _, _, _, p90_s in points:
+                if p90_s and now_s - at_s > p90_s + 1.0:
+                    self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
+                    break
         n_points = sum(len(points) for _, _, points in self._open.values())
         every_point = ((every, point) for _, every, points in self._open.values() for point in points)
         points = list(islice(every_point, 0, None, 1 + n_points // MOST_OPEN))

@@ -77,7 +77,7 @@ class WaitingLine:
         """The first places of the groups of these tenants that may start; what does not fit only matters where it holds
         up others.
         """
-        if n_free <= 0:
+        if n_free <= 0 or not self._groups:
             return []
         return [
             (group[0][0], key)

@@ -22,8 +22,11 @@ UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to
 class StepTimes:
     """Holds step times of gangs, each in its best mode.
 
-    error_G: relative errors. step_GB: seconds per step at batches of size_GB.
+    gangs: those of axis G, smaller ones first. error_G: relative errors. step_GB: seconds per step at batches of
+    size_GB.
     """
+
+    gangs: tuple[Gang, ...]
 
     error_G: Floats  # noqa: N815 (arrays wear their axes)
     step_GB: Floats  # noqa: N815
@@ -37,13 +40,12 @@ class GangPrices:
     price: returns the step times of gangs. spreads: the numbers of nodes, more than needed, to consider for a size.
     """
 
-    __slots__ = ("_blocks", "_price", "_rows", "_sizes", "_spreads")
+    __slots__ = ("_blocks", "_price", "_sizes", "_spreads")
 
     def __init__(self, price: Callable[[tuple[Gang, ...]], StepTimes], spreads: Callable[[int], Iterable[int]]) -> None:
         self._price, self._spreads = price, spreads
         self._sizes: dict[int, tuple[int, ...]] = {}
         self._blocks: dict[Gang, StepTimes] = {}
-        self._rows: dict[Gang, int] = {}
 
     def prepare(self, sizes: Collection[int]) -> None:
         """Prices these sizes at once, packed and spread; a pair together with the lone worker that it is held to."""
@@ -62,18 +64,16 @@ class GangPrices:
             self.prepare((n_workers,))
         return self._sizes[n_workers]
 
-    def place_of(self, gang: Gang) -> tuple[StepTimes, int]:
-        """Returns the step times that contain the gang, and its index there."""
-        if gang not in self._rows:
+    def block_of(self, gang: Gang) -> StepTimes:
+        """Returns the step times that contain the gang."""
+        if gang not in self._blocks:
             self.prepare((gang[0],))
-            if gang not in self._rows:
+            if gang not in self._blocks:
                 self._add((gang,))
-        return self._blocks[gang], self._rows[gang]
+        return self._blocks[gang]
 
     def _add(self, gangs: tuple[Gang, ...]) -> None:
-        priced = self._price(gangs)
-        for g, gang in enumerate(gangs):
-            self._blocks[gang], self._rows[gang] = priced, g
+        self._blocks.update(dict.fromkeys(gangs, self._price(gangs)))
 
 
 class LayoutTimes(NamedTuple):
@@ -100,8 +100,8 @@ class JobClass:
         "_best",
         "_best_curves",
         "_curves",
-        "_declared",
         "_declared_step_s",
+        "_fastest",
         "_times",
         "prices",
     )
@@ -110,17 +110,18 @@ class JobClass:
         self, prices: GangPrices, declared_step_s: Callable[[StepTimes], Floats], *, assumes_pairs: bool
     ) -> None:
         self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
-        self._declared: dict[StepTimes, tuple[tuple[float, ...], tuple[float, ...]]] = {}
         self._times: dict[Gang, LayoutTimes] = {}
         self._best: dict[int, tuple[float, int]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
+        self._fastest: dict[tuple[tuple[int, ...], float], tuple[int, float]] = {}
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
         found = self._times.get((n_workers, n_nodes))
         if found is None:
-            found = self._times[n_workers, n_nodes] = self._work_out(n_workers, n_nodes)
+            self._work_out(self.prices.block_of((n_workers, n_nodes)))
+            found = self._times[n_workers, n_nodes]
         return found
 
     def curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
@@ -137,6 +138,16 @@ class JobClass:
         if found is None:
             self.prices.prepare(sizes)
             found = self._best_curves[sizes] = tuple([self.best(n)[0] for n in sizes])
+        return found
+
+    def fastest(self, sizes: tuple[int, ...], most: float) -> tuple[int, float]:
+        """Returns which of these sizes, the least or one of at most so many workers, is fastest, and its seconds."""
+        found = self._fastest.get((sizes, most))
+        if found is None:
+            each = zip(sizes, self.curve(sizes), strict=True)
+            _, *larger = options = [(step_s, n) for n, step_s in each]
+            step_s, n = min([options[0], *((s, n) for s, n in larger if n <= most)])
+            found = self._fastest[sizes, most] = n, step_s
         return found
 
     def best(self, n_workers: int) -> tuple[float, int]:
@@ -157,15 +168,12 @@ class JobClass:
                 bound_s, best_s, best = step_s, step_s, n_nodes
         return best_s, best
 
-    def _work_out(self, n_workers: int, n_nodes: int) -> LayoutTimes:
-        priced, g = self.prices.place_of((n_workers, n_nodes))
-        declared = self._declared.get(priced)
-        if declared is None:
-            declared = tuple(self._declared_step_s(priced).tolist()), tuple(priced.error_G.tolist())
-            self._declared[priced] = declared
-        plain_s, error = declared[0][g], declared[1][g]
-        step_s = plain_s
-        if self._assumes_pairs and n_workers == 2:
-            step_s = min(plain_s, UNMEASURED_PAIR * self.times(1).step_s)
-        cautious_s = step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
-        return LayoutTimes(plain_s, step_s, cautious_s)
+    def _work_out(self, priced: StepTimes) -> None:
+        """The step times of all gangs that were priced at once."""
+        each = zip(priced.gangs, self._declared_step_s(priced).tolist(), priced.error_G.tolist(), strict=True)
+        for gang, plain_s, error in each:
+            step_s = plain_s
+            if self._assumes_pairs and gang[0] == 2:
+                step_s = min(plain_s, UNMEASURED_PAIR * self.times(1).step_s)
+            cautious_s = step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
+            self._times[gang] = LayoutTimes(plain_s, step_s, cautious_s)

@@ -102,6 +102,12 @@ class JobSpeeds:
         """Returns best_step_s() at each of these sizes."""
         return self._job_class(job, gpu_type).best_curve(sizes)
 
+    def fastest(
+        self, job: JobSnapshot, sizes: tuple[int, ...], most: float, *, gpu_type: str = ""
+    ) -> tuple[int, float]:
+        """Returns which of these sizes, the least or one of at most so many workers, is fastest, and its step_s()."""
+        return self._job_class(job, gpu_type).fastest(sizes, most)
+
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
         return self._job_class(job, gpu_type).best(n_workers)[1]
@@ -147,10 +153,10 @@ class JobSpeeds:
         """Returns the step time on this very allocation."""
         if job.max_batch_size is not None:
             return self._declared_step_s(job, self.topology.layout_of(allocation), allocation.mode)
-        known = self.cluster.placed_s.get(job.id)
-        if known is None or known[0] is not allocation or known[1] is not job.observations:
+        known, model = self.cluster.placed_s.get(job.id), self.model(job)
+        if known is None or known[0] is not allocation or known[1] is not model:
             step_s = self._declared_step_s(job, self.topology.layout_of(allocation), allocation.mode)
-            known = self.cluster.placed_s.store(job.id, (allocation, job.observations, step_s))
+            known = self.cluster.placed_s.store(job.id, (allocation, model, step_s))
         return known[2]
 
     def step_and_pass_s(self, job: JobSnapshot, allocation: GangAllocation) -> tuple[float, float]:
@@ -177,10 +183,10 @@ class JobSpeeds:
         """
         if job.allocation is None:
             raise ValueError(f"job {job.id!r} holds nothing")
-        layout = self.topology.layout_of(job.allocation)
-        found = self._declared_step_s(job, layout, job.allocation.mode)
-        if layout.n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
-            return min(found, UNMEASURED_PAIR * self.step_s(job, 1, gpu_type=layout.gpu_type))
+        found = self.step_s_on(job, job.allocation)
+        if job.allocation.n_workers == 2 > job.min_workers and not self.model(job).is_measured_on_several:
+            gpu_type = self.topology.layout_of(job.allocation).gpu_type
+            return min(found, UNMEASURED_PAIR * self.step_s(job, 1, gpu_type=gpu_type))
         return found
 
     def error_on(self, job: JobSnapshot, allocation: GangAllocation) -> float:

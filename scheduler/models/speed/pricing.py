@@ -46,7 +46,7 @@ def priced(job: JobSnapshot, model: SpeedModel, candidates: CandidateLayouts) ->
         step_GB = model.step_s_GB(candidates, mode_G, batch_GB=size_GB, passes_GB=passes_GB)
     else:
         step_GB = np.take_along_axis(step_GM, mode_G[:, None], axis=1)
-    return StepTimes(error_G, step_GB, size_GB)
+    return StepTimes(gangs, error_G, step_GB, size_GB)
 
 
 def _best_mode_G(step_GM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802

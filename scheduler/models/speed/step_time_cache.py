@@ -67,17 +67,19 @@ class ClusterStepTimes:
     """Holds the results for one cluster: its topology, and tables by model, by job and by order of the queue.
 
     fixed_s: a waiting job's time at its fixed size, valid for that very snapshot of it: a long queue is seen again
-    unchanged in many rounds. placed_s: a running job's step time, valid for that very allocation and observations.
+    unchanged in many rounds. placed_s: a running job's step time, valid for that very allocation and model: what others
+    show of GPU types changes models, too.
     queues: waiting jobs with their sort keys, by the name of the order (policies/toolkit/strict_order.py).
     """
 
     def __init__(self, topology: ClusterTopology, models: SpeedModelCache) -> None:
         self.topology = topology
         self.fixed_s = BoundedTable[str, tuple[JobSnapshot, float]](MAX_JOBS)
-        self.placed_s = BoundedTable[str, tuple[GangAllocation, Observations, float]](MAX_JOBS)
+        self.placed_s = BoundedTable[str, tuple[GangAllocation, SpeedModel, float]](MAX_JOBS)
         self.queues: dict[str, list[tuple[tuple[Any, ...], JobSnapshot]]] = {}
         self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
         self._models = models
+        self._gpu_factors = NO_FACTORS
         self._tables = RecentTable[SpeedModel, ModelTables](MAX_MODELS)
         self._n_rounds = 0
 
@@ -91,8 +93,16 @@ class ClusterStepTimes:
             del self._tables[model]
 
     def gpu_factors(self, jobs: Iterable[JobSnapshot]) -> GpuFactors:
-        """Returns what these jobs show of the cluster's GPU types, where there are several, and of dry runs."""
-        return self._models.gpu_factors(jobs, has_types=len(self.topology.gpu_types()) > 1)
+        """Returns what these jobs show of the cluster's GPU types, where there are several, and of dry runs.
+
+        When that changes, waiting jobs take another time than before, though nothing was measured of themselves.
+        """
+        found = self._models.gpu_factors(jobs, has_types=len(self.topology.gpu_types()) > 1)
+        if found != self._gpu_factors:
+            self._gpu_factors = found
+            self.fixed_s.clear()
+            self.queues.clear()
+        return found
 
     def tables(self, job: JobSnapshot, *, gpu_factors: GpuFactors = NO_FACTORS) -> ModelTables:
         """Returns the tables of the job's model; jobs with the same measurements and profile share them."""

@@ -76,6 +76,7 @@ class JobValues:
         self._restart_s: dict[str, float] = {}
         self._share = sum(self.capacity.values()) / max(1, len(self.jobs))
         self._present_left_s: dict[str, float] = {}
+        self._doubling: dict[tuple[str, str, int, int], tuple[int, ...]] = {}
         self.standard_sizes: dict[str, tuple[int, ...]] = {}
         self.sizes: dict[str, tuple[int, ...]] = {}
         self.curves: dict[str, SpeedCurve] = {}
@@ -90,11 +91,14 @@ class JobValues:
 
     def _value_jobs(self, changed: Sequence[JobSnapshot]) -> None:
         """Works out sizes and remaining times of these jobs on their types, and from them the prices of all jobs."""
+        possible = dict[str, tuple[int, ...]]()
         for job in changed:
-            standard, n_there = self._standard_sizes(job, self.gpu_type[job.id]), self._count_there(job)
-            self.standard_sizes[job.id], self._n_there[job.id] = standard, n_there
-            self.sizes[job.id] = tuple(sorted({*standard, n_there})) if n_there else standard
-        self.view.speeds.prepare(changed, self.sizes, types=self.gpu_type if self.is_mixed else None)
+            n_there = self._n_there[job.id] = self._count_there(job)
+            possible[job.id] = _with(self._all_sizes(job, self.gpu_type[job.id]), n_there)
+        self.view.speeds.prepare(changed, possible, types=self.gpu_type if self.is_mixed else None)
+        for job in changed:
+            self.standard_sizes[job.id] = self._standard_sizes(job, self.gpu_type[job.id])
+            self.sizes[job.id] = _with(self.standard_sizes[job.id], self._n_there[job.id])
         self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
         for job in changed:
             self._left_s[job.id] = self._times(job)
@@ -155,39 +159,52 @@ class JobValues:
         """Prices the jobs on all their types at once, at all sizes that they may have there."""
         for gpu_type in self.capacity:
             there = [job for job in jobs if gpu_type in types[job.id]]
-            sizes = {job.id: self._standard_sizes(job, gpu_type) for job in there}
+            sizes = {job.id: self._all_sizes(job, gpu_type) for job in there}
             self.view.speeds.prepare(there, sizes, types={job.id: gpu_type for job in there})
 
     def _type_options(self, job: JobSnapshot, types: Iterable[str]) -> TypeOptions:
         """A change of type is charged like one of size; on the present type its restart is saved."""
         own = self.held_type(job)
         change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
+        left = steps_left(job)
         n_gpus, left_s = {}, {}
         for t in types:
             if t == own:
                 n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
             else:
-                n_gpus[t], best_s = self._curve(job, t).best_within(self._share)
-                left_s[t] = best_s + change_s
+                sizes = self._standard_sizes(job, t)
+                n_gpus[t], step_s = self.view.speeds.fastest(job, sizes, self._share, gpu_type=t)
+                left_s[t] = left * step_s + change_s
         return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
 
     # sizes and times
 
     def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
-        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them.
+        """Those of _all_sizes() that are worth a start; the others count for nothing.
 
         All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
         longer than that.
         """
-        n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
-        top = min(job.max_workers, max(n_gpus, job.min_workers))
-        per_node = self.view.speeds.topology.gpus_per_node(gpu_type or self.view.speeds.standard_type(job))
-        sizes = _doubling(job.min_workers, top, per_node)
+        sizes = self._all_sizes(job, gpu_type)
+        if n_held(job) or len(sizes) == 1:
+            return sizes
         least_s = self.policy.least_training * start_cost_s(job)
-        if n_held(job) or not least_s or len(sizes) == 1:
+        if not least_s:
             return sizes
         left, steps_s = steps_left(job), self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
         return tuple(n for n, step_s in zip(sizes, steps_s, strict=True) if n == sizes[0] or left * step_s >= least_s)
+
+    def _all_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
+        """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
+        own_type = gpu_type or self.view.speeds.standard_type(job)
+        key = (gpu_type, own_type, job.min_workers, job.max_workers)
+        found = self._doubling.get(key)
+        if found is None:
+            n_gpus = self.capacity.get(gpu_type, 0) if gpu_type else self.n_gpus
+            top = min(job.max_workers, max(n_gpus, job.min_workers))
+            per_node = self.view.speeds.topology.gpus_per_node(own_type)
+            found = self._doubling[key] = _doubling(job.min_workers, top, per_node)
+        return found
 
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""
@@ -308,6 +325,11 @@ class JobValues:
     def _is_starved(self, job: JobSnapshot) -> bool:
         waited_s = self.view.now_s - self.waiting_since[job.id]
         return waited_s >= max(self.policy.patience_s, self.policy.patience * self.left_s(job, job.min_workers))
+
+
+def _with(sizes: tuple[int, ...], n_there: int) -> tuple[int, ...]:
+    """n_there: 0 for none."""
+    return tuple(sorted({*sizes, n_there})) if n_there else sizes
 
 
 @lru_cache(maxsize=1 << 12)

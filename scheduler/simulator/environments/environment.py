@@ -102,6 +102,10 @@ class Environment(Protocol):
         """Returns what the job would have reported of its speed; None where the scheduler is to learn nothing."""
         ...
 
+    def steps_seen(self, job_id: str, steps: float) -> float:
+        """Returns the steps of a job with GPUs that the scheduler is to see now, when so many are done."""
+        ...
+
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         """Returns the job as the scheduler is to see it now: an environment may add what the platform would have
         learnt.
@@ -153,6 +157,9 @@ class SteadyEnvironment(ABC):
 
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         return None
+
+    def steps_seen(self, job_id: str, steps: float) -> float:  # noqa: ARG002
+        return steps
 
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         return job

@@ -140,5 +140,8 @@ class FailingEnvironment:
         """
         return self._inner.observe(gang, self._segments[gang.job.id][0], now_s=now_s)
 
+    def steps_seen(self, job_id: str, steps: float) -> float:
+        return self._inner.steps_seen(job_id, steps)
+
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         return self._inner.snapshot_of(job)

@@ -71,6 +71,7 @@ class MuriEnvironment(SteadyEnvironment):
         self._alone_s = {job.id: float(job.extra["iteration_s"]) * ALONE for job in trace.jobs}
         self._others: Mapping[str, SimulatedGang] = {}
         self._mates: dict[tuple[str, int], list[str]] = {}
+        self._groups_of: dict[str, list[tuple[str, ...]]] = {}
         self._is_shared = False  # whether any GPU has two jobs that train
         self._spots: dict[str, tuple[GangAllocation, list[tuple[str, int]]]] = {}
         super().__init__([Arrival(job.submitted_at_s, self._snapshot(job, knows_lengths)) for job in trace.jobs])
@@ -110,11 +111,16 @@ class MuriEnvironment(SteadyEnvironment):
     def start_s(self, job: JobSnapshot, allocation: GangAllocation, *, restarts: int) -> float:  # noqa: ARG002
         return 0.0 if self._as_published else self._restart_s[job.id]
 
+    def steps_seen(self, job_id: str, steps: float) -> float:
+        """Returns the steps as they were at the last event: charges are not seen before."""
+        return self._done[job_id] if self._as_published else steps
+
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
-        """Returns the job with its steps as they were at the last event: charges are not seen before."""
-        if not self._as_published:
+        """Returns the job with the steps that the scheduler is to see."""
+        steps = self.steps_seen(job.id, job.steps_done)
+        if steps == job.steps_done:
             return job
-        return job.progressed(steps_done=self._done[job.id], executed_gpu_s=job.executed_gpu_s)
+        return job.progressed(steps_done=steps, executed_gpu_s=job.executed_gpu_s)
 
     def _opportunistic_s(self, job: JobSnapshot, groups: Sequence[Sequence[str]]) -> float:
         alone_s = self._alone_s[job.id]
@@ -134,7 +140,7 @@ class MuriEnvironment(SteadyEnvironment):
     def _groups(self, gang: SimulatedGang, others: Mapping[str, SimulatedGang]) -> list[tuple[str, ...]]:
         """The jobs that train on each of its GPUs; equal groups once."""
         if others is not self._others:
-            self._others, self._mates, n_spots = others, {}, 0
+            self._others, self._mates, self._groups_of, n_spots = others, {}, {}, 0
             for job_id, other in others.items():
                 spots = self._spots_of(other)
                 n_spots += len(spots)
@@ -143,7 +149,11 @@ class MuriEnvironment(SteadyEnvironment):
             self._is_shared = n_spots > len(self._mates)
         if not self._is_shared:
             return [(gang.job.id,)]
-        return list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+        found = self._groups_of.get(gang.job.id)
+        if found is None:
+            found = list(dict.fromkeys([tuple(sorted(self._mates[spot])) for spot in self._spots_of(gang)]))
+            self._groups_of[gang.job.id] = found
+        return found
 
     def _spots_of(self, gang: SimulatedGang) -> list[tuple[str, int]]:
         """Its GPUs, listed once for each place."""

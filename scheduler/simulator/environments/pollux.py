@@ -116,6 +116,9 @@ class PolluxEnvironment:
     def observe(self, gang: SimulatedGang, segment: Segment, *, now_s: float) -> SpeedObservation | None:  # noqa: ARG002
         return None
 
+    def steps_seen(self, job_id: str, steps: float) -> float:  # noqa: ARG002
+        return steps
+
     def snapshot_of(self, job: JobSnapshot) -> JobSnapshot:
         return job
 

@@ -8,7 +8,6 @@ of the job's last minute, and how that of its family's jobs went on; never the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from scheduler.api.snapshot import JobSnapshot, Mode, SpeedObservation
 from scheduler.models.speed.job_speeds import JobSpeeds
@@ -137,7 +136,7 @@ class AdaptivePolluxEnvironment(PolluxEnvironment):
         noise = self._noise.get(job.id, ahead[0][1] if ahead else None)
         if observations is job.observations and noise == job.noise_scale and ahead is job.noise_ahead:
             return job
-        return replace(job, observations=observations, noise_scale=noise, noise_ahead=ahead)
+        return job.moved_on(observations=observations, noise_scale=noise, noise_ahead=ahead)
 
     def _snapshot(self, job: TraceJob, *, order: int) -> JobSnapshot:
         app = self._true[job.id].app

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.advice import cases_of
-from scheduler import Launch, Wait, policy_named
+from scheduler import Launch, Plan, Wait, decide, policy_named
 from scheduler.api.snapshot import Phase, Reclaim
 from scheduler.counterfactuals import ActionKind, BlockerKind, Counsel, advise, applied, blockers_of
 from tests.scheduler.cases import GIB, Case, cluster, job
@@ -136,6 +137,23 @@ def test_what_was_not_tried_in_time_is_counted() -> None:
     found = advise(case.snapshot, "b", policy=policy_named("fifo", {}), memory=case.memory, is_over=lambda: True)
     assert (found.n_tried, found.n_candidates > 0, found.advice) == (0, True, ())
     assert found.blockers
+
+
+@pytest.mark.parametrize("n_allowed", range(8))
+def test_no_round_is_played_once_the_time_is_used_up(n_allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a round takes seconds, each one more may be the one that the caller does not wait for."""
+    case = cluster(gpus=4).running(job("a", gpus=4, length_s=LONG_S)).waiting(job("b", gpus=2), job("c", gpus=1))
+    played = []
+
+    def counted(*arguments: Any, **options: Any) -> Plan:
+        played.append(options)
+        return decide(*arguments, **options)
+
+    monkeypatch.setattr("scheduler.counterfactuals.advice.decide", counted)
+    monkeypatch.setattr("scheduler.counterfactuals.rollout.decide", counted)
+    policy = policy_named("fifo", {})
+    advise(case.snapshot, "b", policy=policy, memory=case.memory, is_over=lambda: len(played) > n_allowed)
+    assert 1 <= len(played) <= n_allowed + 1
 
 
 @quick
