@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlhub.core.errors import InvalidInputError
@@ -76,6 +76,15 @@ def point(fields: Fields) -> LoggedPoint:
         at_ms=integer(fields, "timestamp"),
         step=integer(fields, "step", default=0),
     )
+
+
+def points_of_models(metrics: Sequence[Fields]) -> dict[str, list[LoggedPoint]]:
+    """Of metrics those that name a logged model, by its id."""
+    found: dict[str, list[LoggedPoint]] = {}
+    for one in metrics:
+        if one.get("model_id"):
+            found.setdefault(text(one, "model_id"), []).append(point(one))
+    return found
 
 
 def entry(fields: Fields) -> Entry:

@@ -3,15 +3,63 @@
 
 from django.urls import path
 
-from mlhub.tracking.api import experiments, files, runs, unknown
+from mlhub.tracking.api import (
+    experiment_changes,
+    experiments,
+    files,
+    logged_models,
+    registry,
+    registry_versions,
+    runs,
+    unknown,
+)
 
 MLFLOW, ARTIFACTS = "api/2.0/mlflow", "api/2.0/mlflow-artifacts"
+
+registered_models = [
+    path(f"{MLFLOW}/registered-models/create", registry.CreateView.as_view()),
+    path(f"{MLFLOW}/registered-models/get", registry.GetView.as_view()),
+    path(f"{MLFLOW}/registered-models/update", registry.UpdateView.as_view()),
+    path(f"{MLFLOW}/registered-models/rename", registry.RenameView.as_view()),
+    path(f"{MLFLOW}/registered-models/delete", registry.DeleteView.as_view()),
+    path(f"{MLFLOW}/registered-models/search", registry.SearchView.as_view()),
+    path(f"{MLFLOW}/registered-models/get-latest-versions", registry.LatestVersionsView.as_view()),
+    path(f"{MLFLOW}/registered-models/alias", registry.AliasView.as_view()),
+    path(f"{MLFLOW}/registered-models/set-tag", registry.TagView.as_view()),
+    path(f"{MLFLOW}/registered-models/delete-tag", registry.TagView.as_view()),
+    path(f"{MLFLOW}/model-versions/create", registry_versions.CreateView.as_view()),
+    path(f"{MLFLOW}/model-versions/get", registry_versions.GetView.as_view()),
+    path(f"{MLFLOW}/model-versions/get-download-uri", registry_versions.DownloadUriView.as_view()),
+    path(f"{MLFLOW}/model-versions/update", registry_versions.UpdateView.as_view()),
+    path(f"{MLFLOW}/model-versions/transition-stage", registry_versions.StageView.as_view()),
+    path(f"{MLFLOW}/model-versions/delete", registry_versions.DeleteView.as_view()),
+    path(f"{MLFLOW}/model-versions/search", registry_versions.SearchView.as_view()),
+    path(f"{MLFLOW}/model-versions/set-tag", registry_versions.TagView.as_view()),
+    path(f"{MLFLOW}/model-versions/delete-tag", registry_versions.TagView.as_view()),
+]
+
+logged = [
+    path(f"{MLFLOW}/logged-models", logged_models.CreateView.as_view()),
+    path(f"{MLFLOW}/logged-models/search", logged_models.SearchView.as_view()),
+    path(f"{MLFLOW}/logged-models/<str:model_id>", logged_models.ModelView.as_view()),
+    path(f"{MLFLOW}/logged-models/<str:model_id>/params", logged_models.ParamsView.as_view()),
+    path(f"{MLFLOW}/logged-models/<str:model_id>/tags", logged_models.TagsView.as_view()),
+    path(f"{MLFLOW}/logged-models/<str:model_id>/tags/<path:key>", logged_models.TagView.as_view()),
+    path(f"{MLFLOW}/logged-models/<str:model_id>/artifacts/directories", logged_models.FilesView.as_view()),
+    path(f"{MLFLOW}/runs/outputs", logged_models.OutputsView.as_view()),
+    path(f"{MLFLOW}/runs/log-model", runs.LogModelView.as_view()),
+]
 
 urlpatterns = [
     path(f"{MLFLOW}/experiments/get-by-name", experiments.ExperimentGetByNameView.as_view()),
     path(f"{MLFLOW}/experiments/get", experiments.ExperimentGetView.as_view()),
     path(f"{MLFLOW}/experiments/create", experiments.ExperimentCreateView.as_view()),
     path(f"{MLFLOW}/experiments/search", experiments.ExperimentSearchView.as_view()),
+    path(f"{MLFLOW}/experiments/update", experiment_changes.UpdateView.as_view()),
+    path(f"{MLFLOW}/experiments/delete", experiment_changes.DeleteView.as_view()),
+    path(f"{MLFLOW}/experiments/restore", experiment_changes.RestoreView.as_view()),
+    path(f"{MLFLOW}/experiments/set-experiment-tag", experiment_changes.SetTagView.as_view()),
+    path(f"{MLFLOW}/experiments/delete-experiment-tag", experiment_changes.DeleteTagView.as_view()),
     path(f"{MLFLOW}/runs/create", runs.CreateView.as_view()),
     path(f"{MLFLOW}/runs/get", runs.GetView.as_view()),
     path(f"{MLFLOW}/runs/update", runs.UpdateView.as_view()),
@@ -27,7 +75,9 @@ urlpatterns = [
     path(f"{MLFLOW}/metrics/get-history", runs.HistoryView.as_view()),
     path(f"{ARTIFACTS}/artifacts", files.ListView.as_view()),
     path(f"{ARTIFACTS}/artifacts/<path:path>", files.FileView.as_view()),
-    path(f"{MLFLOW}/logged-models/search", unknown.NoLoggedModelsView.as_view()),
+    path(f"{MLFLOW}/artifacts/list", files.RunListView.as_view()),
+    *logged,
+    *registered_models,
     path(f"{MLFLOW}/<path:path>", unknown.UnknownView.as_view()),
     path("api/3.0/mlflow/<path:path>", unknown.UnknownView.as_view()),
 ]
