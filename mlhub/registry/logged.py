@@ -176,9 +176,7 @@ def _check_description(text: str) -> None:
 
 
 def _taken(name: str, project: Project) -> ConflictError:
-    return ConflictError(
-        f"There is already a model called {name} in {project.name}.", code="name_taken", field="name"
-    )
+    return ConflictError(f"There is already a model called {name} in {project.name}.", code="name_taken", field="name")
 
 
 def _record(kind: str, model: Model, actor: User, **facts: Any) -> None:

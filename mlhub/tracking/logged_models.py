@@ -92,8 +92,7 @@ def delete_tag(caller: Caller, model: LoggedModel, key: str) -> bool:
     """Returns whether it had the tag."""
     caller.require_owner(model)
     with _changing(caller, model) as found:
-        had = found.tags.pop(key, None) is not None
-    return had
+        return found.tags.pop(key, None) is not None
 
 
 def log_params(caller: Caller, model: LoggedModel, params: Sequence[Entry]) -> None:
@@ -126,7 +125,9 @@ def note_metrics(caller: Caller, target: Run | Job, points: Mapping[str, Sequenc
                 )
 
 
-def link_models(caller: Caller, target: Run | Job, models: Iterable[tuple[LoggedModel, int]], *, is_output: bool) -> None:
+def link_models(
+    caller: Caller, target: Run | Job, models: Iterable[tuple[LoggedModel, int]], *, is_output: bool
+) -> None:
     """Models as inputs or outputs of a run, each with a step; the same one again changes nothing."""
     caller.require_logger(target)
     with transaction.atomic():

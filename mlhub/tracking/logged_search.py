@@ -27,7 +27,10 @@ def search_logged_models(
     offset: int,
     limit: int,
 ) -> tuple[list[LoggedModel], bool]:
-    """The models of a page, and whether there are more. orders: (column, whether it rises). Raises InvalidInputError."""
+    """The models of a page, and whether there are more. orders: (column, whether it rises).
+
+    Raises InvalidInputError.
+    """
     comparisons = read_filter(text, attributes=ATTRIBUTES)
     sorting = [RunOrder(column_of(name, attributes=ATTRIBUTES), rises) for name, rises in orders[:MAX_ORDERS]]
     rows = caller.logged_models.filter(project__in=projects)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.tracking.access import Caller
@@ -61,7 +60,6 @@ def search_versions(
         rows.append((SearchRow(pk, attributes), version.labels))
     page, has_more = _found(rows, text, orders, OF_VERSIONS, offset=offset, limit=limit)
     return [(versions[pk], names[versions[pk].model_id]) for pk in page], has_more
-
 
 
 def _found(

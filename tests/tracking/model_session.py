@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session of MLflow's unchanged client with models, as a program: any version of the client runs it.
 
-python model_session.py FOLDER prints "done" when everything was as it should. The server is named by MLFLOW_TRACKING_URI.
+It prints "done" when everything was as it should. The server is named by MLFLOW_TRACKING_URI.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import types
 from pathlib import Path
 
@@ -66,7 +65,8 @@ def main():
         client.delete_logged_model_tag(info.model_id, "old")
         mlflow.log_metric("f1", 0.25, step=3, run_id=run.info.run_id, model_id=info.model_id)
         found = mlflow.search_logged_models(
-            experiment_ids=[run.info.experiment_id], filter_string="name = 'net' AND metrics.f1 > 0.2 AND tags.note = 'good'",
+            experiment_ids=[run.info.experiment_id],
+            filter_string="name = 'net' AND metrics.f1 > 0.2 AND tags.note = 'good'",
             order_by=[{"field_name": "metrics.f1", "ascending": False}], output_format="list",
         )  # fmt: skip
         check([(one.model_id, one.metrics[0].value) for one in found], [(info.model_id, 0.25)])
@@ -104,7 +104,10 @@ def main():
     check([(one.name, int(one.version)) for one in found], [(NAME, 2)])
 
     client.transition_model_version_stage(NAME, "1", "Production")
-    check(client.transition_model_version_stage(NAME, "2", "Production", archive_existing_versions=True).current_stage, "Production")
+    check(
+        client.transition_model_version_stage(NAME, "2", "Production", archive_existing_versions=True).current_stage,
+        "Production",
+    )
     check(client.get_model_version(NAME, "1").current_stage, "Archived")
     check(loaded(f"models:/{NAME}/Production"), [3])
     check([int(one.version) for one in client.get_latest_versions(NAME, ["Production"])], [2])

@@ -108,7 +108,7 @@ class SearchView(ProtocolView):
             self.caller,
             [self.caller.project(one) for one in named],
             text=text(fields, "filter", default=""),
-            orders=[(text(one, "field_name"), one.get("ascending") is not False) for one in objects(fields, "order_by")],
+            orders=[_order(one) for one in objects(fields, "order_by")],
             offset=offset,
             limit=limit,
         )
@@ -127,6 +127,11 @@ class OutputsView(ProtocolView):
         ]
         logged_models.link_models(self.caller, self.caller.run(bodies.run_id(fields)), models, is_output=True)
         return Response({})
+
+
+def _order(fields: Fields) -> tuple[str, bool]:
+    """The column, and whether it rises."""
+    return text(fields, "field_name"), fields.get("ascending") is not False
 
 
 def _entries(fields: Fields, name: str) -> list[bodies.Entry]:

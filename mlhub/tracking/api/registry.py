@@ -159,9 +159,7 @@ def stage_named(given: str) -> str:
     for stage in STAGES:
         if stage.lower() == given.lower():
             return stage
-    raise InvalidInputError(
-        f"{given[:50]!r} is no stage.", field="stage", remedy=f"Give one of {', '.join(STAGES)}."
-    )
+    raise InvalidInputError(f"{given[:50]!r} is no stage.", field="stage", remedy=f"Give one of {', '.join(STAGES)}.")
 
 
 def _changeable(view: ProtocolView, name: str) -> Model:
