@@ -11,6 +11,7 @@ from mlhub.tracking.filters import SearchRow, in_order, read_filter, read_orders
 from mlhub.tracking.model_descriptions import registered_version, stage_of
 from mlhub.tracking.registered import shown_names
 
+IS_PROMPT = "mlflow.prompt.is_prompt"  # a tag that clients of MLflow 3 ask not to be "true", whatever they search
 OF_MODELS = {
     "name": "name", "creation_timestamp": "start_time", "timestamp": "updated_time",
     "last_updated_timestamp": "updated_time",
@@ -74,7 +75,8 @@ def _found(
     comparisons, sorting = read_filter(text, attributes=attributes), read_orders(orders, attributes=attributes)
     columns = {c.column for c in comparisons} | {o.column for o in sorting}
     for row, labels in rows:
-        row.values.update({column: labels.get(column.key) for column in columns if column.kind == "tags"})
+        found_tags = {IS_PROMPT: "false", **labels}
+        row.values.update({column: found_tags.get(column.key) for column in columns if column.kind == "tags"})
     found = [row for row, _ in rows if all(c.holds(row.get(c.column)) for c in comparisons)]
     page = in_order(found, sorting)[offset : offset + limit]
     return [row.run_id for row in page], len(found) > offset + limit

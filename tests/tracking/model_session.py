@@ -69,7 +69,8 @@ def main():
             filter_string="name = 'net' AND metrics.f1 > 0.2 AND tags.note = 'good'",
             order_by=[{"field_name": "metrics.f1", "ascending": False}], output_format="list",
         )  # fmt: skip
-        check([(one.model_id, one.metrics[0].value) for one in found], [(info.model_id, 0.25)])
+        metrics = {metric.key: metric.value for metric in found[0].metrics}
+        check(([one.model_id for one in found], metrics), ([info.model_id], {"accuracy": 0.5, "f1": 0.25}))
         check("old" in found[0].tags, False)
 
     with mlflow.start_run(run_name="second") as second:

@@ -20,7 +20,7 @@ from mlhub.storage.models import Holding
 from mlhub.tenants.actions import create_project, create_token
 from mlhub.tracking.models import LoggedModel, Run
 from tests.cast import Cast
-from tests.jobs.builders import builtin, job, ready_dataset
+from tests.jobs.builders import job, ready_dataset
 from tests.tracking.model_session import loaded, log_model
 from tests.tracking.test_jobs import opened
 
@@ -93,6 +93,27 @@ def test_it_is_not_trained_and_does_not_predict(cast: Cast, acting: Callable[...
         assert "MLflow" in refused.json()["detail"]
 
 
+def refuses_changes(client: Any, model_id: str, run: Any, *, code: str) -> None:
+    for act in (
+        lambda: client.finalize_logged_model(model_id, "READY"),
+        lambda: client.delete_logged_model(model_id),
+        lambda: client.create_logged_model(run.experiment_id, name="x", source_run_id=run.run_id),
+        lambda: client.create_model_version("net", f"models:/{model_id}"),
+        lambda: client.set_registered_model_alias("net", "best", "1"),
+        lambda: client.set_registered_model_tag("net", "a", "b"),
+        lambda: client.set_model_version_tag("net", "1", "a", "b"),
+        lambda: client.update_registered_model("net", "x"),
+        lambda: client.rename_registered_model("net", "y"),
+        lambda: client.transition_model_version_stage("net", "1", "Production"),
+        lambda: client.delete_model_version("net", "1"),
+        lambda: client.delete_registered_model("net"),
+        lambda: client.set_experiment_tag(run.experiment_id, "a", "b"),
+    ):
+        with pytest.raises(MlflowException) as caught:
+            act()
+        assert caught.value.error_code == code, str(caught.value)
+
+
 def test_others_see_and_change_nothing(cast: Cast, acting: Callable[..., Any]) -> None:
     mlflow = acting(cast.bob)
     mlflow.set_experiment("vision")
@@ -100,26 +121,7 @@ def test_others_see_and_change_nothing(cast: Cast, acting: Callable[..., Any]) -
         info = log_model([1], registered_model_name="net")
     location = mlflow.get_logged_model(info.model_id).artifact_location
     for person, code in ((cast.charlie, "RESOURCE_DOES_NOT_EXIST"), (cast.victor, "PERMISSION_DENIED")):
-        client = acting(person).MlflowClient()
-        for act in (
-            lambda: client.set_logged_model_tags(info.model_id, {"a": "b"}),
-            lambda: client.finalize_logged_model(info.model_id, "READY"),
-            lambda: client.delete_logged_model(info.model_id),
-            lambda: client.create_logged_model(str(cast.project_a.pk), name="x", source_run_id=run.info.run_id),
-            lambda: client.create_model_version("net", f"models:/{info.model_id}"),
-            lambda: client.set_registered_model_alias("net", "best", "1"),
-            lambda: client.set_registered_model_tag("net", "a", "b"),
-            lambda: client.set_model_version_tag("net", "1", "a", "b"),
-            lambda: client.update_registered_model("net", "x"),
-            lambda: client.rename_registered_model("net", "y"),
-            lambda: client.transition_model_version_stage("net", "1", "Production"),
-            lambda: client.delete_model_version("net", "1"),
-            lambda: client.delete_registered_model("net"),
-            lambda: client.set_experiment_tag(str(cast.project_a.pk), "a", "b"),
-        ):
-            with pytest.raises(MlflowException) as caught:
-                act()
-            assert caught.value.error_code == code, str(caught.value)
+        refuses_changes(acting(person).MlflowClient(), info.model_id, run.info, code=code)
     client = acting(cast.charlie).MlflowClient()
     assert list(client.search_registered_models()) == []
     assert list(client.search_model_versions()) == []
@@ -155,7 +157,7 @@ def test_pods_register_what_they_logged_and_take_nothing_away(
     mlflow.set_experiment("vision")
     with mlflow.start_run():
         other = log_model([0], registered_model_name="net")
-    attempt: Attempt = opened(job(cast.project_a, cast.bob, name="training", model_version=builtin()))
+    attempt: Attempt = opened(job(cast.project_a, cast.bob, name="training"))
     mlflow = acting(attempt)
     monkeypatch.setenv("MLFLOW_RUN_ID", str(attempt.job_id))
     client = mlflow.MlflowClient()

@@ -20,6 +20,7 @@ from mlhub.registry.models import Kind, Model, ModelFile, ModelVersion
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
+UPLOADED_KINDS = [(kind.value, kind.label) for kind in Kind if kind is not Kind.MLFLOW]
 SOURCES = [("upload", "upload"), ("training", "training"), ("logged", "logged")]
 
 
@@ -97,8 +98,8 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
     )
     metadata = serializers.DictField(
         read_only=True,
-        help_text="Of trained weights: hyperparameters, classes and more. Of what MLflow's client registered: where it is "
-        "from, under mlflow.",
+        help_text="Of trained weights: hyperparameters, classes and more. Of what a client of MLflow registered: "
+        "where it is from, under mlflow.",
     )
     metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
     error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why validation refused it; null otherwise.")
@@ -235,7 +236,7 @@ class ModelVersionUploadSerializer(UploadedFileSerializer):
         help_text="A zip of a package, a single Python file, or a model made elsewhere.",
     )
     kind = serializers.ChoiceField(
-        choices=Kind.choices, required=False, default=Kind.PACKAGE.value, help_text="package or script."
+        choices=UPLOADED_KINDS, required=False, default=Kind.PACKAGE.value, help_text="package or script."
     )
     entry = serializers.CharField(
         max_length=200,
