@@ -44,6 +44,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "StudyState": "mlhub.experiments.api.serializers.STUDY_STATES",
         "TrialStatus": "mlhub.experiments.api.serializers.TRIAL_STATUSES",
         "Algorithm": "mlhub.experiments.api.serializers.ALGORITHMS",
+        "UnitEnum": "mlhub.metrics.api.serializers.UNITS",
         "StudyUnit": "mlhub.experiments.models.Unit",
         "Direction": "mlhub.experiments.models.Direction",
         "Role": "mlhub.tenants.api.serializers.ROLES",
