@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from mlflow.exceptions import MlflowException
+from requests import HTTPError
 from rest_framework.test import APIClient
 
 from mlhub.jobs.models import Attempt
@@ -125,7 +126,7 @@ def test_others_see_and_change_nothing(cast: Cast, acting: Callable[..., Any]) -
     client = acting(cast.charlie).MlflowClient()
     assert list(client.search_registered_models()) == []
     assert list(client.search_model_versions()) == []
-    with pytest.raises(MlflowException):
+    with pytest.raises(HTTPError, match="404"):
         mlflow.artifacts.download_artifacts(location)
     assert ModelVersion.objects.get(source="logged").labels == {}
 
