@@ -30,7 +30,7 @@ SCHEME = "mlflow-artifacts"
 
 
 @dataclass(frozen=True)
-class Origin:
+class ModelOrigin:
     """What a version is made of. facts: of run_id, model_id and job_id those that there are."""
 
     files: dict[str, Blob]
@@ -121,7 +121,7 @@ def require_person(caller: Caller) -> None:
         raise NotAllowedError("A job does not change or delete registered models.", remedy="Use a token of your own.")
 
 
-def origin_of(caller: Caller, source: str) -> Origin:
+def origin_of(caller: Caller, source: str) -> ModelOrigin:
     """The files at a version's source: models:/m-..., models:/name/1, runs:/... or mlflow-artifacts:/...
 
     Raises InvalidInputError for another source, NotFoundError for one that the caller may not see.
@@ -189,18 +189,18 @@ def _version(caller: Caller, text: str) -> ModelVersion:
     return found
 
 
-def _described(target: FileOwner, folder: str) -> Origin:
+def _described(target: FileOwner, folder: str) -> ModelOrigin:
     files, project = artifacts.files_below(target, folder), project_of(target)
     if isinstance(target, ModelVersion):
         facts = {key: value for key, value in target.metadata.get("mlflow", {}).items() if key != "source"}
-        return Origin(files, facts, target.metrics, project)
+        return ModelOrigin(files, facts, target.metrics, project)
     if isinstance(target, LoggedModel):
         own = target.run.job_id if target.run is not None else None
         facts = {"model_id": public_id(target), "run_id": target.run_id, "job_id": target.parent_job_id or own}
         metrics = {key: found["value"] for key, found in target.metrics.items()}
-        return Origin(files, _written(facts), metrics, project)
+        return ModelOrigin(files, _written(facts), metrics, project)
     job_id = target.pk if isinstance(target, Job) else target.parent_job_id
-    return Origin(files, _written({"run_id": target.pk, "job_id": job_id}), {}, project)
+    return ModelOrigin(files, _written({"run_id": target.pk, "job_id": job_id}), {}, project)
 
 
 def _written(facts: dict[str, Any]) -> dict[str, str]:

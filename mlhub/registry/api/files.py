@@ -25,7 +25,7 @@ VERSION = OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH, descr
 PATH = OpenApiParameter("path", OpenApiTypes.STR, OpenApiParameter.PATH, description="Where it is among the files.")
 
 
-class FilesView(APIView):
+class VersionFilesView(APIView):
     @extend_schema(parameters=[VERSION], responses=ModelFileSerializer(many=True))
     def get(self, request: Request, id: UUID, **_: Any) -> Response:
         """All files of the version, by path; none of one that no client of MLflow registered."""
@@ -34,7 +34,7 @@ class FilesView(APIView):
         return Response(ModelFileSerializer(found, many=True).data)
 
 
-class FileView(APIView):
+class VersionFileView(APIView):
     content_negotiation_class = AnyAccept
 
     @extend_schema(parameters=[VERSION, PATH], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})

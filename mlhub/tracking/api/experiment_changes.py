@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class UpdateView(ProtocolView):
+class ExperimentUpdateView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         """Renames the project; the name may have the organisation's before it, as where projects are made."""
         project, name = _project(self, request), text(fields_of(request), "new_name")
@@ -31,7 +31,7 @@ class UpdateView(ProtocolView):
         return Response({})
 
 
-class DeleteView(ProtocolView):
+class ExperimentDeleteView(ProtocolView):
     is_archived = True
 
     def post(self, request: Request, **_: Any) -> Response:
@@ -39,18 +39,18 @@ class DeleteView(ProtocolView):
         return Response({})
 
 
-class RestoreView(DeleteView):
+class ExperimentRestoreView(ExperimentDeleteView):
     is_archived = False
 
 
-class SetTagView(ProtocolView):
+class ExperimentSetTagView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         project, tag = self.caller.project(text(fields_of(request), "experiment_id")), entry(fields_of(request))
         set_experiment_tag(self.caller, project, tag.key, tag.value)
         return Response({})
 
 
-class DeleteTagView(ProtocolView):
+class ExperimentDeleteTagView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         project, key = self.caller.project(text(fields_of(request), "experiment_id")), text(fields_of(request), "key")
         if not set_experiment_tag(self.caller, project, key, None):

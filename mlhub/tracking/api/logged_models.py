@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SEARCH_PAGE = 100
 
 
-class CreateView(ProtocolView):
+class LoggedCreateView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         run_id = text(fields, "source_run_id", default="")
@@ -41,7 +41,7 @@ class CreateView(ProtocolView):
         return Response({"model": logged_model(found)})
 
 
-class ModelView(ProtocolView):
+class LoggedModelView(ProtocolView):
     def get(self, request: Request, model_id: str, **_: Any) -> Response:  # noqa: ARG002 (DRF's signature)
         return Response({"model": logged_model(self.caller.logged_model(model_id))})
 
@@ -57,28 +57,28 @@ class ModelView(ProtocolView):
         return Response({})
 
 
-class TagsView(ProtocolView):
+class LoggedTagsView(ProtocolView):
     def patch(self, request: Request, model_id: str, **_: Any) -> Response:
         tags = _entries(fields_of(request), "tags")
         found = logged_models.set_tags(self.caller, self.caller.logged_model(model_id), tags)
         return Response({"model": logged_model(found)})
 
 
-class TagView(ProtocolView):
+class LoggedTagView(ProtocolView):
     def delete(self, request: Request, model_id: str, key: str, **_: Any) -> Response:  # noqa: ARG002 (DRF's signature)
         if not logged_models.delete_tag(self.caller, self.caller.logged_model(model_id), key):
             raise NotFoundError(f"No tag with name: {key[:200]} in this logged model.")
         return Response({})
 
 
-class ParamsView(ProtocolView):
+class LoggedParamsView(ProtocolView):
     def post(self, request: Request, model_id: str, **_: Any) -> Response:
         params = _entries(fields_of(request), "params")
         logged_models.log_params(self.caller, self.caller.logged_model(model_id), params)
         return Response({})
 
 
-class FilesView(ProtocolView):
+class LoggedFilesView(ProtocolView):
     def get(self, request: Request, model_id: str, **_: Any) -> Response:
         """Paths are relative to the model's own folder."""
         folder = text(query_of(request), "artifact_directory_path", default="").strip("/")
@@ -87,7 +87,7 @@ class FilesView(ProtocolView):
         return Response({"root_uri": logged_model(target)["info"]["artifact_uri"], "files": found})
 
 
-class SearchView(ProtocolView):
+class LoggedSearchView(ProtocolView):
     """Newest first, unless orders are given."""
 
     required_scope = "read"
@@ -116,7 +116,7 @@ class SearchView(ProtocolView):
         return Response(answer | page_token(offset + limit, has_more=has_more))
 
 
-class OutputsView(ProtocolView):
+class LoggedOutputsView(ProtocolView):
     """Models that a run made, each with the step at which it did."""
 
     def post(self, request: Request, **_: Any) -> Response:

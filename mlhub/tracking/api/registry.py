@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SEARCH_PAGE = 100
 
 
-class CreateView(ProtocolView):
+class RegisteredCreateView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         name = text(fields, "name")
@@ -41,14 +41,14 @@ class CreateView(ProtocolView):
         return Response({"registered_model": registered_model(made, name)})
 
 
-class GetView(ProtocolView):
+class RegisteredGetView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         name = text(query_of(request), "name")
         found = registered(self.caller, name)
         return Response({"registered_model": registered_model(found, name)})
 
 
-class UpdateView(ProtocolView):
+class RegisteredUpdateView(ProtocolView):
     """Describes a model."""
 
     def patch(self, request: Request, **_: Any) -> Response:
@@ -59,7 +59,7 @@ class UpdateView(ProtocolView):
         return Response({"registered_model": registered_model(found, name)})
 
 
-class RenameView(ProtocolView):
+class RegisteredRenameView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         found, new_name = _changeable(self, text(fields, "name")), text(fields, "new_name")
@@ -68,13 +68,13 @@ class RenameView(ProtocolView):
         return Response({"registered_model": registered_model(found, new_name)})
 
 
-class DeleteView(ProtocolView):
+class RegisteredDeleteView(ProtocolView):
     def delete(self, request: Request, **_: Any) -> Response:
         actions.delete_model(_changeable(self, text(fields_of(request), "name")), actor=self.caller.user)
         return Response({})
 
 
-class SearchView(ProtocolView):
+class RegisteredSearchView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         fields = query_of(request)
         offset, limit = page_of(fields, default=SEARCH_PAGE, most=SEARCH_PAGE)
@@ -89,7 +89,7 @@ class SearchView(ProtocolView):
         return Response(answer | page_token(offset + limit, has_more=has_more))
 
 
-class LatestVersionsView(ProtocolView):
+class RegisteredLatestVersionsView(ProtocolView):
     """The newest version in each stage, or in those that are named."""
 
     required_scope = "read"
@@ -109,7 +109,7 @@ class LatestVersionsView(ProtocolView):
         return Response({"model_versions": found})
 
 
-class AliasView(ProtocolView):
+class RegisteredAliasView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         """Aliases have no capitals on MLHub: those of a request are made small."""
         fields = query_of(request)
@@ -135,7 +135,7 @@ class AliasView(ProtocolView):
         return Response({})
 
 
-class TagView(ProtocolView):
+class RegisteredTagView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         model = _changeable(self, text(fields, "name"))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class CreateView(ProtocolView):
+class RegisteredVersionCreateView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         """Of what was logged, whose files it holds from now on."""
         fields = fields_of(request)
@@ -60,19 +60,19 @@ class CreateView(ProtocolView):
         return Response({"model_version": registered_version(made, name)})
 
 
-class GetView(ProtocolView):
+class RegisteredVersionGetView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         version, name = _named(self, query_of(request))
         return Response({"model_version": registered_version(version, name)})
 
 
-class DownloadUriView(ProtocolView):
+class RegisteredVersionDownloadUriView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         version, _name = _named(self, query_of(request))
         return Response({"artifact_uri": location_of(version)})
 
 
-class UpdateView(ProtocolView):
+class RegisteredVersionUpdateView(ProtocolView):
     """Describes a version: the text is its notes."""
 
     def patch(self, request: Request, **_: Any) -> Response:
@@ -81,7 +81,7 @@ class UpdateView(ProtocolView):
         return Response({"model_version": registered_version(_again(version), name)})
 
 
-class StageView(ProtocolView):
+class RegisteredVersionStageView(ProtocolView):
     """A stage is the alias of its name, so that one version at a time is in Staging or in Production."""
 
     def post(self, request: Request, **_: Any) -> Response:
@@ -102,7 +102,7 @@ class StageView(ProtocolView):
         return Response({"model_version": registered_version(_again(version), name)})
 
 
-class DeleteView(ProtocolView):
+class RegisteredVersionDeleteView(ProtocolView):
     def delete(self, request: Request, **_: Any) -> Response:
         require_person(self.caller)
         version, _name = _changeable(self, fields_of(request))
@@ -110,7 +110,7 @@ class DeleteView(ProtocolView):
         return Response({})
 
 
-class SearchView(ProtocolView):
+class RegisteredVersionSearchView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         fields = query_of(request)
         offset, limit = page_of(fields, default=SEARCH_PAGE, most=SEARCH_PAGE)
@@ -125,7 +125,7 @@ class SearchView(ProtocolView):
         return Response(answer | page_token(offset + limit, has_more=has_more))
 
 
-class TagView(ProtocolView):
+class RegisteredVersionTagView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         version, _name = _changeable(self, fields)
