@@ -13,7 +13,7 @@ from mlhub.core.errors import InvalidInputError
 from mlhub.experiments.algorithms.asha import rungs_of
 from mlhub.experiments.algorithms.search import Algorithm
 from mlhub.experiments.models import Unit
-from mlhub.tracking.job_runs import stored_name
+from mlhub.wire.report import metric_name
 
 LENGTHS = ("min_epochs", "steps", "min_steps")  # of a request; what they say is in the study's rungs
 LEAST_FIRST_RUNG = 16  # of ASHA: the first rung has 1 / 16 of the length or more where the least is left out
@@ -98,7 +98,8 @@ def rungs_within(length: TrialLength, request: dict[str, Any]) -> list[int]:
 
 def script_metric(name: str) -> str:
     """As a job has it that a script reports: "loss" is train/loss."""
-    return stored_name(name)
+    found = metric_name(name)
+    return found if "/" in found else f"train/{found}"[:250]
 
 
 def _first_rung(most: int, eta: int, max_trials: int) -> int:
