@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session of MLflow's unchanged client with models, as a program: any version of the client runs it.
 
-It needs pandas, which the client imports where it logs a model. It prints "done" when everything was as it should. The server is named by MLFLOW_TRACKING_URI.
+It needs pandas, which the client imports where it logs a model. It prints "done" when everything was as it should.
+The server is named by MLFLOW_TRACKING_URI.
 """
 
 from __future__ import annotations
