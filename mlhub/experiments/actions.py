@@ -28,7 +28,7 @@ ADVANCE = "mlhub.experiments.tasks.advance_studies"
 def create_study(
     project: Project,
     *,
-    dataset_version: DatasetVersion,
+    dataset_version: DatasetVersion | None,
     model_version: ModelVersion,
     name: str,
     settings: dict[str, Any],
@@ -37,8 +37,9 @@ def create_study(
 ) -> Study:
     """A running study, whose first jobs are submitted in a moment.
 
-    settings: of its jobs. request: space, metric, direction, algorithm, eta, min_epochs, seed, max_parallel,
-    max_trials, max_epochs and max_gpu_hours. Raises InvalidInputError for what no trial could run with, ConflictError
+    dataset_version: None for a script that reads none. settings: of its jobs. request: space, metric, direction,
+    algorithm, eta, min_epochs, seed, max_parallel, max_trials, max_epochs and max_gpu_hours; steps and min_steps of
+    scripts. Raises InvalidInputError for what no trial could run with, ConflictError
     for versions that are still being inspected, QuotaExceededError where the organisation has too many live studies,
     NotAllowedError.
     """
@@ -52,6 +53,7 @@ def create_study(
             name=name,
             created_by=actor,
             dataset_version=dataset_version,
+            has_dataset=dataset_version is not None,
             model_version=model_version,
             **fields,
         )

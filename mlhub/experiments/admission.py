@@ -11,26 +11,25 @@ from mlhub.core.errors import InvalidInputError, QuotaExceededError
 from mlhub.core.locks import lock_until_commit
 from mlhub.datasets.models import DatasetVersion
 from mlhub.environments.secrets import check_secrets
-from mlhub.environments.variables import check_variables
-from mlhub.experiments.algorithms.asha import rungs_of
-from mlhub.experiments.algorithms.search import Algorithm
+from mlhub.environments.variables import check_name, check_variables
 from mlhub.experiments.algorithms.space import IntegerRange, Options, SearchSpace, Value
 from mlhub.experiments.algorithms.space_files import read_space
+from mlhub.experiments.lengths import LENGTHS, length_of, rungs_within, script_metric
 from mlhub.experiments.models import Study
 from mlhub.jobs.admission import check_request, check_versions
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.training_defaults import with_training_defaults
-from mlhub.registry.models import ModelVersion
+from mlhub.registry.models import Kind, ModelVersion
 from mlhub.tenants.models import Organisation, Project, User
 
 TRIAL_PRIORITY = -50  # trials wait for other jobs, and are preempted first
+VARIABLE = "environment."  # how parameters begin that are variables of the job's environment
 BATCH_SIZE = "batch_size"  # the one setting of a job, next to its hyperparameters, that a space may have
-LEAST_FIRST_RUNG = 16  # of ASHA: the first rung has 1 / 16 of the epochs or more where min_epochs is left out
 
 
 def check_study(
     project: Project,
-    dataset: DatasetVersion,
+    dataset: DatasetVersion | None,
     model: ModelVersion,
     settings: dict[str, Any],
     request: dict[str, Any],
@@ -41,7 +40,6 @@ def check_study(
     check_versions(project, dataset, model)
     request = dict(request)
     space = read_space(request.pop("space"))
-    min_epochs = request.pop("min_epochs", None)
     settings = {"priority": TRIAL_PRIORITY, **settings}
     check_priority(project, settings["priority"], actor=actor)
     check_variables(settings.get("environment", {}), settings.get("secrets", []))
@@ -49,11 +47,17 @@ def check_study(
     settings["epochs"] = with_training_defaults(dataset, settings)["epochs"]
     for point in (space_end(space, is_last=False), space_end(space, is_last=True)):
         _check_point(project, dataset, model, settings, point)
+    is_script = model.kind == Kind.SCRIPT
+    length = length_of(request, epochs=settings["epochs"], is_script=is_script)
+    rest = {name: value for name, value in request.items() if name not in LENGTHS}
+    if is_script:  # as every other way of reporting names it
+        rest["metric"] = script_metric(rest["metric"])
     return {
-        **request,
+        **rest,
         "settings": settings,
         "space": written(space),
-        "rungs": _rungs(settings["epochs"], min_epochs, request),
+        "unit": length.unit,
+        "rungs": rungs_within(length, rest),
     }
 
 
@@ -76,9 +80,12 @@ def check_live_studies(organisation: Organisation) -> None:
 
 
 def with_parameters(settings: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a trial's job."""
-    own = {name: value for name, value in parameters.items() if name != BATCH_SIZE}
+    """The settings of a trial's job. A parameter called environment.NAME is that variable of the job."""
+    variables = {name.removeprefix(VARIABLE): str(x) for name, x in parameters.items() if name.startswith(VARIABLE)}
+    own = {name: x for name, x in parameters.items() if name != BATCH_SIZE and not name.startswith(VARIABLE)}
     found = {**settings, "hyperparameters": {**settings.get("hyperparameters", {}), **own}}
+    if variables:
+        found["environment"] = {**settings.get("environment", {}), **variables}
     return {**found, BATCH_SIZE: parameters[BATCH_SIZE]} if BATCH_SIZE in parameters else found
 
 
@@ -108,7 +115,11 @@ def written(space: SearchSpace) -> dict[str, Any]:
 
 
 def _check_point(
-    project: Project, dataset: DatasetVersion, model: ModelVersion, settings: dict[str, Any], point: dict[str, Value]
+    project: Project,
+    dataset: DatasetVersion | None,
+    model: ModelVersion,
+    settings: dict[str, Any],
+    point: dict[str, Value],
 ) -> None:
     """Whether a job of this point would be taken; what is wrong with a value is said of the space."""
     if not _is_whole(point.get(BATCH_SIZE, 1)):
@@ -117,6 +128,9 @@ def _check_point(
             field=f"space.{BATCH_SIZE}",
             remedy="Give whole numbers from 1 on, such as {choice: [16, 32]}.",
         )
+    for name in point:
+        if name.startswith(VARIABLE):
+            check_name(name.removeprefix(VARIABLE), field=f"space.{name}")
     wanted = with_parameters(settings, dict(point))
     wanted = {name: value for name, value in wanted.items() if name not in ("name", "environment", "secrets")}
     try:
@@ -129,42 +143,3 @@ def _check_point(
 
 def _is_whole(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _first_rung(epochs: int, eta: int, max_trials: int) -> int:
-    """As early as 1 / 16 of the epochs, of which so many trials still bring one to the last rung."""
-    n = 1
-    while eta ** (n + 1) <= LEAST_FIRST_RUNG and epochs // eta ** (n + 1) >= 1:
-        n += 1
-    while n > 1 and eta ** (len(rungs_of(least=epochs // eta**n, most=epochs, eta=eta)) - 1) > max_trials:
-        n -= 1
-    return max(1, epochs // eta**n)
-
-
-def _rungs(epochs: int, min_epochs: int | None, request: dict[str, Any]) -> list[int]:
-    if request["algorithm"] != Algorithm.ASHA:
-        if min_epochs is not None:
-            raise InvalidInputError(
-                f"min_epochs belongs to asha, and the algorithm is {request['algorithm']}.",
-                field="min_epochs",
-                remedy="Leave min_epochs out.",
-            )
-        return [epochs]
-    eta = request["eta"]
-    least = min_epochs or _first_rung(epochs, eta, request["max_trials"])
-    if least >= epochs:
-        raise InvalidInputError(
-            f"Trials train for {epochs} epochs at most, and the first rung is at {least}.",
-            field="min_epochs",
-            remedy="Give min_epochs less than the job's epochs, or another algorithm.",
-        )
-    found = rungs_of(least=least, most=epochs, eta=eta)
-    needed = eta ** (len(found) - 1)
-    if request["max_trials"] < needed:
-        raise InvalidInputError(
-            f"Of {request['max_trials']} trials none would reach the last of {len(found)} rungs "
-            f"({', '.join(map(str, found))} epochs): 1 of {needed} does.",
-            field="max_trials",
-            remedy=f"Give at least {needed} trials, a larger min_epochs, or a smaller eta.",
-        )
-    return list(found)

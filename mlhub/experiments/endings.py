@@ -46,7 +46,7 @@ def end_if_over(study_id: UUID) -> bool:
 
 def reason_to_end(study: Study, trials: Sequence[Trial]) -> StudyEnd | None:
     """What ends the study at once, although trials may run."""
-    if study.dataset_version_id is None or study.model_version_id is None:
+    if study.is_bereft:
         return StudyEnd(StudyState.FAILED, "Its dataset or its model was deleted.")
     if not any(trial.results for trial in trials):
         failed = [trial for trial in trials if trial.status == TrialStatus.FAILED]

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Sum
+from django.db.models import Max, Sum
 
-from mlhub.jobs.models import Job
+from mlhub.experiments.models import Unit
+from mlhub.jobs.models import BEST, Checkpoint, Job
 from mlhub.jobs.states import JobState
 from mlhub.metrics.models import MetricPoint, Series
 from mlhub.usage.ledger import running_entries
@@ -20,19 +21,36 @@ TOLERANCE = 0.01  # of an epoch: scripts round
 MOST_NAMED = 8  # metrics in a message
 
 
-def result_at(job: Job, metric: str, *, epochs: int) -> dict[str, Any] | None:
-    """{epochs, step, value} of the first point of the metric at so many epochs or later; None before there is one.
+def result_at(job: Job, metric: str, *, rung: int, unit: Unit = Unit.EPOCHS) -> dict[str, Any] | None:
+    """{epochs, step, value} of the first point of the metric at so many epochs, or steps, or later; None before there
+    is one. Of steps, epochs are the steps.
 
     Of a job that succeeded earlier, having reached its target, it is the last point. Infinite values are no result.
     """
     points = MetricPoint.objects.filter(series__job=job, series__key=metric)
-    reached = points.filter(epoch__gte=epochs - TOLERANCE).order_by("epoch", "seq")
-    found = reached.values("epoch", "step", "value").first()
+    if unit == Unit.STEPS:
+        column, reached = "step", points.filter(step__gte=rung)
+    else:
+        column, reached = "epoch", points.filter(epoch__gte=rung - TOLERANCE)
+    found = reached.order_by(column, "seq").values("epoch", "step", "value").first()
     if found is None and job.state == JobState.SUCCEEDED:
-        found = points.order_by("-epoch", "-seq").values("epoch", "step", "value").first()
+        found = points.order_by(f"-{column}", "-seq").values("epoch", "step", "value").first()
     if found is None or not math.isfinite(found["value"]):
         return None
-    return {"epochs": found["epoch"], "step": found["step"], "value": found["value"]}
+    return {"epochs": found[column], "step": found["step"], "value": found["value"]}
+
+
+def trained(job: Job, unit: Unit) -> float:
+    """How far the job has come: epochs, or the highest step that any of its metrics has."""
+    if unit == Unit.EPOCHS:
+        return job.epoch
+    newest = MetricPoint.objects.filter(series__job=job).aggregate(step=Max("step"))["step"]
+    return float(newest or 0)
+
+
+def has_checkpoint(job: Job) -> bool:
+    """Whether it can go on from where it is paused: a script only does from what it saved itself."""
+    return Checkpoint.objects.filter(attempt__job=job).exclude(name__startswith=BEST).exists()
 
 
 def metrics_named(job: Job, metric: str) -> str:

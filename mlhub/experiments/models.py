@@ -19,8 +19,16 @@ class Direction(models.TextChoices):
     MINIMIZE = "minimize"
 
 
+class Unit(models.TextChoices):
+    """What rungs count: epochs of MLHub's own loop, or what a script reports as its steps."""
+
+    EPOCHS = "epochs"
+    STEPS = "steps"
+
+
 class Study(models.Model):
-    """settings: of the jobs, as POST /jobs takes them, without dataset, model and project. rungs: epochs, rising.
+    """settings: of the jobs, as POST /jobs takes them, without dataset, model and project. rungs: of the unit, rising.
+    has_dataset: False for a script that reads none; with it, a study without dataset_version has lost it.
 
     Each max_*: the budget; null = no limit. reason: why it ended, in a sentence; problem: what keeps it from going on
     now. steered_by: who last paused, resumed or stopped it, and in whose name its jobs are resumed since.
@@ -33,12 +41,14 @@ class Study(models.Model):
     steered_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.SET_NULL, null=True, related_name="+")
     model_version = models.ForeignKey(ModelVersion, on_delete=models.SET_NULL, null=True, related_name="+")
+    has_dataset = models.BooleanField(default=True)
     settings = models.JSONField(default=dict)
     space = models.JSONField()
     metric = models.CharField(max_length=250)
     direction = models.CharField(max_length=8, choices=Direction)
     algorithm = models.CharField(max_length=8, choices=[(a.value, a.value) for a in Algorithm])
     rungs = models.JSONField()
+    unit = models.CharField(max_length=6, choices=Unit, default=Unit.EPOCHS)
     eta = models.PositiveSmallIntegerField(default=3)
     seed = models.PositiveIntegerField(default=0)
     max_parallel = models.PositiveSmallIntegerField()
@@ -63,11 +73,17 @@ class Study(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_bereft(self) -> bool:
+        """Whether its dataset or its model was deleted."""
+        return self.model_version_id is None or (self.has_dataset and self.dataset_version_id is None)
+
 
 class Trial(models.Model):
     """rung: that its job has reached or is trained to. results: {epochs, step, value} of each rung that it reached.
 
-    job_id is no foreign key: the trial outlives its job. epochs, gpu_s: what the job has used, as of the last advance.
+    job_id is no foreign key: the trial outlives its job. epochs, gpu_s: what the job has used, as of the last advance;
+    epochs are of the study's unit.
     is_settled: nothing has to be done about its job until the study promotes, pauses, resumes or ends.
     """
 

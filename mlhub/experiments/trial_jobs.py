@@ -9,18 +9,22 @@ from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.experiments.admission import with_parameters
-from mlhub.experiments.algorithms.search import OVER, TrialStatus
+from mlhub.experiments.algorithms.search import OVER, TrialStatus, is_trained_on
 from mlhub.experiments.endings import NO_METRIC
-from mlhub.experiments.measurements import gpu_seconds_of, metrics_named, result_at
-from mlhub.experiments.models import Study, Trial
+from mlhub.experiments.measurements import gpu_seconds_of, has_checkpoint, metrics_named, result_at, trained
+from mlhub.experiments.models import Study, Trial, Unit
+from mlhub.experiments.records import record_of, records_of, rules_of
 from mlhub.experiments.states import ENDED_STUDIES, StudyState
 from mlhub.jobs.actions import cancel_job, pause_job, resume_job, submit_job
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import ENDED, Intent, JobState
 
 if TYPE_CHECKING:
-    from mlhub.datasets.models import DatasetVersion
     from mlhub.registry.models import ModelVersion
+
+
+TRAINED_ON = "trained_on"  # code of a trial that passes its rungs without resting there
+SETTLED = 1.25  # times its rung: so far a script has trained when it counts as one that saves no checkpoints
 
 
 def follow(trial: Trial) -> None:
@@ -38,7 +42,7 @@ def follow(trial: Trial) -> None:
             _end(trial, TrialStatus.STOPPED, "job_deleted", "Its job was deleted.")
         trial.is_settled = True
     else:
-        trial.epochs = max(trial.epochs, job.epoch)
+        trial.epochs = max(trial.epochs, trained(job, Unit(study.unit)))
         trial.gpu_s = max(trial.gpu_s, gpu_seconds_of(job.pk, now=timezone.now()))
         _record(study, trial, job)
         _steer(study, trial, job)
@@ -56,7 +60,7 @@ def note_resumed_jobs() -> None:
 def _begin(study: Study, trial: Trial) -> None:
     if trial.status in OVER:
         trial.is_settled = True
-    elif study.state == StudyState.RUNNING and study.dataset_version_id and study.model_version_id:
+    elif study.state == StudyState.RUNNING and not study.is_bereft:
         try:
             trial.job_id = _submitted(study, trial).pk
         except InvalidInputError as error:
@@ -66,15 +70,15 @@ def _begin(study: Study, trial: Trial) -> None:
 
 
 def _submitted(study: Study, trial: Trial) -> Job:
-    """The same trial gives the same job, however often it is submitted. The study has its dataset and its model."""
+    """The same trial gives the same job, however often it is submitted. The study has what its jobs need."""
     versions = Study.objects.select_related(
         "dataset_version__dataset__project__organisation", "model_version__model__project__organisation",
         "model_version__code_version",
-    ).get(pk=study.pk, dataset_version__isnull=False, model_version__isnull=False)  # fmt: skip
+    ).get(pk=study.pk, model_version__isnull=False)  # fmt: skip
     settings: dict[str, Any] = with_parameters(study.settings, trial.parameters)
     return submit_job(
         study.project,
-        dataset_version=cast("DatasetVersion", versions.dataset_version),
+        dataset_version=versions.dataset_version,
         model_version=cast("ModelVersion", versions.model_version),
         name=f"{study.name} trial {trial.number}",
         idempotency_key=f"trial:{trial.pk}",
@@ -86,11 +90,16 @@ def _submitted(study: Study, trial: Trial) -> Job:
 def _record(study: Study, trial: Trial, job: Job) -> None:
     """The result of the rung that the trial is trained to, once; and how its job ended."""
     if trial.status == TrialStatus.RUNNING and len(trial.results) == trial.rung:
-        found = result_at(job, study.metric, epochs=study.rungs[trial.rung])
-        if found is not None:
+        found = result_at(job, study.metric, rung=study.rungs[trial.rung], unit=Unit(study.unit))
+        is_last = trial.rung == len(study.rungs) - 1
+        if found is not None and (is_last or can_rest(study, trial, job) is not None):
             trial.results = [*trial.results, found]
-            is_last = trial.rung == len(study.rungs) - 1
-            trial.status = TrialStatus.COMPLETED if is_last else TrialStatus.WAITING
+            if is_last:
+                trial.status = TrialStatus.COMPLETED
+            elif can_rest(study, trial, job):
+                trial.status = TrialStatus.WAITING
+            else:
+                _train_on_or_stop(study, trial)
     if trial.status in OVER:
         return
     if job.state == JobState.FAILED:
@@ -99,6 +108,27 @@ def _record(study: Study, trial: Trial, job: Job) -> None:
         _end(trial, TrialStatus.STOPPED, "job_cancelled", "Its job was cancelled.")
     elif job.state == JobState.SUCCEEDED and trial.status == TrialStatus.RUNNING:
         _end(trial, TrialStatus.FAILED, NO_METRIC, metrics_named(job, study.metric))
+
+
+def can_rest(study: Study, trial: Trial, job: Job) -> bool | None:
+    """Whether the trial can be paused at its rung and go on from there: MLHub's own loop can, and a script that has
+    saved a checkpoint. None: not known yet, since a script may save one just after it reports."""
+    if study.unit == Unit.EPOCHS or job.state in ENDED or has_checkpoint(job):
+        return True
+    return False if trial.epochs >= study.rungs[trial.rung] * SETTLED else None
+
+
+def _train_on_or_stop(study: Study, trial: Trial) -> None:
+    """Of a trial that has reached its rung and would begin anew if it were paused: the best are trained on at once, and
+    the others are stopped for good."""
+    steps = study.rungs[trial.rung]
+    others = [record for record in records_of(study.trials.all()) if record.number != trial.number]
+    if is_trained_on(rules_of(study), [*others, record_of(trial)], trial=trial.number, rung=trial.rung):
+        trial.rung += 1
+        trial.code, trial.message = TRAINED_ON, f"It had saved no checkpoint at {steps:,} steps, and is trained on."
+    else:
+        message = f"It was not among the best 1/{study.eta} at {steps:,} steps, and had saved no checkpoint to rest at."
+        _end(trial, TrialStatus.STOPPED, "stopped_early", message)
 
 
 def _steer(study: Study, trial: Trial, job: Job) -> None:

@@ -44,6 +44,12 @@ def check_versions(
     dataset: None is for scripts alone. field: of the request, that names the dataset.
     """
     owner = model.model.project
+    if model.kind == Kind.MLFLOW:
+        raise InvalidInputError(
+            f"This version of {model.model.name} is a model that MLflow's client registered: MLHub does not run it.",
+            field="model",
+            remedy="Load it with MLflow, or upload code as a package or a script.",
+        )
     if dataset is None and model.kind != Kind.SCRIPT:
         raise InvalidInputError(
             f"Give either dataset or dataset_version: {model.model.name} is no script, which may do without.",

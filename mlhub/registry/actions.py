@@ -96,20 +96,20 @@ def delete_model(model: Model, *, actor: User) -> None:
             storage.release(owner_kind=OWNER_KIND, owner_id=version_id)
         work_queue.withdraw(version_ids)
         with _refuses_while_used(model.name):
-            model.versions.filter(source="training").delete()
+            model.versions.exclude(source="upload").delete()
             Model.objects.filter(pk=model.pk).delete()
         _record("model.deleted", model, actor, name=model.name)
 
 
-def delete_version(version: ModelVersion, *, actor: User) -> None:
+def delete_version(version: ModelVersion, *, actor: User, may_be_last: bool = False) -> None:
     """For who made it, and admins. Raises ConflictError while jobs, trained models or aliases use it, or when it
-    is the only version, and NotAllowedError for built-in models."""
+    is the only version (unless it may be), and NotAllowedError for built-in models."""
     model = version.model
     organisation = own_project(model).organisation
     require_role(actor, organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         Model.objects.select_for_update().get(pk=model.pk)
-        if model.versions.count() == 1:
+        if model.versions.count() == 1 and not may_be_last:
             raise ConflictError(
                 f"{model.name} has no other version.", code="only_version", remedy="Delete the model as a whole."
             )

@@ -8,17 +8,19 @@ from django.db import models
 from mlhub.core.ids import new_id
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.models import PythonEnvironment
-from mlhub.registry.querysets import ModelAliasQuerySet, ModelQuerySet, ModelVersionQuerySet
+from mlhub.registry.querysets import ModelAliasQuerySet, ModelFileQuerySet, ModelQuerySet, ModelVersionQuerySet
 from mlhub.storage.models import Blob
 from mlhub.tenants.models import Project, User
 
 
 class Kind(models.TextChoices):
-    """How the code is written: the contract of the runtime, a script for torchrun, or one that MLHub ships."""
+    """How the code is written: the contract of the runtime, a script for torchrun, or one that MLHub ships; or the
+    folder of a model that MLflow's client logged, which its client loads and MLHub does not run."""
 
     PACKAGE = "package"
     SCRIPT = "script"
     BUILTIN = "builtin"
+    MLFLOW = "mlflow"
 
 
 class Model(models.Model):
@@ -28,6 +30,7 @@ class Model(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="models")
     name = models.CharField(max_length=100)
     description = models.TextField(blank=True)
+    labels = models.JSONField(default=dict)  # {key: value} that MLflow's clients write: its tags
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -43,15 +46,19 @@ class Model(models.Model):
 
 
 class ModelVersion(models.Model):
-    """Code (source=upload) or trained weights (source=training, with the code version they came from and the job).
+    """Code (source=upload), trained weights (source=training, with the code version they came from and the job), or
+    the files of a model that MLflow's client registered (source=logged).
 
-    package: the zip of the code, none for built-ins. weights: safetensors, only of trained versions.
+    package: the zip of the code, none for built-ins. weights: safetensors, only of trained versions. metadata of
+    registered ones: {"mlflow": {source, run_id, model_id}}, where they come from.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     model = models.ForeignKey(Model, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    source = models.CharField(max_length=10, choices=[("upload", "upload"), ("training", "training")])
+    source = models.CharField(
+        max_length=10, choices=[("upload", "upload"), ("training", "training"), ("logged", "logged")]
+    )
     kind = models.CharField(max_length=10, choices=Kind)
     entry = models.CharField(max_length=200)  # module of a package, path of a script, name of a built-in
     state = models.CharField(max_length=16, choices=VersionState, default=VersionState.INSPECTING)
@@ -67,6 +74,7 @@ class ModelVersion(models.Model):
     n_inspections = models.PositiveSmallIntegerField(default=0)  # that were begun
     error = models.JSONField(null=True, blank=True)
     tags = models.JSONField(default=list)  # what people write on it; annotations.py
+    labels = models.JSONField(default=dict)  # as of a model
     notes = models.TextField(blank=True, default="")  # Markdown
     code_version = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="trained")
     dataset_version = models.ForeignKey(
@@ -80,6 +88,20 @@ class ModelVersion(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["model", "number"], name="model_version_number")]
+
+
+class ModelFile(models.Model):
+    """A file of a version whose source is "logged"; its bytes are held for the version."""
+
+    id = models.BigAutoField(primary_key=True)
+    version = models.ForeignKey(ModelVersion, on_delete=models.CASCADE, related_name="files")
+    path = models.CharField(max_length=500)
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+
+    objects = ModelFileQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["version", "path"], name="file_of_version")]
 
 
 class ModelAlias(models.Model):

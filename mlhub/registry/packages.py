@@ -98,9 +98,9 @@ def entry_of(given: str | None, *, kind: Kind, filename: str, is_single_file: bo
     is_code: or it is a model made elsewhere, which has no module; its entry is `model`.
     Raises InvalidInputError for one that cannot name a module or a file inside the zip, and for a built-in's kind.
     """
-    if kind is Kind.BUILTIN:
+    if kind in (Kind.BUILTIN, Kind.MLFLOW):
         raise InvalidInputError(
-            "Built-in models are MLHub's own.", field="kind", remedy="Upload a package or a script."
+            f"Code is not uploaded as {kind}.", field="kind", remedy="Upload a package or a script."
         )
     name = PurePosixPath(Path(filename).name)
     if not is_code and kind is Kind.SCRIPT:

@@ -36,17 +36,24 @@ class ModelQuerySet(ProjectOwnedQuerySet):
         return (super().visible_to(user) | self.filter(project=None)).exclude(of_notebook(""))
 
     def with_versions(self) -> Self:
-        """Each with `latest_versions` (its newest code, in a list of one) and `n_trained`; four queries for a page."""
+        """Each with `latest_versions` (its newest code, in a list of one), `n_trained` and `n_logged`; four queries for
+        a page."""
         versions = self.model._meta.get_field("versions").related_model.objects
         newest = versions.filter(source="upload").select_related("model", "environment")
         newest = newest.order_by("model_id", "-number").distinct("model_id").prefetch_related("aliases")
-        return self.annotate(n_trained=Count("versions", filter=Q(versions__source="training"))).prefetch_related(
+        n_trained = Count("versions", filter=Q(versions__source="training"))
+        n_logged = Count("versions", filter=Q(versions__source="logged"))
+        return self.annotate(n_trained=n_trained, n_logged=n_logged).prefetch_related(
             Prefetch("versions", queryset=newest, to_attr="latest_versions")
         )
 
 
 class ModelAliasQuerySet(TenantOwnedQuerySet):
     organisation_path = "model__project__organisation"
+
+
+class ModelFileQuerySet(TenantOwnedQuerySet):
+    organisation_path = "version__model__project__organisation"
 
 
 class ModelVersionQuerySet(TenantOwnedQuerySet):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who asks by the MLflow protocol, a person or the pods of an attempt, and which projects, jobs and runs they reach."""
+"""Who asks by the MLflow protocol, a person or the pods of an attempt, and which projects, jobs, runs and models they
+reach."""
 
 from __future__ import annotations
 
@@ -11,14 +12,17 @@ from django.db.models import Q
 from mlhub.core.errors import GoneError, InvalidInputError, NotFoundError
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.querysets import JobQuerySet
+from mlhub.registry.models import Model
+from mlhub.registry.querysets import ModelQuerySet
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.querysets import ProjectQuerySet
 from mlhub.tenants.roles import Role
-from mlhub.tracking.models import Run
-from mlhub.tracking.querysets import RunQuerySet
+from mlhub.tracking.models import LoggedModel, Run
+from mlhub.tracking.querysets import LoggedModelQuerySet, RunQuerySet
 
 DEFAULT_EXPERIMENT = "0"  # MLflow's id of the experiment that a client means when it names none
+LOGGED_PREFIX = "m-"  # of a logged model's id, which MLflow's clients know it by
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,21 @@ class Caller:
         if self.attempt is not None:
             return Run.objects.external().filter(parent_job=self.attempt.job_id)
         return Run.objects.external().visible_to(self.user)
+
+    @property
+    def logged_models(self) -> LoggedModelQuerySet:
+        rows = LoggedModel.objects.select_related("project__organisation", "created_by")
+        if self.attempt is not None:
+            return rows.filter(parent_job=self.attempt.job_id)
+        return rows.visible_to(self.user)
+
+    @property
+    def registered_models(self) -> ModelQuerySet:
+        """Models of people: those that MLHub ships are none of the registry. Pods read those of their project."""
+        rows = Model.objects.exclude(project=None).select_related("project__organisation", "created_by")
+        if self.attempt is not None:
+            return rows.filter(project=self.attempt.job.project_id)
+        return rows.visible_to(self.user)
 
     def project(self, text: str) -> Project:
         """The project of an experiment's id. "0" is the only one that the caller sees. Raises NotFoundError."""
@@ -91,6 +110,14 @@ class Caller:
             raise NotFoundError(f"There is no run {text[:100]} that you may see.", field="run_id")
         return job
 
+    def logged_model(self, text: str) -> LoggedModel:
+        """Raises NotFoundError."""
+        pk = uuid_of(text.removeprefix(LOGGED_PREFIX), field="model_id")
+        found: LoggedModel | None = self.logged_models.filter(pk=pk).first()
+        if found is None:
+            raise NotFoundError(f"There is no logged model {text[:100]} that you may see.", field="model_id")
+        return found
+
     def require_writer(self, project: Project) -> None:
         """Raises NotAllowedError for who may only read; GoneError for pods of an attempt that has ended."""
         if self.attempt is None:
@@ -98,7 +125,7 @@ class Caller:
         elif Attempt.objects.values_list("is_fenced", flat=True).get(pk=self.attempt.pk):
             raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
 
-    def require_logger(self, target: Run | Job) -> None:
+    def require_logger(self, target: Run | Job | LoggedModel) -> None:
         """Raises NotAllowedError for who may not log to it: any member logs to a run, but to a job only its creator,
         admins and its own pods. Raises GoneError."""
         if isinstance(target, Job):
@@ -106,11 +133,16 @@ class Caller:
         else:
             self.require_writer(target.project)
 
-    def require_owner(self, target: Run | Job) -> None:
+    def require_owner(self, target: Run | Job | LoggedModel) -> None:
         """For what takes something away: only the creator, admins and pods. Raises NotAllowedError, GoneError."""
         if self.attempt is None and target.created_by_id != self.user.pk:
             require_role(self.user, target.project.organisation, Role.ADMIN)
         self.require_writer(target.project)
+
+
+def public_id(model: LoggedModel) -> str:
+    """As MLflow's clients know a logged model."""
+    return f"{LOGGED_PREFIX}{model.pk.hex}"
 
 
 def uuid_of(text: str, *, field: str) -> UUID:

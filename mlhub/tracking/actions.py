@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,12 +22,14 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.tracking.access import Caller
 from mlhub.tracking.job_runs import store_job_points
-from mlhub.tracking.limits import MAX_DATASETS, MAX_RUN_PARAMS, MAX_RUN_TAGS, Entry, LogBatch, check_key
-from mlhub.tracking.models import Run, RunDataset, RunParam, RunStatus, RunTag
+from mlhub.tracking.limits import MAX_DATASETS, MAX_RUN_PARAMS, MAX_RUN_TAGS, MAX_TAG_VALUE, Entry, LogBatch, check_key
+from mlhub.tracking.models import ExperimentTags, Run, RunDataset, RunParam, RunStatus, RunTag
 from mlhub.tracking.points import store_points
 
 OWNER_KIND = "run"  # of the blobs of a run's artifacts
 NAME_TAG = "mlflow.runName"
+HISTORY_TAG = "mlflow.log-model.history"
+MAX_EXPERIMENT_TAGS = 200
 
 
 def create_run(caller: Caller, project: Project, *, name: str, started_ms: int, tags: Sequence[Entry] = ()) -> Run:
@@ -157,6 +160,49 @@ def locked(run: Run) -> Run:
         raise ConflictError(f"The run {run.pk} is deleted.", code="run_deleted", remedy="Restore it first.")
     report_change(ChangeKind.RUN, organisation_id=run.project.organisation_id)
     return found
+
+
+def set_experiment_tag(caller: Caller, project: Project, key: str, value: str | None) -> bool:
+    """Writes one, or takes it away (None), for any member.
+
+    Returns whether there was one of that key. Raises InvalidInputError, NotAllowedError.
+    """
+    caller.require_writer(project)
+    LogBatch(tags=[Entry(key, value or "")]).check()
+    with transaction.atomic():
+        ExperimentTags.objects.get_or_create(project=project)
+        found: ExperimentTags = ExperimentTags.objects.select_for_update(of=("self",)).get(project=project)
+        had = found.values.pop(key, None) is not None
+        if value is not None:
+            found.values[key] = value
+        if len(found.values) > MAX_EXPERIMENT_TAGS:
+            raise QuotaExceededError(
+                f"An experiment may have {MAX_EXPERIMENT_TAGS:,} tags.", field="key", limit="experiment_tags"
+            )
+        found.save(update_fields=["values"])
+    return had
+
+
+def note_logged_model(caller: Caller, target: Run | Job, about: dict[str, Any]) -> None:
+    """What clients before MLflow 3 say of a model that they logged: a list in a tag, of which the oldest go when it is
+    as long as a tag may be."""
+    caller.require_logger(target)
+    with transaction.atomic():
+        run = own_run_of(target) if isinstance(target, Job) else locked(target)
+        tag = run.tags.filter(key=HISTORY_TAG).first()
+        history = [*_listed_in(tag), about]
+        while history and len(json.dumps(history)) > MAX_TAG_VALUE:
+            history.pop(0)
+        _set_tags(run, [Entry(HISTORY_TAG, json.dumps(history))])
+
+
+def _listed_in(tag: RunTag | None) -> list[Any]:
+    """A client may have written anything there."""
+    try:
+        found = json.loads(tag.value) if tag is not None else []
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []
 
 
 def _log_params(run: Run, params: Sequence[Entry], *, attempt_number: int) -> None:

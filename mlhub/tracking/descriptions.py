@@ -10,8 +10,9 @@ from typing import Any
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import Project
 from mlhub.tracking import job_runs
+from mlhub.tracking.access import public_id
 from mlhub.tracking.artifacts import FOLDER
-from mlhub.tracking.models import Run, RunDataset
+from mlhub.tracking.models import ExperimentTags, Run, RunDataset, RunModel
 
 ACTIVE, DELETED = "active", "deleted"
 
@@ -19,6 +20,8 @@ ACTIVE, DELETED = "active", "deleted"
 def experiment(project: Project, *, in_pod: bool = False) -> dict[str, Any]:
     """An archived project is a deleted experiment: it takes no runs, but from pods of jobs that go on to their end."""
     made_ms = int(project.created_at.timestamp() * 1000)
+    written: ExperimentTags | None = getattr(project, "experiment_tags", None)
+    tags = {"mlhub.organisation": project.organisation.name, **(written.values if written else {})}
     return {
         "experiment_id": str(project.pk),
         "name": project.name,
@@ -26,7 +29,7 @@ def experiment(project: Project, *, in_pod: bool = False) -> dict[str, Any]:
         "lifecycle_stage": DELETED if project.archived_at is not None and not in_pod else ACTIVE,
         "creation_time": made_ms,
         "last_update_time": made_ms,
-        "tags": [{"key": "mlhub.organisation", "value": project.organisation.name}],
+        "tags": _listed(tags),
     }
 
 
@@ -81,7 +84,15 @@ def _run(target: Run | Job, of_job: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "info": run_info(target),
         "data": {"metrics": metrics, "params": _listed(params), "tags": _listed(tags)},
-        "inputs": {"dataset_inputs": [_dataset(one) for one in _datasets(own)] if own else []},
+        "inputs": {
+            "dataset_inputs": [_dataset(one) for one in _datasets(own)] if own else [],
+            "model_inputs": [{"model_id": public_id(one.logged_model)} for one in _models(own, is_output=False)],
+        },
+        "outputs": {
+            "model_outputs": [
+                {"model_id": public_id(one.logged_model), "step": one.step} for one in _models(own, is_output=True)
+            ]
+        },
     }
 
 
@@ -107,6 +118,12 @@ def _listed(pairs: dict[str, str]) -> list[dict[str, str]]:
 def _datasets(run: Run) -> list[RunDataset]:
     """In the order in which they were logged."""
     return sorted(run.datasets.all(), key=lambda row: row.id)
+
+
+def _models(run: Run | None, *, is_output: bool) -> list[RunModel]:
+    """In the order in which they were logged."""
+    found = [row for row in run.models.all() if row.is_output == is_output] if run is not None else []
+    return sorted(found, key=lambda row: row.id)
 
 
 def _dataset(row: RunDataset) -> dict[str, Any]:

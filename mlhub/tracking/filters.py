@@ -33,7 +33,7 @@ ATTRIBUTES = {
     "created": "start_time", "end_time": "end_time",
 }  # fmt: skip
 MAX_COMPARISONS = MAX_ORDERS = 20  # of one search
-NUMERIC = ("start_time", "end_time")
+NUMERIC = ("start_time", "end_time", "updated_time", "number")
 SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -88,9 +88,12 @@ class RunOrder:
     is_ascending: bool
 
 
-def read_filter(text: str) -> list[RunComparison]:
-    """All of them must hold. Raises InvalidInputError naming the place that cannot be read."""
-    reader = _Reader(text)
+def read_filter(text: str, *, attributes: Mapping[str, str] = ATTRIBUTES) -> list[RunComparison]:
+    """All of them must hold. attributes: what a filter may name without a kind, in MLflow's word and in ours.
+
+    Raises InvalidInputError naming the place that cannot be read.
+    """
+    reader = _Reader(text, attributes)
     found: list[RunComparison] = []
     while not reader.is_done:
         if found:
@@ -101,7 +104,7 @@ def read_filter(text: str) -> list[RunComparison]:
     return found
 
 
-def read_orders(texts: Sequence[str]) -> list[RunOrder]:
+def read_orders(texts: Sequence[str], *, attributes: Mapping[str, str] = ATTRIBUTES) -> list[RunOrder]:
     """Raises InvalidInputError."""
     if len(texts) > MAX_ORDERS:
         raise InvalidInputError(f"Runs may be ordered by {MAX_ORDERS} columns.", field="order_by")
@@ -110,18 +113,18 @@ def read_orders(texts: Sequence[str]) -> list[RunOrder]:
         words = text.strip().rsplit(None, 1)
         direction = words[1].upper() if len(words) == 2 else ""
         name = words[0] if direction in ("ASC", "DESC") else text.strip()
-        found.append(RunOrder(column_of(name), direction != "DESC"))
+        found.append(RunOrder(column_of(name, attributes=attributes), direction != "DESC"))
     return found
 
 
-def column_of(text: str) -> Column:
+def column_of(text: str, *, attributes: Mapping[str, str] = ATTRIBUTES) -> Column:
     """Raises InvalidInputError for what names no metric, parameter, tag or attribute."""
     kind, _, key = text.partition(".")
     if not key:
         kind, key = "attributes", kind
     kind, key = KINDS.get(kind.lower(), ""), key.strip('`"')
     if kind == "attributes":
-        key = ATTRIBUTES.get(key.lower(), "")
+        key = attributes.get(key.lower(), "")
     if not kind or not key:
         raise _bad(text)
     return Column(kind, key)
@@ -142,8 +145,8 @@ def in_order(rows: Sequence[SearchRow], orders: Sequence[RunOrder]) -> list[Sear
 class _Reader:
     """Tokens of a filter, one after the other."""
 
-    def __init__(self, text: str) -> None:
-        self._text, self._tokens = text, list[tuple[str, str]]()
+    def __init__(self, text: str, attributes: Mapping[str, str]) -> None:
+        self._text, self._tokens, self._attributes = text, list[tuple[str, str]](), attributes
         place = 0
         while place < len(text.rstrip()):
             match = TOKEN.match(text, place)
@@ -172,7 +175,7 @@ class _Reader:
         kind, name = self.take()
         if kind != "name":
             raise _bad(name)
-        column = column_of(name)
+        column = column_of(name, attributes=self._attributes)
         _, sign = self.take()
         sign = sign.upper()
         if sign == "IS":

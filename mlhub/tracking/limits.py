@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mlhub.core.errors import InvalidInputError
 
@@ -23,9 +24,11 @@ MAX_RUN_PARAMS = MAX_RUN_TAGS = 2000  # of a run, in all
 MAX_INTEGER = 2**63 - 1
 
 
-@dataclass(frozen=True)
-class LoggedPoint:
-    """A value of a metric. at_ms: milliseconds since the epoch, on the client's clock."""
+class LoggedPoint(NamedTuple):
+    """A value of a metric. at_ms: milliseconds since the epoch, on the client's clock.
+
+    A tuple, since they come a thousand at a time: making one takes a fifth of what a frozen dataclass takes.
+    """
 
     key: str
     value: float
@@ -58,8 +61,8 @@ class LogBatch:
                 raise _too_many(name, n, limits[name])
         if (n := sum(counts.values())) > MAX_ENTRIES:
             raise _too_many("metrics, params and tags together", n, MAX_ENTRIES)
-        for point in self.points:
-            check_key(point.key, field="metrics")
+        for key in {point.key for point in self.points}:
+            check_key(key, field="metrics")
         for field, entries, most in (("params", self.params, MAX_PARAM_VALUE), ("tags", self.tags, MAX_TAG_VALUE)):
             for entry in entries:
                 check_key(entry.key, field=field)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run with its parameters, tags, datasets, artifacts and curves, as MLflow's clients know it."""
+"""A run with its parameters, tags, datasets, artifacts and curves, and models that were logged, as MLflow's clients
+know them."""
 
 from __future__ import annotations
 
@@ -9,7 +10,13 @@ from mlhub.core.ids import new_id
 from mlhub.jobs.models import Job
 from mlhub.storage.models import Blob
 from mlhub.tenants.models import Project, User
-from mlhub.tracking.querysets import RunPartQuerySet, RunPointQuerySet, RunQuerySet
+from mlhub.tracking.querysets import (
+    LoggedModelFileQuerySet,
+    LoggedModelQuerySet,
+    RunPartQuerySet,
+    RunPointQuerySet,
+    RunQuerySet,
+)
 
 
 class RunStatus(models.TextChoices):
@@ -127,3 +134,77 @@ class RunArtifact(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "path"], name="artifact_of_run")]
+
+
+class LoggedStatus(models.TextChoices):
+    """MLflow's words."""
+
+    PENDING = "LOGGED_MODEL_PENDING"
+    READY = "LOGGED_MODEL_READY"
+    UPLOAD_FAILED = "LOGGED_MODEL_UPLOAD_FAILED"
+
+
+class LoggedModel(models.Model):
+    """A model's files in a project, as clients of MLflow 3 log them; a version of the registry is made of it.
+
+    run: that it was logged in; it outlives it. parent_job: the job whose pods logged it. params, tags: {key: value}.
+    metrics: {key: {value, timestamp, step, run_id}}, the newest that was logged about it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="logged_models")
+    run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="logged_models")
+    parent_job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
+    name = models.CharField(max_length=250)
+    model_type = models.CharField(max_length=250, blank=True)
+    status = models.CharField(max_length=26, choices=LoggedStatus, default=LoggedStatus.PENDING)
+    params = models.JSONField(default=dict)
+    tags = models.JSONField(default=dict)
+    metrics = models.JSONField(default=dict)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = LoggedModelQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "-id"], name="logged_models_of_project")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LoggedModelFile(models.Model):
+    id = models.BigAutoField(primary_key=True)
+    logged_model = models.ForeignKey(LoggedModel, on_delete=models.CASCADE, related_name="files")
+    path = models.CharField(max_length=500)
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="+")
+
+    objects = LoggedModelFileQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["logged_model", "path"], name="file_of_logged_model")]
+
+
+class RunModel(models.Model):
+    """That a run has a logged model as an input or an output."""
+
+    id = models.BigAutoField(primary_key=True)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="models")
+    logged_model = models.ForeignKey(LoggedModel, on_delete=models.CASCADE, related_name="uses")
+    is_output = models.BooleanField()
+    step = models.BigIntegerField(default=0)
+
+    objects = RunPartQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "logged_model", "is_output"], name="model_of_run")]
+
+
+class ExperimentTags(models.Model):
+    """What MLflow's clients write on an experiment: {key: value} of the project."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="experiment_tags")
+    values = models.JSONField(default=dict)
+
+    objects = RunQuerySet.as_manager()

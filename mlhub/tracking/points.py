@@ -6,7 +6,9 @@ Each function that writes is called with the run's row locked, so that the count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,13 +17,13 @@ from django.conf import settings
 from django.db import connection
 
 from mlhub.core.errors import QuotaExceededError
-from mlhub.tracking.limits import LoggedPoint
+from mlhub.tracking.limits import MAX_INTEGER, LoggedPoint
 from mlhub.tracking.models import Run, RunPoint, RunSeries
 
 # The newest point of each series is the greatest by step, time and value; an array of rows compares like that.
 STORE = """
 WITH given AS (
-    SELECT DISTINCT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[], %s::float8[])
+    SELECT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[], %s::float8[])
         AS g(series_id, step, at_ms, value)),
 stored AS (
     INSERT INTO tracking_runpoint (series_id, step, at_ms, value) SELECT * FROM given
@@ -39,6 +41,16 @@ FROM newest CROSS JOIN LATERAL (
         OR (newest.step, newest.at_ms, newest.value) > (o.last_step, o.last_ms, o.last_value) AS is_newer
     FROM tracking_runseries o WHERE o.id = newest.series_id) AS compared
 WHERE s.id = newest.series_id
+"""
+# The same where nothing of it can be there already: what is newest is known, and no row is looked for
+APPEND = """
+WITH stored AS (
+    INSERT INTO tracking_runpoint (series_id, step, at_ms, value)
+    SELECT * FROM unnest(%s::int[], %s::bigint[], %s::bigint[], %s::float8[]))
+UPDATE tracking_runseries s SET
+    n_points = s.n_points + newest.n, last_step = newest.step, last_ms = newest.at_ms, last_value = newest.value
+FROM unnest(%s::int[], %s::int[], %s::bigint[], %s::bigint[], %s::float8[]) AS newest(id, n, step, at_ms, value)
+WHERE s.id = newest.id
 """
 REMOVE = """
 DELETE FROM tracking_runpoint WHERE ctid = ANY(ARRAY(
@@ -75,16 +87,42 @@ def store_points(run: Run, points: Sequence[LoggedPoint]) -> None:
     keys = {point.key for point in points}
     known = {series.key: series for series in RunSeries.objects.filter(run=run)}
     _require_room(run, known, keys, n_points=len(points))
-    RunSeries.objects.bulk_create([RunSeries(run=run, key=key) for key in sorted(keys - known.keys())])
-    ids = dict(RunSeries.objects.filter(run=run, key__in=keys).values_list("key", "id"))
-    columns: list[Any] = [
-        [ids[point.key] for point in points],
-        [point.step for point in points],
-        [point.at_ms for point in points],
-        [point.value for point in points],
-    ]
+    if missing := sorted(keys - known.keys()):
+        made = RunSeries.objects.bulk_create([RunSeries(run=run, key=key) for key in missing])
+        known |= {series.key: series for series in made}
+    ids = {key: known[key].pk for key in keys}
+    named, values, times, steps = zip(*points, strict=True)
+    columns = [[ids[key] for key in named], steps, times, values]
+    statement = STORE
+    if _is_new(points, known):
+        statement, columns = APPEND, columns + _newest(points, ids)
     with connection.cursor() as cursor:
-        cursor.execute(STORE, columns)
+        cursor.execute(statement, [_array(column) for column in columns])
+
+
+def _is_new(points: Sequence[LoggedPoint], known: dict[str, RunSeries]) -> bool:
+    """Whether all of them lie behind what their metrics have, and none comes twice: as a rule, unless a request is
+    repeated. Not so of values that are not finite, which compare as nothing else does."""
+    starts = {key: series.last_step if series.n_points else -MAX_INTEGER - 1 for key, series in known.items()}
+    is_behind = all(point.step > starts[point.key] and math.isfinite(point.value) for point in points)
+    return is_behind and len(set(points)) == len(points)
+
+
+def _newest(points: Sequence[LoggedPoint], ids: dict[str, int]) -> list[Sequence[Any]]:
+    """Columns of APPEND: of each metric its id, how many points came, and step, time and value of the newest."""
+    found: dict[str, tuple[int, int, float]] = {}
+    for key, value, at_ms, step in points:
+        one = (step, at_ms, value)
+        if key not in found or one > found[key]:
+            found[key] = one
+    n_points = Counter(point.key for point in points)
+    rows = [(ids[key], n_points[key], *newest) for key, newest in found.items()]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _array(numbers: Iterable[int] | Iterable[float]) -> str:
+    """As text of PostgreSQL's, which it reads in a tenth of the time that an ARRAY[...] of so many constants takes."""
+    return f"{{{','.join(map(repr, numbers))}}}"
 
 
 def history(run_id: UUID, key: str, *, offset: int, limit: int) -> list[tuple[int, int, float]]:

@@ -26,3 +26,11 @@ class RunPartQuerySet(TenantOwnedQuerySet):
 
 class RunPointQuerySet(TenantOwnedQuerySet):
     organisation_path = "series__run__project__organisation"
+
+
+class LoggedModelQuerySet(ProjectOwnedQuerySet):
+    """Rows with a `project` foreign key."""
+
+
+class LoggedModelFileQuerySet(TenantOwnedQuerySet):
+    organisation_path = "logged_model__project__organisation"

@@ -20,7 +20,7 @@ MAX_EXPERIMENTS = 100  # of one search
 OF_EVERY_JOB = ("id", "name", "state", "submitted_at", "finished_at", "created_by__username")
 OF_PARAMS = ("epochs", "batch_size", "seed", "hyperparameters")
 OWN: Mapping[str, Callable[[Job], dict[str, str]]] = {"params": configuration, "tags": own_tags}
-PARTS = ("params", "tags", "datasets")
+PARTS = ("params", "tags", "datasets", "models__logged_model")
 ALL, ACTIVE_ONLY, DELETED_ONLY = "ALL", "ACTIVE_ONLY", "DELETED_ONLY"
 
 

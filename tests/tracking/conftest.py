@@ -42,7 +42,7 @@ def acting(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
         mlflow.set_tracking_uri(address)
         return mlflow
 
-    for name, value in {"MAX_RETRIES": "0", "REQUEST_TIMEOUT": "120"}.items():
+    for name, value in {"MAX_RETRIES": "0", "REQUEST_TIMEOUT": "600"}.items():
         monkeypatch.setenv(f"MLFLOW_HTTP_REQUEST_{name}", value)
     yield become
     while mlflow.active_run() is not None:

@@ -1558,6 +1558,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/model-versions/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description All files of the version, by path; none of one that no client of MLflow registered. */
+        get: operations["model_versions_files_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/model-versions/{id}/files/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One of them; one byte range, and an entity tag to ask again. */
+        get: operations["model_versions_files_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models": {
         parameters: {
             query?: never;
@@ -5805,9 +5839,10 @@ export interface components {
          * @description * `package` - Package
          *     * `script` - Script
          *     * `builtin` - Builtin
+         *     * `mlflow` - Mlflow
          * @enum {string}
          */
-        KindEnum: "package" | "script" | "builtin";
+        KindEnum: "package" | "script" | "builtin" | "mlflow";
         /**
          * @description * `log_rate` - log_rate
          *     * `log_bytes` - log_bytes
@@ -6233,6 +6268,8 @@ export interface components {
             readonly latest_version: components["schemas"]["ModelVersion"] | null;
             /** @description The number of versions with trained weights. */
             readonly n_trained: number;
+            /** @description The number of versions that clients of MLflow registered. */
+            readonly n_logged: number;
         };
         ModelBrief: {
             /**
@@ -6242,6 +6279,13 @@ export interface components {
             readonly id: string;
             /** @description The model's name. */
             name: string;
+        };
+        /** @description A file of a version that a client of MLflow registered. */
+        ModelFile: {
+            /** @description Where it is among the version's files. */
+            path: string;
+            /** @description Its size in bytes. */
+            readonly size_bytes: number;
         };
         /** @description A file in the request itself, or one that arrived before it. */
         ModelUploadRequest: {
@@ -6263,7 +6307,7 @@ export interface components {
              *     * `builtin` - Builtin
              * @default package
              */
-            kind: components["schemas"]["KindEnum"];
+            kind: components["schemas"]["UploadedKind"];
             /** @description The module of a package (default: model, or the single file), or the path of a script. */
             entry?: string;
             /** @description The model's name, unique within its project. */
@@ -6285,10 +6329,11 @@ export interface components {
             /** @description The version's number, from 1 on. */
             readonly number: number;
             /**
-             * @description Whether it was uploaded as code or made by training.
+             * @description Whether it was uploaded as code, made by training, or registered by a client of MLflow.
              *
              *     * `upload` - upload
              *     * `training` - training
+             *     * `logged` - logged
              */
             readonly source: components["schemas"]["SourceEnum"];
             /**
@@ -6297,6 +6342,7 @@ export interface components {
              *     * `package` - Package
              *     * `script` - Script
              *     * `builtin` - Builtin
+             *     * `mlflow` - Mlflow
              */
             readonly kind: components["schemas"]["KindEnum"];
             /** @description The module of a package, or the path of a script. */
@@ -6317,7 +6363,7 @@ export interface components {
             readonly contract: {
                 [key: string]: unknown;
             };
-            /** @description Of trained weights: hyperparameters, classes and more. */
+            /** @description Of trained weights: hyperparameters, classes and more. Of what a client of MLflow registered: where it is from, under mlflow. */
             readonly metadata: {
                 [key: string]: unknown;
             };
@@ -6368,6 +6414,7 @@ export interface components {
              *     * `package` - Package
              *     * `script` - Script
              *     * `builtin` - Builtin
+             *     * `mlflow` - Mlflow
              */
             readonly kind: components["schemas"]["KindEnum"];
         };
@@ -6383,10 +6430,11 @@ export interface components {
             /** @description The version's number, from 1 on. */
             readonly number: number;
             /**
-             * @description Whether it was uploaded as code or made by training.
+             * @description Whether it was uploaded as code, made by training, or registered by a client of MLflow.
              *
              *     * `upload` - upload
              *     * `training` - training
+             *     * `logged` - logged
              */
             readonly source: components["schemas"]["SourceEnum"];
             /**
@@ -6395,6 +6443,7 @@ export interface components {
              *     * `package` - Package
              *     * `script` - Script
              *     * `builtin` - Builtin
+             *     * `mlflow` - Mlflow
              */
             readonly kind: components["schemas"]["KindEnum"];
             /** @description The module of a package, or the path of a script. */
@@ -6415,7 +6464,7 @@ export interface components {
             readonly contract: {
                 [key: string]: unknown;
             };
-            /** @description Of trained weights: hyperparameters, classes and more. */
+            /** @description Of trained weights: hyperparameters, classes and more. Of what a client of MLflow registered: where it is from, under mlflow. */
             readonly metadata: {
                 [key: string]: unknown;
             };
@@ -6472,7 +6521,7 @@ export interface components {
              *     * `builtin` - Builtin
              * @default package
              */
-            kind: components["schemas"]["KindEnum"];
+            kind: components["schemas"]["UploadedKind"];
             /** @description The module of a package (default: model, or the single file), or the path of a script. */
             entry?: string;
         };
@@ -9725,9 +9774,10 @@ export interface components {
         /**
          * @description * `upload` - upload
          *     * `training` - training
+         *     * `logged` - logged
          * @enum {string}
          */
-        SourceEnum: "upload" | "training";
+        SourceEnum: "upload" | "training" | "logged";
         /** @description Where the file of a new version is fetched from. */
         SourceRequestRequest: {
             /** @description https://host/path, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:///path in a folder that the site offers. */
@@ -10008,7 +10058,7 @@ export interface components {
             readonly project: components["schemas"]["ProjectBrief"];
             /** @description Who created it. */
             readonly created_by: components["schemas"]["UserBrief"];
-            /** @description The dataset version that its jobs read; null: deleted. */
+            /** @description The dataset version that its jobs read; null: deleted, or none. */
             readonly dataset_version: components["schemas"]["DatasetVersionBrief"] | null;
             /** @description The model version that its jobs train; null: deleted. */
             readonly model_version: components["schemas"]["ModelVersionBrief"] | null;
@@ -10038,8 +10088,17 @@ export interface components {
              *     * `tpe` - tpe
              */
             readonly algorithm: components["schemas"]["Algorithm"];
-            /** @description Epochs at which trials are compared, rising; the last are all that a trial trains. */
+            /** @description Epochs, or steps of a script, at which trials are compared, rising; the last are all that a trial trains. */
             readonly rungs: number[];
+            /**
+             * @description What rungs count: epochs, or the steps that a script reports.
+             *
+             *     * `epochs` - Epochs
+             *     * `steps` - Steps
+             */
+            readonly unit: components["schemas"]["StudyUnit"];
+            /** @description Whether its jobs read a dataset; false for a script that reads none. */
+            readonly has_dataset: boolean;
             /** @description Of asha: 1 of so many trials is trained on at each rung. */
             readonly eta: number;
             /** @description The seed of the search. */
@@ -10079,7 +10138,7 @@ export interface components {
             readonly best: components["schemas"]["Trial"] | null;
             /**
              * Format: double
-             * @description Epochs that all its jobs have trained.
+             * @description Epochs, or steps, that all its jobs have trained.
              */
             readonly epochs: number;
             /**
@@ -10134,6 +10193,10 @@ export interface components {
             eta: number;
             /** @description Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are few. */
             min_epochs?: number;
+            /** @description Of a script: the step, as it reports steps, to which a trial is trained; rungs are then steps. */
+            steps?: number;
+            /** @description Of asha with steps: the first rung; by default 1/16 of the steps, or more where max_trials are few. */
+            min_steps?: number;
             /**
              * @description The seed of the search; not that of its jobs.
              * @default 0
@@ -10166,6 +10229,12 @@ export interface components {
          * @enum {string}
          */
         StudyState: "running" | "paused" | "completed" | "stopped" | "failed";
+        /**
+         * @description * `epochs` - Epochs
+         *     * `steps` - Steps
+         * @enum {string}
+         */
+        StudyUnit: "epochs" | "steps";
         Tag: {
             /** @description The tag. */
             tag: string;
@@ -10533,7 +10602,7 @@ export interface components {
             readonly job: string | null;
             /**
              * Format: double
-             * @description Epochs that its job has trained.
+             * @description Epochs that its job has trained, or steps, as the study counts.
              */
             readonly epochs: number;
             /**
@@ -10541,7 +10610,7 @@ export interface components {
              * @description GPU-hours that its job has used.
              */
             readonly gpu_hours: number;
-            /** @description Why it failed or was stopped; empty otherwise. */
+            /** @description Why it failed, was stopped, or does not rest at its rungs; empty otherwise. */
             readonly message: string;
             /**
              * Format: date-time
@@ -10566,7 +10635,7 @@ export interface components {
         TrialResult: {
             /**
              * Format: double
-             * @description The epochs after which it was measured.
+             * @description The epochs, or steps, after which it was measured.
              */
             epochs: number;
             /** @description The step of the measurement. */
@@ -10596,6 +10665,13 @@ export interface components {
          * @enum {string}
          */
         UnitEnum: "bytes" | "bytes_per_second" | "examples" | "share" | "seconds" | "count";
+        /**
+         * @description * `package` - Package
+         *     * `script` - Script
+         *     * `builtin` - Builtin
+         * @enum {string}
+         */
+        UploadedKind: "package" | "script" | "builtin";
         /** @description What the pods of one attempt used. */
         UsageOverTime: {
             /** @description The attempt's number; null: the job has no samples. */
@@ -15022,6 +15098,86 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    model_versions_files_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the model versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelFile"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    model_versions_files_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the model versions. */
+                id: string;
+                /** @description The path of one of the files. */
+                path: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     models_list: {
         parameters: {
             query?: {
@@ -15272,8 +15428,9 @@ export interface operations {
                 /**
                  * @description * `upload` - upload
                  *     * `training` - training
+                 *     * `logged` - logged
                  */
-                source?: "training" | "upload";
+                source?: "logged" | "training" | "upload";
             };
             header?: never;
             path: {

@@ -99,6 +99,7 @@ export function model(over: Partial<Model> = {}): Model {
     created_at: AT,
     latest_version: modelVersion(),
     n_trained: 0,
+    n_logged: 0,
     ...over,
   };
 }

@@ -1976,6 +1976,22 @@ class AsyncModelVersionsOperations:
             path_of("/model-versions/{id}/download", id=id), query={"what": what}, to=to
         )
 
+    async def list_files(self, id: Ref, /) -> ApiRows[r.ModelFile]:
+        """All files of the version, by path; none of one that no client of MLflow registered.
+
+        GET /model-versions/{id}/files
+        """
+        return await self._transport.rows(r.ModelFile, "GET", path_of("/model-versions/{id}/files", id=id))
+
+    async def download_files(self, id: Ref, path: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """One of them; one byte range, and an entity tag to ask again.
+
+        GET /model-versions/{id}/files/{path}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return await self._transport.download(path_of("/model-versions/{id}/files/{path}", id=id, path=path), to=to)
+
 
 class AsyncModelsOperations:
     """The operations under /models."""
@@ -2017,7 +2033,7 @@ class AsyncModelsOperations:
         project: str,
         file: FileSource | Unset = UNSET,
         upload: str | Unset = UNSET,
-        kind: v.KindEnum | Unset = UNSET,
+        kind: v.UploadedKind | Unset = UNSET,
         entry: str | Unset = UNSET,
         description: str | Unset = UNSET,
     ) -> r.Model:
@@ -2087,13 +2103,13 @@ class AsyncModelsOperations:
         await self._transport.content("DELETE", path_of("/models/{id}/aliases/{name}", id=id, name=name))
 
     def list_versions(
-        self, id: Ref, /, *, source: Literal["training", "upload"] | None = None, page_size: int = PAGE_SIZE
+        self, id: Ref, /, *, source: Literal["logged", "training", "upload"] | None = None, page_size: int = PAGE_SIZE
     ) -> AsyncPages[r.ModelVersion]:
         """A view whose multipart files are StagedFiles.
 
         GET /models/{id}/versions
 
-        source: * `upload` - upload * `training` - training
+        source: * `upload` - upload * `training` - training * `logged` - logged
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -2111,7 +2127,7 @@ class AsyncModelsOperations:
         *,
         file: FileSource | Unset = UNSET,
         upload: str | Unset = UNSET,
-        kind: v.KindEnum | Unset = UNSET,
+        kind: v.UploadedKind | Unset = UNSET,
         entry: str | Unset = UNSET,
     ) -> r.ModelVersion:
         """Uploads another version of the code, which is then validated.
@@ -3267,6 +3283,8 @@ class AsyncStudiesOperations:
         algorithm: v.Algorithm | Unset = UNSET,
         eta: int | Unset = UNSET,
         min_epochs: int | Unset = UNSET,
+        steps: int | Unset = UNSET,
+        min_steps: int | Unset = UNSET,
         seed: int | Unset = UNSET,
         max_parallel: int | Unset = UNSET,
         max_trials: int | Unset = UNSET,
@@ -3287,6 +3305,9 @@ class AsyncStudiesOperations:
         eta: Of asha: 1 of so many trials is trained on at each rung.
         min_epochs: Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are
         few.
+        steps: Of a script: the step, as it reports steps, to which a trial is trained; rungs are then steps.
+        min_steps: Of asha with steps: the first rung; by default 1/16 of the steps, or more where max_trials are
+        few.
         seed: The seed of the search; not that of its jobs.
         max_parallel: Trials that are trained or wait for GPUs at the same time.
         max_trials: How many trials are made at most.
@@ -3306,6 +3327,8 @@ class AsyncStudiesOperations:
                 "algorithm": algorithm,
                 "eta": eta,
                 "min_epochs": min_epochs,
+                "steps": steps,
+                "min_steps": min_steps,
                 "seed": seed,
                 "max_parallel": max_parallel,
                 "max_trials": max_trials,

@@ -995,6 +995,7 @@ class Model(ApiRecord):
     created_at: datetime
     latest_version: ModelVersion | None
     n_trained: int
+    n_logged: int
 
 
 class ModelBrief(ApiRecord):
@@ -1002,6 +1003,13 @@ class ModelBrief(ApiRecord):
 
     id: str
     name: str
+
+
+class ModelFile(ApiRecord):
+    """A file of a version that a client of MLflow registered."""
+
+    path: str
+    size_bytes: int
 
 
 class ModelVersion(ApiRecord):
@@ -2183,6 +2191,8 @@ class Study(ApiRecord):
     direction: v.Direction
     algorithm: v.Algorithm
     rungs: list[int]
+    unit: v.StudyUnit
+    has_dataset: bool
     eta: int
     seed: int
     max_parallel: int

@@ -62,6 +62,15 @@ def next_promotion(
     return None
 
 
+def is_kept(results: Iterable[RungResult], *, trial: int, rung: int, eta: int) -> bool:
+    """Whether a trial that cannot rest at this rung, which it has just reached, is trained on; otherwise it is stopped.
+
+    It is where it is among the best 1/eta of those that have reached the rung, of which there is always one.
+    """
+    values = {one.trial: one.value if math.isfinite(one.value) else -math.inf for one in results if one.rung == rung}
+    return trial in best_of(values, max(1, len(values) // eta)) and values[trial] > -math.inf
+
+
 def best_of(values: dict[int, float], n: int) -> Sequence[int]:
     """The n trials with the largest values, the best first."""
     return sorted(values, key=lambda trial: (-values[trial], trial))[:n]

@@ -36,8 +36,8 @@ OVER = (TrialStatus.COMPLETED, TrialStatus.FAILED, TrialStatus.STOPPED)
 
 @dataclass(frozen=True)
 class SearchRules:
-    """rungs: epochs at which trials are compared, rising; the last are all that a trial trains. is_max: whether a
-    larger value of the metric is better."""
+    """rungs: epochs or steps at which trials are compared, rising; the last are all that one trains. is_max: whether
+    a larger value of the metric is better."""
 
     algorithm: Algorithm
     space: SearchSpace
@@ -91,14 +91,22 @@ def most_trials(rules: SearchRules) -> int:
     return rules.max_trials if n is None else min(n, rules.max_trials)
 
 
-def _promotion(rules: SearchRules, trials: Sequence[TrialRecord]) -> Promotion | None:
-    results = [
+def is_trained_on(rules: SearchRules, trials: Sequence[TrialRecord], *, trial: int, rung: int) -> bool:
+    """Of a trial that has reached a rung and cannot rest there. trials: all of the study, with its result there."""
+    return asha.is_kept(_results(rules, trials), trial=trial, rung=rung, eta=rules.eta)
+
+
+def _results(rules: SearchRules, trials: Sequence[TrialRecord]) -> list[RungResult]:
+    return [
         RungResult(trial.number, rung, rules.score(value))
         for trial in trials
         for rung, value in enumerate(trial.values)
     ]
+
+
+def _promotion(rules: SearchRules, trials: Sequence[TrialRecord]) -> Promotion | None:
     busy = [trial.number for trial in trials if trial.status is not TrialStatus.WAITING]
-    return asha.next_promotion(results, n_rungs=len(rules.rungs), eta=rules.eta, excluded=busy)
+    return asha.next_promotion(_results(rules, trials), n_rungs=len(rules.rungs), eta=rules.eta, excluded=busy)
 
 
 def _parameters(rules: SearchRules, trials: Sequence[TrialRecord], number: int) -> dict[str, Value] | None:

@@ -15,6 +15,7 @@ from mlhub.jobs.api.requests import JobSubmitSerializer
 from mlhub.jobs.models import JobKind
 
 MOST_TRIALS = 1000
+MOST_STEPS = 2**31 - 1
 NOT_OF_TRIALS = ("name", "model_of", "datasets")
 
 
@@ -62,6 +63,18 @@ class StudyCreateSerializer(StrictSerializer):
         max_value=100_000,
         required=False,
         help_text="Of asha: epochs of the first rung; by default 1/16 of the job's, or more where max_trials are few.",
+    )
+    steps = serializers.IntegerField(
+        min_value=2,
+        max_value=MOST_STEPS,
+        required=False,
+        help_text="Of a script: the step, as it reports steps, to which a trial is trained; rungs are then steps.",
+    )
+    min_steps = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_STEPS,
+        required=False,
+        help_text="Of asha with steps: the first rung; by default 1/16 of the steps, or more where max_trials are few.",
     )
     seed = serializers.IntegerField(
         min_value=0, max_value=2**31 - 1, default=0, help_text="The seed of the search; not that of its jobs."

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.experiments.algorithms.search import Algorithm, TrialStatus, most_trials
-from mlhub.experiments.models import Direction, Study, Trial
+from mlhub.experiments.models import Direction, Study, Trial, Unit
 from mlhub.experiments.records import rules_of
 from mlhub.experiments.states import StudyState
 from mlhub.jobs.api.serializers import DatasetVersionBriefSerializer, ModelVersionBriefSerializer
@@ -24,7 +24,7 @@ ALGORITHMS = [(a.value, a.value) for a in Algorithm]
 class TrialResultSerializer(serializers.Serializer[Any]):
     """What a trial had reached when it came to a rung."""
 
-    epochs = serializers.FloatField(help_text="The epochs after which it was measured.")
+    epochs = serializers.FloatField(help_text="The epochs, or steps, after which it was measured.")
     step = serializers.IntegerField(help_text="The step of the measurement.")
     value = serializers.FloatField(help_text="The metric's value.")
 
@@ -54,8 +54,8 @@ class TrialSerializer(serializers.ModelSerializer[Trial]):
             id="The trial's id.",
             number="The trial's number within the study, from 0 on.",
             rung="The rung, from 0 on, that it has reached or is trained to.",
-            epochs="Epochs that its job has trained.",
-            message="Why it failed or was stopped; empty otherwise.",
+            epochs="Epochs that its job has trained, or steps, as the study counts.",
+            message="Why it failed, was stopped, or does not rest at its rungs; empty otherwise.",
             created_at="When it was made.",
         )
 
@@ -77,7 +77,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
     project = ProjectBriefSerializer(read_only=True, help_text="The project that it belongs to.")
     created_by = UserBriefSerializer(read_only=True, help_text="Who created it.")
     dataset_version = DatasetVersionBriefSerializer(
-        read_only=True, allow_null=True, help_text="The dataset version that its jobs read; null: deleted."
+        read_only=True, allow_null=True, help_text="The dataset version that its jobs read; null: deleted, or none."
     )
     model_version = ModelVersionBriefSerializer(
         read_only=True, allow_null=True, help_text="The model version that its jobs train; null: deleted."
@@ -91,7 +91,14 @@ class StudySerializer(serializers.ModelSerializer[Study]):
     rungs = serializers.ListField(
         child=serializers.IntegerField(),
         read_only=True,
-        help_text="Epochs at which trials are compared, rising; the last are all that a trial trains.",
+        help_text="Epochs, or steps of a script, at which trials are compared, rising; the last are all that a trial "
+        "trains.",
+    )
+    unit = serializers.ChoiceField(
+        choices=Unit.choices, read_only=True, help_text="What rungs count: epochs, or the steps that a script reports."
+    )
+    has_dataset = serializers.BooleanField(
+        read_only=True, help_text="Whether its jobs read a dataset; false for a script that reads none."
     )
     state = serializers.ChoiceField(
         choices=STUDY_STATES, read_only=True, help_text="running, paused, or how it ended: completed, stopped, failed."
@@ -104,16 +111,16 @@ class StudySerializer(serializers.ModelSerializer[Study]):
     best = serializers.SerializerMethodField(
         help_text="The best trial of those that reached the highest rung; null before the first result."
     )
-    epochs = serializers.SerializerMethodField(help_text="Epochs that all its jobs have trained.")
+    epochs = serializers.SerializerMethodField(help_text="Epochs, or steps, that all its jobs have trained.")
     gpu_hours = serializers.SerializerMethodField(help_text="GPU-hours that all its jobs have used.")
 
     class Meta:
         model = Study
         fields = [
             "id", "name", "project", "created_by", "dataset_version", "model_version", "settings", "space", "metric",
-            "direction", "algorithm", "rungs", "eta", "seed", "max_parallel", "max_trials", "max_epochs",
-            "max_gpu_hours", "state", "reason", "problem", "trials", "n_trials", "most_trials", "best", "epochs",
-            "gpu_hours", "created_at", "finished_at",
+            "direction", "algorithm", "rungs", "unit", "has_dataset", "eta", "seed", "max_parallel", "max_trials",
+            "max_epochs", "max_gpu_hours", "state", "reason", "problem", "trials", "n_trials", "most_trials", "best",
+            "epochs", "gpu_hours", "created_at", "finished_at",
         ]  # fmt: skip
         read_only_fields = fields
         extra_kwargs = described(

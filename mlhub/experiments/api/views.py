@@ -12,7 +12,6 @@ from rest_framework import generics, status
 from rest_framework.response import Response
 
 from mlhub.core.api.views import VisibleMixin, read_body
-from mlhub.core.errors import InvalidInputError
 from mlhub.experiments import actions
 from mlhub.experiments.algorithms.importance import FEWEST, METHOD, importance
 from mlhub.experiments.api import serializers as s
@@ -56,10 +55,6 @@ class StudiesView(VisibleMixin, generics.ListAPIView[Study]):
             body = read_body(StudyCreateSerializer, request)
             user, job = caller(request), dict(body.pop("job"))
             dataset_version = dataset_version_of(user, job)
-            if dataset_version is None:
-                raise InvalidInputError(
-                    "A study needs a dataset.", field="job.dataset", remedy="Name the dataset that its trials read."
-                )
             model_version = model_version_of(user, job)
             project = project_of(user, job)
             job.pop("kind", None)

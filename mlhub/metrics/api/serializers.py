@@ -18,13 +18,15 @@ from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS, USAGE
 MAX_SEQ = 2**63 - 1
 MAX_PODS = 100_000
 
+UNITS = [(u.value, u.value) for u in MeasurementUnit]
+
 
 class MeasuredValueSerializer(serializers.Serializer[None]):
     """A value that the job's pods measured, with what a page says about it."""
 
     name = serializers.CharField(help_text="The name under which pods report it.")
     title = serializers.CharField(help_text="What people call it.")
-    unit = serializers.ChoiceField(choices=[(u.value, u.value) for u in MeasurementUnit], help_text="A share: 0 to 1.")
+    unit = serializers.ChoiceField(choices=UNITS, help_text="A share: 0 to 1.")
     about = serializers.CharField(help_text="What it means, in a sentence.")
     value = serializers.FloatField(help_text="The newest value.")
 

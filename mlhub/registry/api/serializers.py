@@ -16,11 +16,12 @@ from mlhub.datasets.api.serializers import DatasetBriefSerializer, RefusalSerial
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.environments.api.serializers import EnvironmentBriefSerializer
 from mlhub.registry.annotations import MAX_NOTES_LENGTH
-from mlhub.registry.models import Kind, Model, ModelVersion
+from mlhub.registry.models import Kind, Model, ModelFile, ModelVersion
 from mlhub.storage.api.serializers import QueuedMixin, UploadedFileSerializer
 from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSerializer
 
-SOURCES = [("upload", "upload"), ("training", "training")]
+UPLOADED_KINDS = [(kind.value, kind.label) for kind in Kind if kind is not Kind.MLFLOW]
+SOURCES = [("upload", "upload"), ("training", "training"), ("logged", "logged")]
 
 
 class ModelBriefSerializer(serializers.ModelSerializer[Model]):
@@ -82,7 +83,9 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
         read_only=True, allow_null=True, help_text="Of trained weights: the dataset version; null otherwise."
     )
     source = serializers.ChoiceField(
-        choices=SOURCES, read_only=True, help_text="Whether it was uploaded as code or made by training."
+        choices=SOURCES,
+        read_only=True,
+        help_text="Whether it was uploaded as code, made by training, or registered by a client of MLflow.",
     )  # type: ignore[assignment]
     kind = serializers.ChoiceField(choices=Kind.choices, read_only=True, help_text="How the code is written.")
     state = serializers.ChoiceField(
@@ -93,7 +96,11 @@ class ModelVersionSerializer(QueuedMixin, serializers.ModelSerializer[ModelVersi
     contract = serializers.DictField(
         read_only=True, help_text="What validation found: files, functions, a description, and hints."
     )
-    metadata = serializers.DictField(read_only=True, help_text="Of trained weights: hyperparameters, classes and more.")
+    metadata = serializers.DictField(
+        read_only=True,
+        help_text="Of trained weights: hyperparameters, classes and more. Of what a client of MLflow registered: "
+        "where it is from, under mlflow.",
+    )
     metrics = serializers.DictField(read_only=True, help_text="Final metrics of training, by name.")
     error = RefusalSerializer(read_only=True, allow_null=True, help_text="Why validation refused it; null otherwise.")
     environment = EnvironmentBriefSerializer(
@@ -192,10 +199,23 @@ class ModelSerializer(serializers.ModelSerializer[Model]):
     created_by = UserBriefSerializer(read_only=True, allow_null=True, help_text="Who created it; null: built-in.")
     latest_version = serializers.SerializerMethodField(help_text="The newest version of the code.")
     n_trained = serializers.IntegerField(read_only=True, help_text="The number of versions with trained weights.")
+    n_logged = serializers.IntegerField(
+        read_only=True, help_text="The number of versions that clients of MLflow registered."
+    )
 
     class Meta:
         model = Model
-        fields = ["id", "name", "description", "project", "created_by", "created_at", "latest_version", "n_trained"]
+        fields = [
+            "id",
+            "name",
+            "description",
+            "project",
+            "created_by",
+            "created_at",
+            "latest_version",
+            "n_trained",
+            "n_logged",
+        ]
         extra_kwargs = described(
             id="The model's id.",
             name="The model's name, unique within its project.",
@@ -216,7 +236,7 @@ class ModelVersionUploadSerializer(UploadedFileSerializer):
         help_text="A zip of a package, a single Python file, or a model made elsewhere.",
     )
     kind = serializers.ChoiceField(
-        choices=Kind.choices, required=False, default=Kind.PACKAGE.value, help_text="package or script."
+        choices=UPLOADED_KINDS, required=False, default=Kind.PACKAGE.value, help_text="package or script."
     )
     entry = serializers.CharField(
         max_length=200,
@@ -231,6 +251,17 @@ class ModelUploadSerializer(ModelVersionUploadSerializer):
     description = serializers.CharField(
         max_length=10_000, required=False, allow_blank=True, help_text="What it is, for people."
     )
+
+
+class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
+    """A file of a version that a client of MLflow registered."""
+
+    size_bytes = serializers.IntegerField(source="blob.size_bytes", read_only=True, help_text="Its size in bytes.")
+
+    class Meta:
+        model = ModelFile
+        fields = ["path", "size_bytes"]
+        extra_kwargs = described(path="Where it is among the version's files.")
 
 
 class DownloadSerializer(StrictSerializer):

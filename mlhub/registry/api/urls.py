@@ -5,6 +5,7 @@ from django.urls import path
 
 from mlhub.registry.api import views
 from mlhub.registry.api.aliases import AliasesView, AliasView
+from mlhub.registry.api.files import VersionFilesView, VersionFileView
 from mlhub.registry.api.lineage import TrainedOnView
 from mlhub.registry.api.trained import ExportView, PredictView
 
@@ -19,4 +20,6 @@ urlpatterns = [
     path("dataset-versions/<uuid:id>/trained", TrainedOnView.as_view()),
     path("model-versions/<uuid:id>", views.ModelVersionView.as_view()),
     path("model-versions/<uuid:id>/download", views.DownloadView.as_view()),
+    path("model-versions/<uuid:id>/files", VersionFilesView.as_view()),
+    path("model-versions/<uuid:id>/files/<path:path>", VersionFileView.as_view()),
 ]

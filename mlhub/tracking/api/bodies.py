@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlhub.core.errors import InvalidInputError
@@ -78,6 +78,31 @@ def point(fields: Fields) -> LoggedPoint:
     )
 
 
+def points(metrics: Sequence[Fields]) -> list[LoggedPoint]:
+    """As point() reads each. What clients write as a rule is taken as it is; anything else is read with care."""
+    found = []
+    keys: set[str] = set()  # that were read with care once
+    for one in metrics:
+        key, value, at_ms, step = one.get("key"), one.get("value"), one.get("timestamp"), one.get("step")
+        is_usual = type(value) is float and type(at_ms) is int and type(step) is int and type(key) is str
+        if is_usual and key in keys and -MAX_INTEGER <= at_ms <= MAX_INTEGER and -MAX_INTEGER <= step <= MAX_INTEGER:
+            found.append(LoggedPoint(key, value, at_ms, step))
+        else:
+            read = point(one)
+            keys.add(read.key)
+            found.append(read)
+    return found
+
+
+def points_of_models(metrics: Sequence[Fields]) -> dict[str, list[LoggedPoint]]:
+    """Of metrics those that name a logged model, by its id."""
+    found: dict[str, list[LoggedPoint]] = {}
+    for one in metrics:
+        if one.get("model_id"):
+            found.setdefault(text(one, "model_id"), []).append(point(one))
+    return found
+
+
 def entry(fields: Fields) -> Entry:
     """A parameter or a tag; its value may be empty."""
     return Entry(text(fields, "key"), text(fields, "value", default=""))
@@ -86,7 +111,7 @@ def entry(fields: Fields) -> Entry:
 def batch(fields: Fields) -> LogBatch:
     """Of runs/log-batch."""
     return LogBatch(
-        points=[point(one) for one in objects(fields, "metrics")],
+        points=points(objects(fields, "metrics")),
         params=[entry(one) for one in objects(fields, "params")],
         tags=[entry(one) for one in objects(fields, "tags")],
     )

@@ -65,7 +65,7 @@ class ExperimentSearchView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         view = text(fields, "view_type", default="ACTIVE_ONLY")
-        rows = self.caller.projects.select_related("organisation").order_by("-created_at", "id")
+        rows = self.caller.projects.select_related("organisation", "experiment_tags").order_by("-created_at", "id")
         if view != ALL:
             rows = rows.filter(archived_at__isnull=view != DELETED_ONLY)
         rows = _named(rows, text(fields, "filter", default=""))

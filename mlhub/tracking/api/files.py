@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Artifacts of runs through the platform, as MLflow's clients move them by the scheme mlflow-artifacts."""
+"""Files of runs and models through the platform, as MLflow's clients move them by the scheme mlflow-artifacts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from rest_framework.parsers import BaseParser
 from rest_framework.response import Response
 
 from mlhub.core.api.views import AnyAccept
-from mlhub.core.errors import InvalidInputError, NotFoundError
-from mlhub.jobs.models import Job
 from mlhub.storage.actions import require_room
 from mlhub.storage.downloads import blob_response
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
-from mlhub.tracking import artifacts
-from mlhub.tracking.access import Caller
-from mlhub.tracking.api.bodies import text
+from mlhub.tracking import artifacts, descriptions
+from mlhub.tracking.api.bodies import run_id, text
 from mlhub.tracking.api.protocol import ProtocolView, query_of
-from mlhub.tracking.models import Run
+from mlhub.tracking.registered import owner_of
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -38,9 +35,9 @@ class UnreadBody(BaseParser):
 class ListView(ProtocolView):
     def get(self, request: Request, **_: Any) -> Response:
         """What is directly in a folder; paths are relative to it. Of a file: an empty list."""
-        target, path = _target(self.caller, text(query_of(request), "path", default=""))
+        target, path = owner_of(self.caller, text(query_of(request), "path", default=""))
         found = artifacts.listing(target, path)
-        return Response({"files": [_file(one) for one in found]})
+        return Response({"files": [file_entry(one) for one in found]})
 
 
 class FileView(ProtocolView):
@@ -48,10 +45,11 @@ class FileView(ProtocolView):
     content_negotiation_class = AnyAccept
 
     def put(self, request: Request, path: str, **_: Any) -> Response:
-        target, name = _target(self.caller, path)
-        self.caller.require_logger(target)  # before the body is read: it may fill the disk
+        target, name = owner_of(self.caller, path)
+        changed = artifacts.require_changeable(target)
+        self.caller.require_logger(changed)  # before the body is read: it may fill the disk
         size = request.headers.get("Content-Length") or "0"
-        require_room(target.project.organisation, size_bytes=int(size) if size.isdecimal() else 0)
+        require_room(changed.project.organisation, size_bytes=int(size) if size.isdecimal() else 0)
         with blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as staging:
             while chunk := request._request.read(CHUNK_BYTES):
                 staging.write(chunk)
@@ -59,30 +57,25 @@ class FileView(ProtocolView):
         return Response({})
 
     def get(self, request: Request, path: str, **_: Any) -> HttpResponseBase:
-        target, name = _target(self.caller, path)
+        target, name = owner_of(self.caller, path)
         return blob_response(request._request, artifacts.file_of(target, name), filename=name.rpartition("/")[2])
 
     def delete(self, request: Request, path: str, **_: Any) -> Response:  # noqa: ARG002 (DRF's signature)
-        target, name = _target(self.caller, path)
+        target, name = owner_of(self.caller, path)
         artifacts.remove(self.caller, target, path=name)
         return Response({})
 
 
-def _target(caller: Caller, path: str) -> tuple[Run | Job, str]:
-    """The run of experiment/run/artifacts/path, and the path. Raises NotFoundError, InvalidInputError."""
-    parts = path.strip("/").split("/")
-    if len(parts) < 3 or parts[2] != artifacts.FOLDER or ".." in parts:
-        raise InvalidInputError(
-            f"{path[:200]!r} names no artifact of a run.",
-            field="path",
-            remedy="The artifact_uri of a run says how its paths begin.",
-        )
-    target = caller.run(parts[1])
-    if str(target.project_id) != parts[0]:
-        raise NotFoundError(f"The experiment {parts[0][:100]} has no run {parts[1][:100]}.")
-    return target, "/".join(parts[3:])
+class RunListView(ProtocolView):
+    """As ListView, by the run's id; paths are relative to the run's own folder."""
+
+    def get(self, request: Request, **_: Any) -> Response:
+        fields = query_of(request)
+        target, folder = self.caller.run(run_id(fields)), text(fields, "path", default="").strip("/")
+        found = [file_entry(one, folder=folder) for one in artifacts.listing(target, folder)]
+        return Response({"root_uri": descriptions.run_info(target)["artifact_uri"], "files": found})
 
 
-def _file(entry: artifacts.FileEntry) -> dict[str, Any]:
-    found = {"path": entry.path, "is_dir": entry.is_dir}
+def file_entry(entry: artifacts.FileEntry, *, folder: str = "") -> dict[str, Any]:
+    found = {"path": f"{folder}/{entry.path}" if folder else entry.path, "is_dir": entry.is_dir}
     return found if entry.is_dir else {**found, "file_size": entry.size_bytes}

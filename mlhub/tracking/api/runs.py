@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from mlhub.tracking.api import bodies
 from mlhub.tracking.api.bodies import Fields, integer, objects, run_id, text, texts
 from mlhub.tracking.api.pages import page_of, page_token
 from mlhub.tracking.api.protocol import ProtocolView, fields_of, query_of
-from mlhub.tracking.limits import MAX_KEY, LogBatch
+from mlhub.tracking.limits import MAX_KEY, LogBatch, LoggedPoint
+from mlhub.tracking.logged_models import link_models, note_metrics
 from mlhub.tracking.models import RunDataset
 from mlhub.tracking.search import ACTIVE_ONLY, MAX_EXPERIMENTS, MAX_PAGE, SEARCH_PAGE, search_runs
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 HISTORY_PAGE = 25_000
+MAX_MODEL_JSON = 500_000
 WORDS = ("able", "calm", "deep", "fair", "keen", "late", "pale", "rare", "vast", "warm")
 NOUNS = ("arch", "bird", "cove", "dune", "fern", "gull", "hill", "lake", "moss", "pine")
 
@@ -107,16 +110,26 @@ class LogView(ProtocolView):
 
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
-        actions.log_batch(self.caller, self.caller.run(run_id(fields)), self.batch(fields))
+        target = self.caller.run(run_id(fields))
+        actions.log_batch(self.caller, target, self.batch(fields))
+        if about := self.about_models(fields):
+            note_metrics(self.caller, target, about)
         return Response({})
 
     def batch(self, fields: Fields) -> LogBatch:
         return bodies.batch(fields)
 
+    def about_models(self, fields: Fields) -> dict[str, list[LoggedPoint]]:
+        """Metrics that say which logged model they are of, by its id."""
+        return bodies.points_of_models(objects(fields, "metrics"))
+
 
 class LogMetricView(LogView):
     def batch(self, fields: Fields) -> LogBatch:
         return LogBatch(points=[bodies.point(fields)])
+
+    def about_models(self, fields: Fields) -> dict[str, list[LoggedPoint]]:
+        return bodies.points_of_models([fields])
 
 
 class LogParameterView(LogView):
@@ -142,7 +155,25 @@ class LogInputsView(ProtocolView):
     def post(self, request: Request, **_: Any) -> Response:
         fields = fields_of(request)
         datasets = [_dataset(one) for one in objects(fields, "datasets")]
-        actions.log_datasets(self.caller, self.caller.run(run_id(fields)), datasets)
+        target = self.caller.run(run_id(fields))
+        actions.log_datasets(self.caller, target, datasets)
+        models = [(self.caller.logged_model(text(one, "model_id")), 0) for one in objects(fields, "models")]
+        link_models(self.caller, target, models, is_output=False)
+        return Response({})
+
+
+class LogModelView(ProtocolView):
+    """What clients before MLflow 3 say of a model among a run's artifacts."""
+
+    def post(self, request: Request, **_: Any) -> Response:
+        fields = fields_of(request)
+        try:
+            about = json.loads(text(fields, "model_json", most=MAX_MODEL_JSON))
+        except ValueError:
+            about = None
+        if not isinstance(about, dict):
+            raise InvalidInputError("model_json is no JSON object.", field="model_json")
+        actions.note_logged_model(self.caller, self.caller.run(run_id(fields)), about)
         return Response({})
 
 

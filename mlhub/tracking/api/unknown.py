@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from rest_framework.response import Response
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mlhub.core.errors import NotFoundError
 from mlhub.tracking.api.protocol import ProtocolView
@@ -14,21 +12,12 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
-class NoLoggedModelsView(ProtocolView):
-    """Runs have no logged models; newer clients look for some whenever they list a folder."""
-
-    required_scope = "read"
-
-    def post(self, request: Request, **_: Any) -> Response:  # noqa: ARG002 (DRF's signature)
-        return Response({"models": []})
-
-
 class UnknownView(ProtocolView):
     """Answers every method alike."""
 
     required_scope = "read"
 
-    def get(self, request: Request, path: str, **_: Any) -> Response:  # noqa: ARG002 (DRF's signature)
+    def get(self, request: Request, path: str, **_: Any) -> NoReturn:  # noqa: ARG002 (DRF's signature)
         raise NotFoundError(
             f"MLHub has no MLflow route {path[:200]}.",
             code="no_route",

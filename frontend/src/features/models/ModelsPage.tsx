@@ -56,8 +56,8 @@ function Row({ model }: { model: Model }) {
         </Group>
       </Table.Td>
       <Table.Td>{version && <VersionStateBadge state={version.state} />}</Table.Td>
-      <Table.Td>{version ? KINDS[version.kind] : "–"}</Table.Td>
-      <Table.Td>{number(model.n_trained)}</Table.Td>
+      <Table.Td>{version ? KINDS[version.kind] : model.n_logged > 0 ? KINDS.mlflow : "–"}</Table.Td>
+      <Table.Td>{number(model.n_trained + model.n_logged)}</Table.Td>
       <Table.Td>{model.project?.name ?? t`Everyone's`}</Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>
         <RelativeTime at={version?.created_at ?? model.created_at} />

@@ -24,6 +24,7 @@ import { bytes } from "@/lib/quantities";
 const Aliases = lazyComponent(async () => (await import("@/features/models/Aliases")).Aliases);
 const LineageSection = lazyComponent(async () => (await import("@/features/models/lineage/LineageSection")).LineageSection);
 const NotesSection = lazyComponent(async () => (await import("@/features/models/card/NotesSection")).NotesSection);
+const VersionFiles = lazyComponent(async () => (await import("@/features/models/card/VersionFiles")).VersionFiles);
 const TrainingFacts = lazyComponent(async () => (await import("@/features/models/card/TrainingFacts")).TrainingFacts);
 const TryIt = lazyComponent(async () => (await import("@/features/models/tryit/TryIt")).TryIt);
 
@@ -48,6 +49,7 @@ export function Version({ id, isMine }: Props) {
 function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boolean }) {
   const trainedOn = version.dataset_version;
   const isTrained = version.source === "training";
+  const isLogged = version.source === "logged";
   const metrics = metricsOf(version.metrics);
   return (
     <Stack component="section" gap="sm" aria-label={t`Version ${version.number}`}>
@@ -55,8 +57,8 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
         <Title order={2} size="h4">
           {t`Version ${version.number}`}
         </Title>
-        <Badge color={isTrained ? "indigo" : "gray"}>{isTrained ? t`Trained` : t`Code`}</Badge>
-        {!isTrained && <VersionStateBadge state={version.state} />}
+        <Badge color={isTrained || isLogged ? "indigo" : "gray"}>{isLogged ? t`Registered` : isTrained ? t`Trained` : t`Code`}</Badge>
+        {!isTrained && !isLogged && <VersionStateBadge state={version.state} />}
         {version.aliases.map((alias) => (
           <Badge key={alias} color="teal" tt="none">
             @{alias}
@@ -77,7 +79,7 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
       <Paper withBorder p="md">
         <Stack gap="md">
           {metrics.length > 0 && <Facts facts={metrics} />}
-          <Facts facts={isTrained ? lineageOf(version) : codeOf(version)} />
+          <Facts facts={isLogged ? originOf(version) : isTrained ? lineageOf(version) : codeOf(version)} />
           {isTrained && (
             <Suspense fallback={null}>
               <TrainingFacts metadata={version.metadata} />
@@ -90,6 +92,11 @@ function Found({ version, isMine }: { version: ModelVersionDetail; isMine: boole
             </>
           )}
           <Downloads version={version} />
+          {isLogged && (
+            <Suspense fallback={null}>
+              <VersionFiles id={version.id} />
+            </Suspense>
+          )}
         </Stack>
       </Paper>
       <Suspense fallback={null}>
@@ -161,6 +168,27 @@ function lineageOf({ job_id, dataset_version: data, code_version: code, size_byt
     ],
     [t`Size`, bytes(size_bytes)],
     [t`Made`, <RelativeTime key="made" at={created_at} />],
+  ];
+}
+
+/** Of what a client of MLflow registered: the run, or the job, that it was logged in. */
+function originOf({ kind, metadata, size_bytes, created_at }: ModelVersion): Fact[] {
+  const origin = (metadata.mlflow ?? {}) as Record<string, string | undefined>;
+  const { run_id: run, job_id: job } = origin;
+  const from =
+    job !== undefined ? (
+      <TextLink key="from" to={`/jobs/${job}`}>{t`This job`}</TextLink>
+    ) : run !== undefined ? (
+      <TextLink key="from" to={`/runs/${run}`}>{t`This run`}</TextLink>
+    ) : (
+      "–"
+    );
+  return [
+    [t`Kind`, KINDS[kind]],
+    [t`Logged in`, from],
+    [t`Source`, origin.source ?? "–"],
+    [t`Size`, bytes(size_bytes)],
+    [t`Registered`, <RelativeTime key="registered" at={created_at} />],
   ];
 }
 

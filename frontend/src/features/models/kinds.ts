@@ -10,6 +10,7 @@ export const KINDS: Record<ModelVersion["kind"], string> = {
   package: t`Package`,
   script: t`Script`,
   builtin: t`Built-in`,
+  mlflow: t`MLflow model`,
 };
 
 export const UPLOADED_KINDS: Record<UploadedKind, { label: string; description: string }> = {

@@ -5,7 +5,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "@/api/client";
 import { pageAt } from "@/lib/cursor";
 
-export type Source = "upload" | "training";
+export type Source = "upload" | "training" | "logged";
 
 export function modelsQuery(filters: { project?: string; cursor?: string }) {
   return queryOptions({
@@ -37,6 +37,15 @@ export function versionQuery(id: string) {
   return queryOptions({
     queryKey: ["model", "version", id],
     queryFn: () => unwrap(api.GET("/api/v1/model-versions/{id}", { params: { path: { id } } })),
+  });
+}
+
+/** Files of a version that a client of MLflow registered: they never change. */
+export function versionFilesQuery(id: string) {
+  return queryOptions({
+    queryKey: ["model", "version", id, "files"],
+    queryFn: () => unwrap(api.GET("/api/v1/model-versions/{id}/files", { params: { path: { id } } })),
+    staleTime: Infinity,
   });
 }
 

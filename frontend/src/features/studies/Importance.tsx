@@ -31,7 +31,7 @@ export function Importance({ study }: { study: Study }) {
           <Text size="xs" c="dimmed">
             {n_trials < needed
               ? t`Needs the results of ${needed} trials; there are ${n_trials}.`
-              : t`${method} By ${plural(n_trials, { one: "# trial", other: "# trials" })} after ${plural(epochs, { one: "# epoch", other: "# epochs" })}.`}
+              : study.unit === "steps" ? t`${method} By ${plural(n_trials, { one: "# trial", other: "# trials" })} after ${plural(epochs, { one: "# step", other: "# steps" })}.` : t`${method} By ${plural(n_trials, { one: "# trial", other: "# trials" })} after ${plural(epochs, { one: "# epoch", other: "# epochs" })}.`}
           </Text>
         </Stack>
       )}

@@ -7,7 +7,7 @@ import { type SubmitEvent, useState } from "react";
 import { Link, useNavigate } from "react-router";
 
 import { Problem } from "@/api/client";
-import type { StudyRequest } from "@/api/types";
+import type { Model, StudyRequest } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -67,7 +67,9 @@ const EMPTY = {
   name: "",
   dataset: "",
   model: "",
+  project: "",
   epochs: 27 as number | string,
+  steps: "" as number | string,
   space: SPACE,
   metric: "eval/accuracy",
   direction: "maximize",
@@ -82,7 +84,8 @@ type Draft = typeof EMPTY;
 function requestOf(draft: Draft): StudyRequest {
   return {
     name: draft.name.trim(),
-    job: { dataset: draft.dataset, model: draft.model, epochs: Number(draft.epochs) },
+    job: { ...dataOf(draft), model: draft.model, epochs: Number(draft.epochs) },
+    ...(draft.steps !== "" && { steps: Number(draft.steps) }),
     space: draft.space,
     metric: draft.metric.trim(),
     direction: draft.direction as StudyRequest["direction"],
@@ -95,18 +98,25 @@ function requestOf(draft: Draft): StudyRequest {
   };
 }
 
-const AT_FIELDS = ["name", "metric", "max_trials", "max_parallel", "max_gpu_hours", "job.dataset", "job.model", "job.epochs"];
+/** Jobs of a script may read no dataset: they name their project then. */
+function dataOf({ dataset, project }: Draft): Pick<StudyRequest["job"], "dataset" | "project"> {
+  return dataset === "" ? { project } : { dataset };
+}
 
-function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; models: readonly Choice[] }) {
+const AT_FIELDS = ["name", "metric", "steps", "max_trials", "max_parallel", "max_gpu_hours", "job.dataset", "job.model", "job.epochs"];
+
+function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; models: readonly Model[] }) {
   const navigate = useNavigate();
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, dataset: datasets[0]?.id ?? "", model: models[0]?.id ?? "" });
   const create = useCreateStudy();
+  const model = models.find(({ id }) => id === draft.model);
+  const isScript = model?.latest_version?.kind === "script";
   const problem = create.error instanceof Problem ? create.error : undefined;
   const spaceError = problem?.errors.find(({ field }) => field === "space" || field.startsWith("space."));
   const change = (part: Partial<Draft>) => setDraft((known) => ({ ...known, ...part }));
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    create.mutate(requestOf(draft), { onSuccess: ({ id }) => void navigate(`/studies/${id}`) });
+    create.mutate(requestOf({ ...draft, project: model?.project?.id ?? "", steps: isScript ? draft.steps : "" }), { onSuccess: ({ id }) => void navigate(`/studies/${id}`) });
   };
   const atFields = spaceError === undefined ? AT_FIELDS : [...AT_FIELDS, spaceError.field];
   return (
@@ -125,7 +135,7 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
           <NativeSelect
             label={t`Dataset`}
             miw={200}
-            data={datasets.map(({ id, name }) => ({ value: id, label: name }))}
+            data={[...(isScript ? [{ value: "", label: t`No dataset` }] : []), ...datasets.map(({ id, name }) => ({ value: id, label: name }))]}
             value={draft.dataset}
             error={problem?.of("job.dataset")}
             onChange={(event) => change({ dataset: event.currentTarget.value })}
@@ -140,6 +150,18 @@ function NewStudyForm({ datasets, models }: { datasets: readonly Choice[]; model
           />
           <Whole label={t`Epochs of a whole training`} value={draft.epochs} error={problem?.of("job.epochs")} onChange={(epochs) => change({ epochs })} />
         </Group>
+        {isScript && (
+          <NumberInput
+            label={t`Steps of a whole training`}
+            description={t`The last step that the script reports; ASHA compares trials at steps before it. Hyperparameters become options of its command line.`}
+            min={2}
+            allowDecimal={false}
+            required={draft.algorithm === "asha"}
+            value={draft.steps}
+            error={problem?.of("steps")}
+            onChange={(steps) => change({ steps })}
+          />
+        )}
         <Textarea
           label={t`Search space (YAML)`}
           description={t`Of each hyperparameter: ${DISTRIBUTIONS}.`}

@@ -16,7 +16,12 @@ const TOP = 12;
 /** Of its numbers to be read; a narrower screen scrolls it. */
 const LEAST_WIDTH = 520;
 
+function lengthText({ unit }: Study, length: number): string {
+  return unit === "steps" ? plural(length, { one: "# step", other: "# steps" }) : plural(length, { one: "# epoch", other: "# epochs" });
+}
+
 export function RungChart({ study, trials }: { study: Study; trials: readonly Trial[] }) {
+  const isSteps = study.unit === "steps";
   const values = trials.flatMap(({ results }) => results.map(({ value }) => value));
   if (values.length === 0) return <Text size="sm" c="dimmed">{t`No trial has reached the first rung yet.`}</Text>;
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -25,7 +30,7 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
   const y = (value: number) => TOP + (high === low ? 0.5 : (high - value) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const reached = study.rungs.map((_, rung) => trials.filter(({ results }) => results.length > rung).length);
   const label = t`${study.metric} at each rung: ${study.rungs
-    .map((epochs, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${plural(epochs, { one: "# epoch", other: "# epochs" })}`)
+    .map((length, rung) => `${plural(reached[rung] ?? 0, { one: "# trial", other: "# trials" })} at ${lengthText(study, length)}`)
     .join(", ")}.`;
   return (
     <div className={classes.scroll} tabIndex={0} role="region" aria-label={t`Rungs, chart`}>
@@ -39,7 +44,7 @@ export function RungChart({ study, trials }: { study: Study; trials: readonly Tr
           <g key={epochs}>
             <line x1={x(rung)} x2={x(rung)} y1={TOP} y2={HEIGHT - BOTTOM} className={classes.axis} />
             <text x={x(rung)} y={HEIGHT - 8} textAnchor="middle">
-              {t`${epochs} ep · ${reached[rung] ?? 0}`}
+              {isSteps ? t`${epochs} st · ${reached[rung] ?? 0}` : t`${epochs} ep · ${reached[rung] ?? 0}`}
             </text>
           </g>
         ))}

@@ -7,7 +7,7 @@ import type { ReactNode } from "react";
 import { useNavigate, useParams } from "react-router";
 
 import { canDelete, useMe } from "@/api/session";
-import type { Study } from "@/api/types";
+import type { Study, Trial } from "@/api/types";
 import { Facts } from "@/components/display/Facts";
 import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
@@ -84,17 +84,22 @@ function Shown({ study }: { study: Study }) {
   );
 }
 
+function bestText({ metric, unit }: Study, best: Trial): string {
+  const reached = shown(best.results.at(-1)?.epochs);
+  return unit === "steps" ? t`${metric} ${shown(lastValue(best))}, after ${reached} steps` : t`${metric} ${shown(lastValue(best))}, after ${reached} epochs`;
+}
+
 function factsOf(study: Study): [string, ReactNode][] {
   const { best, trials } = study;
   const limit = (most: number | null) => (most === null ? "" : t` of ${shown(most)}`);
   return [
-    [t`Best`, best === null ? "–" : t`${study.metric} ${shown(lastValue(best))}, after ${shown(best.results.at(-1)?.epochs)} epochs`],
+    [t`Best`, best === null ? "–" : bestText(study, best)],
     [t`Best hyperparameters`, best === null ? "–" : parametersText(best.parameters)],
     [t`Trials`, t`${study.n_trials} of ${study.most_trials}: ${trials.running} running, ${trials.failed} failed`],
     [t`Algorithm`, t`${study.algorithm}, ${study.max_parallel} at a time, seed ${study.seed}`],
-    [t`Epochs`, `${shown(study.epochs)}${limit(study.max_epochs)}`],
+    [study.unit === "steps" ? t`Steps` : t`Epochs`, `${shown(study.epochs)}${limit(study.max_epochs)}`],
     [t`GPU-hours`, `${shown(study.gpu_hours)}${limit(study.max_gpu_hours)}`],
-    [t`Dataset`, study.dataset_version === null ? t`deleted` : <TextLink to={`/datasets/${study.dataset_version.dataset.id}`}>{study.dataset_version.dataset.name}</TextLink>],
+    [t`Dataset`, !study.has_dataset ? t`none` : study.dataset_version === null ? t`deleted` : <TextLink to={`/datasets/${study.dataset_version.dataset.id}`}>{study.dataset_version.dataset.name}</TextLink>],
     [t`Model`, study.model_version === null ? t`deleted` : <TextLink to={`/models/${study.model_version.model.id}`}>{study.model_version.model.name}</TextLink>],
   ];
 }

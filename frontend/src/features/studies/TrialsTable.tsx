@@ -18,7 +18,7 @@ export function TrialsTable({ study, trials }: { study: Study; trials: readonly 
   const rows = ranked(study, trials);
   return (
     <>
-      <ScrollTable label={t`Trials`} head={[t`Trial`, t`Status`, t`Epochs`, study.metric, t`Hyperparameters`, t`Job`]} minWidth={720}>
+      <ScrollTable label={t`Trials`} head={[t`Trial`, t`Status`, study.unit === "steps" ? t`Steps` : t`Epochs`, study.metric, t`Hyperparameters`, t`Job`]} minWidth={720}>
         {rows.slice(0, isWhole ? rows.length : FIRST).map((trial) => (
           <Row key={trial.id} trial={trial} isBest={trial.id === study.best?.id} />
         ))}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 MAX_HEAD_BYTES = 2**16
 METHODS = (b"GET", b"POST", b"PUT")
+CHANGING = (b"PATCH", b"DELETE")  # with which clients of MLflow change what they logged, and nothing else is asked
 PATH = re.compile(rb"[A-Za-z0-9._/-]+")
 TRACKING = b"api/2.0/mlflow"  # routes of the MLflow protocol, which alone have queries
 ARTIFACTS = b"artifacts/"
@@ -89,7 +90,8 @@ def _request_line(line: bytes, paths: bytes) -> bytes:
     names_a_file = path.startswith((paths + ARTIFACTS, paths + TRACKING))
     is_path = (NAMED_PATH if names_a_file else PATH).fullmatch(path)
     is_plain = is_path and has_good_query and not {b"", b".", b".."} & set(parts)
-    if method not in METHODS or not is_plain or not path.startswith(paths):
+    is_method = method in METHODS or (method in CHANGING and path.startswith(paths + TRACKING))
+    if not is_method or not is_plain or not path.startswith(paths):
         raise RequestRefusedError(
             404,
             "Not Found",

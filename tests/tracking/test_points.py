@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves of runs: whichever way a batch is stored, each point is there once, and the newest one is the newest."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from mlhub.core.api.parsers import check_values
+from mlhub.core.errors import InvalidInputError
+from mlhub.tracking.limits import LoggedPoint
+from mlhub.tracking.models import Run, RunPoint, RunSeries
+from mlhub.tracking.points import store_points
+from tests.cast import make_cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    cast = make_cast()
+    return Run.objects.create(project=cast.project_a, name="run", created_by=cast.bob, started_ms=0)
+
+
+def points(*steps: int, key: str = "loss", at_ms: int = 7) -> list[LoggedPoint]:
+    return [LoggedPoint(key, step / 2, at_ms, step) for step in steps]
+
+
+def test_every_point_is_stored_once_and_the_newest_is_known(run: Run) -> None:
+    batches: list[list[LoggedPoint]] = [
+        points(0, 1, 2),
+        points(3, 4),  # behind what there is
+        points(3, 4),  # the same request again
+        points(4, 5, 6),  # partly there
+        points(1, at_ms=8),  # another time of a step that is there
+        points(8, 8, 7),  # one twice, not in order
+        [LoggedPoint("loss", math.nan, 9, 9), LoggedPoint("loss", math.nan, 9, 9)],
+        points(-5, key="other") + points(10),
+    ]
+    for batch in batches:
+        store_points(run, batch)
+    stored = RunPoint.objects.filter(series__key="loss").order_by("step", "at_ms").values_list("step", "at_ms")
+    assert list(stored) == [(0, 7), (1, 7), (1, 8), *((step, 7) for step in range(2, 9)), (9, 9), (10, 7)]
+    for series in RunSeries.objects.filter(run=run):
+        assert series.n_points == series.points.count()
+    loss, other = RunSeries.objects.filter(run=run).order_by("key")
+    assert (loss.last_step, loss.last_ms, loss.last_value) == (10, 7, 5.0)
+    assert (other.last_step, other.last_value) == (-5, -2.5)
+
+
+def test_the_newest_of_a_batch_is_the_highest_step_then_time_then_value(run: Run) -> None:
+    store_points(run, [LoggedPoint("loss", value, at_ms, 1) for at_ms, value in ((5, 1.0), (6, 0.25), (6, 0.5))])
+    series = RunSeries.objects.get(run=run)
+    assert (series.n_points, series.last_step, series.last_ms, series.last_value) == (3, 1, 6, 0.5)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"a": [{"b": "x\x00"}]}, {"a\x00": 1}, {"a": 2**63}, {"a": -(2**64)}, {"a": math.inf}, {"a": "\ud800"},
+        {"a\ud800": 1}, "x\x00",
+    ],
+)  # fmt: skip
+def test_what_the_quick_look_lets_pass_is_not_what_is_refused(body: Any) -> None:
+    check_values({"fine": [1, 2.5, "text", None, True, {"deeper": ["ü"]}]})
+    with pytest.raises(InvalidInputError):
+        check_values(body)
