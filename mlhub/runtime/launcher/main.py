@@ -24,6 +24,7 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
+from mlhub.runtime.launcher.profiles import ProfileCourier
 from mlhub.runtime.launcher.script_result import result_of
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.runtime.launcher.standby import TrainerProcess, start_trainer
@@ -51,6 +52,9 @@ class Launcher:
         self._oom_kills = oom_kills or OomKillCounter()
         self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token, batch_decision=pod.batch_decision)
         self.reporter = Reporter(pod.reports)
+        self.profiles = ProfileCourier(pod, self.api, self.reporter)
+        if pod.may_record:
+            self.api.on_profile = self.profiles.receive
         self.shipper = Shipper(
             self.api,
             role=pod.spec.role,
@@ -122,6 +126,7 @@ class Launcher:
             self.trainer.terminate()
         status = self._wait(self.trainer)
         self._usage.end()
+        self.profiles.end(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else END_S)
         if watch is not None:
             watch.end()
         if pickup is not None:
