@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pods say of recordings: that they began, why they failed, and the traces that they hand in. Nothing is believed."""
+"""What pods say of recordings, of which nothing is believed: that they began, why they failed, what they recorded."""
 
 from __future__ import annotations
 
 from typing import Any
 from uuid import UUID
+
+from django.db import transaction
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Artifact, Attempt
@@ -83,17 +85,16 @@ def _done(attempt: Attempt, recording_id: str, worker: int, detail: dict[str, An
 
 def _answer(attempt: Attempt, recording_id: str, worker: int, **changes: Any) -> None:
     """The first answer of a rank counts."""
-    Attempt.objects.select_for_update().get(pk=attempt.pk)
-    changed = ProfileTrace.objects.filter(
-        recording=recording_id, recording__attempt=attempt, rank=worker, state__in=OPEN
-    ).update(**changes)
-    if changed:
-        close_if_answered(UUID(recording_id))
+    with transaction.atomic():
+        Attempt.objects.select_for_update().get(pk=attempt.pk)
+        changed = ProfileTrace.objects.filter(
+            recording=recording_id, recording__attempt=attempt, rank=worker, state__in=OPEN
+        ).update(**changes)
+        if changed:
+            close_if_answered(UUID(recording_id))
 
 
 def _bad(field: str, message: str) -> InvalidInputError:
     return InvalidInputError(
         f"detail.{field}: {message}", code="bad_report", field=f"lines.detail.{field}", remedy="See the wire."
     )
-
-

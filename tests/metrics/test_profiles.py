@@ -127,7 +127,9 @@ def test_a_recording_goes_from_the_request_to_the_trace(cast: Cast, attempt: Att
     trace = cast.client(cast.victor).get(f"/api/v1/jobs/{attempt.job_id}/profiles/{asked['id']}/traces/0")
     assert b"".join(trace.streaming_content) == b"trace"
     assert trace.headers["Content-Disposition"].endswith('.worker-0.trace.json.gz"')
-    assert cast.client(cast.bob).get(f"/api/v1/jobs/{attempt.job_id}/profiles/{asked['id']}/traces/2").status_code == 404
+    assert (
+        cast.client(cast.bob).get(f"/api/v1/jobs/{attempt.job_id}/profiles/{asked['id']}/traces/2").status_code == 404
+    )
     assert Event.objects.filter(kind="job.profile_asked", actor=cast.bob).count() == 1
 
 
@@ -148,8 +150,8 @@ def test_it_is_for_who_may_stop_the_job_and_others_of_the_organisation_may_look(
     ("body", "field"),
     [
         ({"steps": 0}, "steps"), ({"steps": 51}, "steps"), ({"steps": "many"}, "steps"), ({"ranks": []}, "ranks"),
-        ({"ranks": [0, 0]}, "ranks"), ({"ranks": [-1]}, "ranks.0"), ({"ranks": [0, 4]}, "ranks.1"), ({"step": 5}, "step"),
-        ({"ranks": list(range(9))}, "ranks"),
+        ({"ranks": [0, 0]}, "ranks"), ({"ranks": [-1]}, "ranks.0"), ({"ranks": [0, 4]}, "ranks.1"),
+        ({"step": 5}, "step"), ({"ranks": list(range(9))}, "ranks"),
     ],
 )  # fmt: skip
 def test_a_bad_request_names_its_field(cast: Cast, attempt: Attempt, body: dict[str, Any], field: str) -> None:

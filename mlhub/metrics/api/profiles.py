@@ -102,7 +102,10 @@ class ProfileTraceDetailSerializer(ProfileTraceSerializer):
     """What one worker recorded, in short."""
 
     step_s = ProfilePartsSerializer(
-        source="summary.step_s", default=None, allow_null=True, help_text="What the steps consisted of; null: not known."
+        source="summary.step_s",
+        default=None,
+        allow_null=True,
+        help_text="What the steps consisted of; null: not known.",
     )
     operators = ProfileOperatorSerializer(
         source="summary.operators", many=True, default=list, help_text="The dearest operators, the dearest first."

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a trace that torch wrote, event by event, into columns: 1,000,000 events take some 60 MB. Standard library only.
+"""Reads a trace that torch wrote, event by event, into columns: a million events take some 60 MB.
 
-Such a file is a JSON object with the list "traceEvents"; of its events those with a duration (ph "X") count, the changes
-of memory (named "[memory]"), and the names of processes and threads (ph "M").
+Such a file is a JSON object with the list "traceEvents"; of its events those with a duration (ph "X") count, changes of
+memory (named "[memory]"), and the names of processes and threads (ph "M"). Standard library only.
 Source: Trace Event Format, Google, 2016, "Complete Events" and "Metadata Events".
 """
 

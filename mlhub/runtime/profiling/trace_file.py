@@ -32,7 +32,9 @@ def reduce_trace(raw: Path, to: Path, notes: RecordingNotes) -> dict[str, Any]:
     origin_us = _origin(events)
     with gzip.open(to, "wt", encoding="utf-8", compresslevel=6) as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-        written = chain(_labels(events, kept), _activities(events, notes, origin_us), _shown(events, kept, names, origin_us))
+        written = chain(
+            _labels(events, kept), _activities(events, notes, origin_us), _shown(events, kept, names, origin_us)
+        )
         for number, event in enumerate(written):
             file.write(("" if number == 0 else ",\n") + json.dumps(event, separators=(",", ":")))
         file.write("\n]}\n")

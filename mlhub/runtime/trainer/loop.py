@@ -103,9 +103,7 @@ class Trainer:
             self.report.step(done, input_s=losses.input_s, began=began, result=result, length=work.length)
             if self.growing_batch is not None:
                 self.growing_batch.observe(time.perf_counter() - began)
-            self.profiler.after_step(
-                began=began, input_s=losses.input_s, sync_s=result.sync_s, wait_s=result.wait_s
-            )
+            self.profiler.after_step(began=began, input_s=losses.input_s, sync_s=result.sync_s, wait_s=result.wait_s)
             self.checkpoints.raise_error()
 
     def _flags(self, now: float) -> ControlFlags:
