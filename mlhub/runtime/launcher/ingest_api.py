@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -13,12 +14,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from mlhub.runtime.profiling.courier import TraceRefusedError
 from mlhub.wire.launch import BatchDecision
 from mlhub.wire.profiles import ABILITIES, ABILITY
 
 TIMEOUT_S = 20.0
 MAX_RETRY_AFTER_S = 60.0
 MAX_PROBLEM_BYTES = 16_384
+TRACE_S = 120.0  # for so long a trace waits for an API that cannot be reached
 
 
 class FencedError(Exception):
@@ -138,6 +141,22 @@ class IngestApi(TokenHolder):
         }
         with path.open("rb") as file:
             _send(self._request("PUT", f"/artifacts/{quote(name)}", file, headers), accept=(200, 201))
+
+    def put_trace(self, name: str, path: Path, sha256: str) -> None:
+        """Sends a trace, which the training does without if it must. Raises TraceRefusedError, OSError."""
+        until = time.monotonic() + TRACE_S
+        while True:
+            try:
+                self.put_artifact(name, path, sha256=sha256)
+                return
+            except IngestUnavailableError as error:
+                if time.monotonic() > until:
+                    raise TraceRefusedError(f"The platform could not be reached: {error}") from error
+                time.sleep(max(1.0, error.retry_after_s))
+            except StorageQuotaError as error:
+                raise TraceRefusedError(str(error)) from error
+            except (FencedError, RefusedError) as error:
+                raise TraceRefusedError(f"The platform does not take the trace: {error}") from error
 
 
 def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:

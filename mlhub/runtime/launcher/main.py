@@ -24,13 +24,13 @@ from mlhub.runtime.launcher.ingest_api import (
 )
 from mlhub.runtime.launcher.inputs import InputUnavailableError, bring
 from mlhub.runtime.launcher.judgement import OomKillCounter, judge_end
-from mlhub.runtime.launcher.profiles import ProfileCourier
 from mlhub.runtime.launcher.script_result import result_of
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.runtime.launcher.standby import TrainerProcess, start_trainer
 from mlhub.runtime.launcher.tracking_files import END_S, Pickup, variables
 from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.profiling.courier import ProfileCourier
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints, files_of
@@ -52,7 +52,7 @@ class Launcher:
         self._oom_kills = oom_kills or OomKillCounter()
         self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token, batch_decision=pod.batch_decision)
         self.reporter = Reporter(pod.reports)
-        self.profiles = ProfileCourier(pod, self.api, self.reporter)
+        self.profiles = ProfileCourier(pod, self.reporter, upload=self.api.put_trace)
         if pod.may_record:
             self.api.on_profile = self.profiles.receive
         self.shipper = Shipper(

@@ -42,7 +42,7 @@ class StepRecorder:
         self._look_at = 0.0
         self._known = ""
         self._request: ProfileRequest | None = None
-        self._recording: Recording | None = None
+        self._recording: RunningProfiler | None = None
         self._writer: threading.Thread | None = None
 
     @property
@@ -111,7 +111,7 @@ class StepRecorder:
         self._request = None
         n_left = None if self._epoch_steps is None else self._epoch_steps - step % self._epoch_steps
         try:
-            self._recording = Recording(request, first_step=step, has_warmup=n_left is None or n_left > 1)
+            self._recording = RunningProfiler(request, first_step=step, has_warmup=n_left is None or n_left > 1)
             self._files.mark_begun(request.id)
         except Exception as error:  # whatever torch or a disk may say: the training goes on
             self._recording = None
@@ -119,7 +119,7 @@ class StepRecorder:
         else:
             self._listen(self._recording.observe)
 
-    def _attempt(self, do: Callable[[Recording], object]) -> bool:
+    def _attempt(self, do: Callable[[RunningProfiler], object]) -> bool:
         """Whether it worked; else the recording is given up."""
         recording = self._recording
         assert recording is not None
@@ -139,7 +139,7 @@ class StepRecorder:
     def _end(self, why: str) -> None:
         """Stops the profiler in this thread, and writes the trace in another one."""
         recording = self._recording
-        if recording is None or not self._attempt(Recording.stop):
+        if recording is None or not self._attempt(RunningProfiler.stop):
             return
         self._recording = None
         self._listen(None)
@@ -150,7 +150,7 @@ class StepRecorder:
         self._writer = threading.Thread(target=self._write, args=(recording, notes), name="profile", daemon=True)
         self._writer.start()
 
-    def _write(self, recording: Recording, notes: RecordingNotes) -> None:
+    def _write(self, recording: RunningProfiler, notes: RecordingNotes) -> None:
         try:
             recording.profile.export_chrome_trace(str(self._files.trace(recording.id)))
         except Exception as error:  # as above
@@ -170,7 +170,7 @@ class StepRecorder:
             print(f"mlhub: the notes of a recording could not be written: {error}", flush=True)
 
 
-class Recording:
+class RunningProfiler:
     """A profiler that runs. has_warmup: one step more is made before the first that counts, as torch advises."""
 
     def __init__(self, request: ProfileRequest, *, first_step: int, has_warmup: bool) -> None:

@@ -93,7 +93,7 @@ def _walk(
             continue
         duration_s, number = -negative / 1e6, events.name[index]
         cost = costs.setdefault(number, OperatorCost())
-        cost.calls += 1
+        cost.calls += not stack or stack[-1][2] != number  # torch wraps some operators in one of the same name
         cost.self_cpu_s += duration_s
         if all(open_number != number for _, _, open_number in stack):  # of recursion, the outermost counts
             cost.cpu_s += duration_s

@@ -18,6 +18,7 @@ from typing import Any
 
 CHUNK = 2**20
 MAX_READ_EVENTS = 2_000_000
+MAX_HEAD = 2**24  # characters before the first event: facts of the machine
 MAX_EVENT = 2**20  # characters of one event
 _BEGIN = re.compile(r'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
@@ -110,7 +111,8 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder()
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(CHUNK)
-        begin = _BEGIN.search(text)
+        while (begin := _BEGIN.search(text)) is None and len(text) < MAX_HEAD and (more := file.read(CHUNK)):
+            text += more
         if begin is None:
             raise ValueError("there are no traceEvents in it")
         place = begin.end()

@@ -65,7 +65,7 @@ it("shows parts, operators and where the trace is", async () => {
   expect(await inside.findByText("Worker 0, steps 8 to 11")).toBeVisible();
   expect(inside.getByText(TRACE.note)).toBeVisible();
   const parts = inside.getByRole("list", { name: "What a recorded step consists of" });
-  expect(within(parts).getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["Reading 0.1 s · 20 %", "Computing 0.3 s · 60 %", "Synchronising 0.1 s · 20 %"]);
+  expect(within(parts).getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["Reading 100 ms · 20 %", "Computing 300 ms · 60 %", "Synchronising 100 ms · 20 %"]);
   expect(inside.getByRole("row", { name: /^aten::addmm 12 / })).toBeVisible();
   expect(inside.getByRole("link", { name: "Download the trace" })).toHaveAttribute("href", expect.stringMatching(/\/profiles\/p1\/traces\/0$/));
 });

@@ -9,15 +9,10 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from mlhub.runtime.launcher.ingest_api import (
-    FencedError,
-    IngestApi,
-    IngestUnavailableError,
-    RefusedError,
-    StorageQuotaError,
-)
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.profiling.files import RecordingFiles, RecordingNotes
 from mlhub.runtime.profiling.trace_file import reduce_trace
@@ -25,15 +20,22 @@ from mlhub.runtime.reporting import Reporter
 from mlhub.wire.profiles import MAX_TEXT, MAX_TRACE_BYTES, PHASE, ProfileRequest, trace_name
 
 PERIOD_S = 0.25
-UPLOAD_S = 120.0  # for so long a trace waits for an API that cannot be reached
 MAX_RAW_BYTES = 2**31
+
+
+class TraceRefusedError(Exception):
+    """The platform does not take a trace, for the reason in the message."""
+
+
+Upload = Callable[[str, Path, str], None]  # of a name, a file and its SHA-256; raises TraceRefusedError
 
 
 class ProfileCourier:
     """One for a pod. receive() may be called from any thread, for as long as the request stands."""
 
-    def __init__(self, pod: Pod, api: IngestApi, reporter: Reporter) -> None:
-        self._pod, self._api, self._reporter = pod, api, reporter
+    def __init__(self, pod: Pod, reporter: Reporter, *, upload: Upload) -> None:
+        self._pod, self._reporter, self._upload = pod, reporter, upload
+        self._lock = threading.Lock()
         self._files = RecordingFiles(pod)
         self._known: set[str] = set()
         self._threads: list[threading.Thread] = []
@@ -54,14 +56,17 @@ class ProfileCourier:
             self._fail(request.id, f"The pod could not write the request: {error}")
             return
         thread = threading.Thread(target=self._follow, args=(request.id,), name="profile-courier", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        with self._lock:
+            thread.start()
+            self._threads.append(thread)
 
     def end(self, *, timeout_s: float) -> None:
         """The trainer has ended: sends what it left, waits so long for that, and passes over what is not there."""
         self._has_ended.set()
         until = time.monotonic() + timeout_s
-        for thread in self._threads:
+        with self._lock:
+            threads = list(self._threads)
+        for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _follow(self, recording_id: str) -> None:
@@ -97,28 +102,19 @@ class ProfileCourier:
             size_bytes = reduced.stat().st_size
             if size_bytes > MAX_TRACE_BYTES:
                 raise ValueError(f"it has {size_bytes:,} bytes; record fewer steps")
-            self._upload(notes.id, reduced)
-        except (FencedError, RefusedError, IngestUnavailableError, OSError, ValueError, RecursionError) as error:
-            said = str(error) if isinstance(error, StorageQuotaError) else f"The trace could not be used: {error}"
-            self._fail(notes.id, said)
+            with reduced.open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            self._upload(trace_name(notes.id, self._pod.spec.index), reduced, sha256)
+        except TraceRefusedError as error:
+            self._fail(notes.id, str(error))
+            return
+        except (OSError, ValueError, RecursionError) as error:
+            self._fail(notes.id, f"The trace could not be used: {error}")
             return
         self._reporter.phase(
             PHASE, recording=notes.id, state="done", first_step=notes.first_step, n_steps=notes.n_steps,
             note=notes.note[:MAX_TEXT], summary=summary,
         )  # fmt: skip
-
-    def _upload(self, recording_id: str, path: Any) -> None:
-        with path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        name, until = trace_name(recording_id, self._pod.spec.index), time.monotonic() + UPLOAD_S
-        while True:
-            try:
-                self._api.put_artifact(name, path, sha256=sha256)
-                return
-            except IngestUnavailableError as error:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(max(1.0, error.retry_after_s))
 
     def _fail(self, recording_id: str, reason: str) -> None:
         self._reporter.phase(PHASE, recording=recording_id, state="failed", reason=reason[:MAX_TEXT])

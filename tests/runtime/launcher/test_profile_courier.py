@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mlhub.runtime.launcher.ingest_api import IngestApi
-from mlhub.runtime.launcher.profiles import ProfileCourier
 from mlhub.runtime.launcher.shipping import Shipper
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.profiling.courier import ProfileCourier
 from mlhub.runtime.profiling.files import RecordingFiles, RecordingNotes
 from mlhub.runtime.reporting import Reporter
 from tests.runtime.gang import Gang, write_blobs
@@ -33,7 +33,7 @@ class Carried:
         self.pod = Pod(spec, folder / "work", ingest.url, "token", b"", folder)
         self.files = RecordingFiles(self.pod)
         api = IngestApi(ingest.url, "attempt", "token")
-        self.courier = ProfileCourier(self.pod, api, Reporter(self.pod.reports))
+        self.courier = ProfileCourier(self.pod, Reporter(self.pod.reports), upload=api.put_trace)
         api.on_profile = self.courier.receive
         self.shipper = Shipper(
             api, role="worker", index=0, reports=self.pod.reports, log=self.pod.output, on_final=lambda _: None
