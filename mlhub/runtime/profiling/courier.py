@@ -27,13 +27,13 @@ class TraceRefusedError(Exception):
     """The platform does not take a trace, for the reason in the message."""
 
 
-Upload = Callable[[str, Path, str], None]  # of a name, a file and its SHA-256; raises TraceRefusedError
+TraceUpload = Callable[[str, Path, str], None]  # of a name, a file and its SHA-256; raises TraceRefusedError
 
 
 class ProfileCourier:
     """One for a pod. receive() may be called from any thread, for as long as the request stands."""
 
-    def __init__(self, pod: Pod, reporter: Reporter, *, upload: Upload) -> None:
+    def __init__(self, pod: Pod, reporter: Reporter, *, upload: TraceUpload) -> None:
         self._pod, self._reporter, self._upload = pod, reporter, upload
         self._lock = threading.Lock()
         self._files = RecordingFiles(pod)

@@ -49,12 +49,10 @@ it("asks for steps and ranks, and shows a refusal with its reason", async () => 
   const { user, asked } = serve(() => []);
   const inside = await card();
   const ranks = inside.getByRole("textbox", { name: "Ranks of workers" });
-  await user.clear(ranks);
-  await user.type(ranks, "0, 9");
+  await user.type(ranks, " 9");
   await user.click(inside.getByRole("button", { name: "Record a profile" }));
   expect(await inside.findByText(/no worker 9/)).toBeVisible();
-  await user.clear(ranks);
-  await user.type(ranks, "0 1");
+  await user.type(ranks, "{Backspace}1");
   await user.click(inside.getByRole("button", { name: "Record a profile" }));
   await expect.poll(() => asked).toEqual([{ steps: 5, ranks: [0, 9] }, { steps: 5, ranks: [0, 1] }]);
 });
