@@ -50,6 +50,7 @@ def test_a_profile_is_recorded_shown_and_saved(
     tmp_path: Path,
 ) -> None:
     attempt = running(job(bob.project_a, bob.bob), n_workers=2)
+    assert bob.client(bob.bob).get("/api/v1/jobs").status_code == 200  # the server's thread need not import it all
     pods = Pods(attempt)
     pods.start()
     asked = ["profile", "job", "--steps", "5", "--rank", "0", "--rank", "1", "--to", str(tmp_path)]
