@@ -38,9 +38,11 @@ def record_profile(attempt: Attempt, report: PhaseReport, *, worker: int) -> Non
         return
     if state == "recording":
         ProfileTrace.objects.filter(
-            recording=recording_id, rank=worker, state=RecordingState.WAITING, recording__attempt=attempt
+            recording=UUID(recording_id), rank=worker, state=RecordingState.WAITING, recording__attempt=attempt
         ).update(state=RecordingState.RECORDING)
-        found = ProfileTrace.objects.filter(recording=recording_id, rank=worker).select_related("recording").first()
+        found = (
+            ProfileTrace.objects.filter(recording=UUID(recording_id), rank=worker).select_related("recording").first()
+        )
         if found is not None and found.recording.state == RecordingState.WAITING:
             found.recording.state = RecordingState.RECORDING
             found.recording.save(update_fields=["state"])
@@ -88,7 +90,7 @@ def _answer(attempt: Attempt, recording_id: str, worker: int, **changes: Any) ->
     with transaction.atomic():
         Attempt.objects.select_for_update().get(pk=attempt.pk)
         changed = ProfileTrace.objects.filter(
-            recording=recording_id, recording__attempt=attempt, rank=worker, state__in=OPEN
+            recording=UUID(recording_id), recording__attempt=attempt, rank=worker, state__in=OPEN
         ).update(**changes)
         if changed:
             close_if_answered(UUID(recording_id))

@@ -124,7 +124,7 @@ def test_a_recording_goes_from_the_request_to_the_trace(cast: Cast, attempt: Att
     assert (failed["state"], failed["reason"]) == ("failed", "torch's profiler failed: no.")
     assert (failed["operators"], failed["step_s"], failed["size_bytes"]) == ([], None, None)
     assert "profile" not in first.send().json()  # it is over
-    trace = cast.client(cast.victor).get(f"/api/v1/jobs/{attempt.job_id}/profiles/{asked['id']}/traces/0")
+    trace: Any = cast.client(cast.victor).get(f"/api/v1/jobs/{attempt.job_id}/profiles/{asked['id']}/traces/0")
     assert b"".join(trace.streaming_content) == b"trace"
     assert trace.headers["Content-Disposition"].endswith('.worker-0.trace.json.gz"')
     assert (

@@ -73,7 +73,7 @@ class ProfileOperatorSerializer(serializers.Serializer[Any]):
     self_memory_bytes = serializers.IntegerField(help_text="Memory that it took, less what it gave back.")
 
 
-class ProfileTraceSerializer(serializers.Serializer[ProfileTrace]):
+class ProfileTraceSerializer(serializers.Serializer[Any]):
     """What one worker recorded."""
 
     rank = serializers.IntegerField(help_text="The worker's rank.")
@@ -116,7 +116,7 @@ class ProfileTraceDetailSerializer(ProfileTraceSerializer):
         return int(trace.summary.get("n_operators", 0))
 
 
-class ProfileSerializer(serializers.Serializer[ProfileRecording]):
+class ProfileSerializer(serializers.Serializer[Any]):
     """A recording of torch's profiler."""
 
     id = serializers.UUIDField(help_text="The recording's id.")

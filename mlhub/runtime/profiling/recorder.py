@@ -186,7 +186,10 @@ class RunningProfiler:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that there is no step to warm up with
             self.profile: profile = profiler.profile(
-                activities=profiler.supported_activities(), schedule=schedule, profile_memory=True, acc_events=False
+                activities=profiler.supported_activities(),  # type: ignore[no-untyped-call]
+                schedule=schedule,
+                profile_memory=True,
+                acc_events=False,
             )
             self.profile.start()
         self.began = time.perf_counter()
