@@ -21,6 +21,7 @@ from mlhub.cli.commands import (
     jobs,
     notebooks,
     platform,
+    profiles,
     projects,
     quotas,
     secrets,
@@ -62,8 +63,8 @@ PLATFORM = "Platform on this machine"
 for panel, commands in {
     ACCOUNT: (account.login, account.logout, account.whoami),
     TRAIN: (
-        run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, jobs.wait, jobs.cancel, jobs.pause,
-        jobs.resume, jobs.clone, jobs.result, differences.diff,
+        run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, profiles.profile, jobs.wait,
+        jobs.cancel, jobs.pause, jobs.resume, jobs.clone, jobs.result, differences.diff,
     ),
     USE: (trained.predict, trained.serve),
     LOOK: (cluster.top, cluster.queue, cluster.usage),

@@ -217,6 +217,8 @@ class Attempt(models.Model):
     # the newest BatchDecision (mlhub/wire/launch.py) on a job whose batch may change; {} where it is fixed
     batch_decision = models.JSONField(default=dict)
     batch_size = models.PositiveIntegerField(null=True, blank=True)  # that its trainer uses; null: the job's
+    # the ProfileRequest (mlhub/wire/profiles.py) that its workers have not answered yet; {} where there is none
+    profile_request = models.JSONField(default=dict)
 
     objects = AttemptQuerySet.as_manager()
 

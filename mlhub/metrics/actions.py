@@ -24,6 +24,7 @@ from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
 from mlhub.metrics.plausibility import TIMES
 from mlhub.metrics.point_store import PointBatch
+from mlhub.metrics.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
@@ -33,6 +34,8 @@ from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
 from mlhub.wire.exits import Cause
+from mlhub.wire.profiles import PHASE as PROFILE_PHASE
+from mlhub.wire.profiles import is_trace
 from mlhub.wire.report import (
     LOG,
     MAX_ARTIFACTS,
@@ -126,6 +129,8 @@ def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str
         raise InvalidInputError(
             f"The bytes have the hash {found}.", code="hash_mismatch", field="X-Content-SHA256", remedy="Send it again."
         )
+    if is_trace(name):
+        check_trace(attempt, name)
     with transaction.atomic():
         if Artifact.objects.filter(attempt=attempt, name=name, blob=found).exists():
             return False
@@ -193,6 +198,9 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case PhaseReport(phase="batch_changed"):
                 if pod.speaks_for_gang:
                     record_batch_change(attempt, report)
+            case PhaseReport(phase=phase) if phase == PROFILE_PHASE:
+                if pod.role == "worker":
+                    record_profile(attempt, report, worker=pod.index)
             case PhaseReport(phase=phase) if phase == NOTEBOOK_PHASE:
                 record_activity(attempt, report)
             case PhaseReport():
@@ -220,13 +228,14 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     if FIRST_STEP not in attempt.startup:  # scripts report no phases of their own
         mark_attempt(attempt, FIRST_STEP, at(report.at), now=now)
     report = as_gang(attempt, report)
-    refused = learn(attempt, report)
+    is_recorded = bool(attempt.profile_request)  # such steps are slower: nothing is learnt of their times
+    refused = set() if is_recorded else learn(attempt, report)
     changes: dict[str, Any] = {"progress_at": now}
     if "steps_done" not in refused:
         changes |= {"steps_done": report.steps_done, "steps_total": report.steps_total, "epoch": report.epoch}
         Attempt.objects.filter(pk=attempt.pk).update(last_step=report.steps_done)
         attempt.last_step = report.steps_done
-    if not refused.intersection(TIMES):
+    if not is_recorded and not refused.intersection(TIMES):
         changes["step_s"] = report.step_s
     Job.objects.filter(pk=attempt.job_id).update(**changes)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from django.db import models
 
-from mlhub.jobs.models import Attempt, Job
+from mlhub.core.ids import new_id
+from mlhub.jobs.models import Artifact, Attempt, Job
+from mlhub.tenants.models import User
+from mlhub.wire.profiles import MAX_TEXT
 
 
 class StreamCursor(models.Model):
@@ -202,3 +205,56 @@ class StallRecord(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="stall_record_of_worker")]
+
+
+class RecordingState(models.TextChoices):
+    """Where a recording of torch's profiler, or the trace of one rank of it, stands."""
+
+    WAITING = "waiting"
+    RECORDING = "recording"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class ProfileRecording(models.Model):
+    """A request to record torch's profiler on some ranks of an attempt, and how it ended.
+
+    reason: why there is no trace at all. expires_at: when it fails if its workers have not answered.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="profile_recordings")
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="profile_recordings")
+    requested_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    steps = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=RecordingState, default=RecordingState.WAITING)
+    reason = models.CharField(max_length=MAX_TEXT, blank=True)
+    requested_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job"], condition=models.Q(ended_at=None), name="one_open_recording_per_job"
+            )
+        ]
+        indexes = [models.Index(fields=["ended_at"], name="profile_recordings_by_age")]
+
+
+class ProfileTrace(models.Model):
+    """What one rank recorded: a summary (mlhub/wire/profiles.py), and the trace as an artifact of the attempt."""
+
+    id = models.BigAutoField(primary_key=True)
+    recording = models.ForeignKey(ProfileRecording, on_delete=models.CASCADE, related_name="traces")
+    rank = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=RecordingState, default=RecordingState.WAITING)
+    reason = models.CharField(max_length=MAX_TEXT, blank=True)
+    note = models.CharField(max_length=MAX_TEXT, blank=True)
+    first_step = models.PositiveBigIntegerField(null=True, blank=True)  # the first recorded step comes after so many
+    n_steps = models.PositiveIntegerField(default=0)
+    summary = models.JSONField(default=dict)
+    artifact = models.ForeignKey(Artifact, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["recording", "rank"], name="profile_trace_of_rank")]

@@ -24,6 +24,7 @@ from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series, UsageSample
+from mlhub.metrics.profiles import due_for_removal, remove_recording
 from mlhub.storage import actions as storage
 from mlhub.storage.resumable import remove_written_before
 from mlhub.tracking.actions import remove_run
@@ -72,6 +73,15 @@ def remove_usage(before: datetime, now: datetime, limit: int) -> int:  # noqa: A
     bound = numbers[limit - 1 : limit].first()
     due = UsageSample.objects.filter(attempt=attempt)
     return (due if bound is None else due.filter(number__lte=bound)).delete()[0]
+
+
+def remove_profiles(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
+    """Recordings of torch's profiler that ended before that time, with their traces."""
+    due = due_for_removal(before, min(limit, 100))
+    with transaction.atomic():
+        for recording in due:
+            remove_recording(recording)
+    return len(due)
 
 
 def remove_events(before: datetime, now: datetime, limit: int) -> int:
@@ -152,6 +162,7 @@ RULES: Mapping[str, RemovalRule] = {
     "logs": remove_logs,
     "metrics": remove_metrics,
     "usage": remove_usage,
+    "profiles": remove_profiles,
     "events": remove_events,
     "results": remove_results,
     "rounds": remove_rounds,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +27,13 @@ class HeartbeatRecord:
 
 
 class Heartbeat:
-    """Written by one thread. path None: the worker is not watched, and nothing is written."""
+    """Written by one thread. path None: the worker is not watched, and nothing is written.
+
+    listener: is told of each activity, too, while a profile is recorded.
+    """
 
     def __init__(self, path: Path | None) -> None:
+        self.listener: Callable[[str], None] | None = None
         self._map: mmap.mmap | None = None
         self._step = 0
         if path is not None:
@@ -42,6 +47,8 @@ class Heartbeat:
         self._step = self._step if step is None else step
         if self._map is not None:
             _LAYOUT.pack_into(self._map, 0, self._step, ACTIVITIES.index(activity), time.monotonic())
+        if self.listener is not None:
+            self.listener(activity)
 
 
 def read(path: Path) -> HeartbeatRecord | None:

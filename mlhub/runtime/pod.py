@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from mlhub.wire import environment as names
-from mlhub.wire.launch import PodRole, PodSpec
+from mlhub.wire.launch import NOTEBOOK, PodRole, PodSpec
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,12 @@ class Pod:
         return self.spec.role is PodRole.WORKER and self.spec.index == 0
 
     @property
+    def may_record(self) -> bool:
+        """Whether this pod's torch profiler can be recorded: a worker's that trains."""
+        is_training = self.spec.prediction is None and self.spec.model.kind != NOTEBOOK
+        return self.spec.role is PodRole.WORKER and is_training
+
+    @property
     def reports(self) -> Path:
         return self.work / "reports.jsonl"
 
@@ -70,6 +76,11 @@ class Pod:
     def batch_decision(self) -> Path:
         """The newest BatchDecision that the launcher received, as JSON; absent until then."""
         return self.work / "batch.json"
+
+    @property
+    def profiles(self) -> Path:
+        """What launcher and trainer leave each other of recordings of torch's profiler (runtime/profiling/)."""
+        return self.work / "profiles"
 
     @property
     def output(self) -> Path:

@@ -337,6 +337,7 @@ KEPT_DAYS = {
     "logs": env.float("MLHUB_KEEP_LOGS_DAYS", default=90.0),
     "metrics": env.float("MLHUB_KEEP_METRICS_DAYS", default=0.0),
     "usage": env.float("MLHUB_KEEP_USAGE_DAYS", default=90.0),
+    "profiles": env.float("MLHUB_KEEP_PROFILES_DAYS", default=30.0),
     "events": env.float("MLHUB_KEEP_EVENTS_DAYS", default=0.0),
     "results": env.float("MLHUB_KEEP_RESULTS_DAYS", default=0.0),
     "checkpoints": env.float("MLHUB_KEEP_CHECKPOINTS_DAYS", default=1.0),

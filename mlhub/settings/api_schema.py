@@ -39,6 +39,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "ItemKind": "mlhub.control.models.ITEM_KINDS",
         "WebhookTopic": "mlhub.webhooks.topics.CHOICES",
         "DeliveryTopic": "mlhub.webhooks.topics.DELIVERY_CHOICES",
+        "RecordingState": "mlhub.metrics.models.RecordingState",
         "ReplayState": "mlhub.control.models.ReplayState",
         "MailTopic": "mlhub.webhooks.topics.MAIL_CHOICES",
         "StudyState": "mlhub.experiments.api.serializers.STUDY_STATES",

@@ -102,9 +102,13 @@ def hold(
         return _hold(organisation, sha256, size_bytes, owner_kind, owner_id)
 
 
-def release(*, owner_kind: str, owner_id: UUID) -> int:
-    """Releases all that the owner holds; returns how many. Bytes that no owner holds are collected when a day old."""
-    return Holding.objects.filter(owner_kind=owner_kind, owner_id=owner_id).delete()[0]
+def release(*, owner_kind: str, owner_id: UUID, sha256: str | None = None) -> int:
+    """Releases all that the owner holds, or one blob; returns how many.
+
+    Bytes that no owner holds are collected when a day old.
+    """
+    held = Holding.objects.filter(owner_kind=owner_kind, owner_id=owner_id)
+    return (held if sha256 is None else held.filter(blob=sha256)).delete()[0]
 
 
 def collect(sha256: str) -> bool:

@@ -8,6 +8,7 @@ answers 200 {"next": 57}: the sequence number the server wants next (everything 
 To worker 0 of a training whose batch the scheduler decides, the answer to "reports" has "batch", too: the newest
 decision, {"batch_size": 256, "noise_scale": 900.0, "reason": "..."} (mlhub/wire/launch.py), which the trainer follows
 at the next epoch or checkpoint.
+To a worker of which a profile is wanted, it has "profile", too (mlhub/wire/profiles.py).
 A `first` above the server's `next` is answered 409 with the same body: send again from there.
 410 Gone = the attempt is fenced (a later one runs, or the job has ended): stop, exit REPORT_REFUSED.
 401/403/422 are final too; 429, 5xx and connection errors are retried for ever with back-off, from the disk buffer.
@@ -17,7 +18,8 @@ A line of "reports" is one of the objects below, recognised by "type".
 A line of "usage" says what the pod used of its machine (mlhub/wire/resource_usage.py); a pod whose samples are
 refused goes on without them.
 PUT {api}/api/v1/ingest/attempts/{id}/artifacts/{name} uploads a result file (header X-Content-SHA256: hex),
-idempotent by hash, and answers 201 or 200. A script's own files are called output/<path below its output folder>.
+idempotent by hash, and answers 201 or 200. A script's own files are called output/<path below its output folder>,
+traces profiles/<recording>/worker-<rank>.json.gz.
 """
 
 from __future__ import annotations

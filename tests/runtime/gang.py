@@ -34,6 +34,7 @@ from mlhub.wire.launch import (
     TrainingSpec,
     further_input,
 )
+from mlhub.wire.profiles import ProfileRequest
 from tests.runtime.processes import PAUSE_AFTER, PAUSED, TrainerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +69,7 @@ class Gang:
     further: dict[str, Path] = field(default_factory=dict)  # files of further datasets, by the datasets' names
     start_timeout_s: float = 60.0
     environment: dict[str, str] = field(default_factory=dict)  # more variables of every pod
+    profile: ProfileRequest | None = None  # as its pods' launchers received it before the trainers began
     is_forked: bool = True  # from a process that has torch imported; False: by a command, as launchers do
     attempt: int = 0
     pause_after: int | None = None
@@ -135,6 +137,9 @@ class Gang:
         (work / "inputs.json").write_text(json.dumps({k: str(v) for k, v in inputs.items() if v is not None}))
         (work / "token").write_text("token")
         (work / "secret").write_text("ab" * 16)
+        if self.profile is not None:
+            (work / "profiles").mkdir()
+            (work / "profiles" / "request.json").write_text(json.dumps(self.profile.to_dict()))
         environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith("MLHUB")},
             "PYTHONPATH": str(ROOT),

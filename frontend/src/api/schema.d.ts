@@ -1299,6 +1299,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/profiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The recordings of the job, the newest first, at most 20. */
+        get: operations["jobs_profiles_list"];
+        put?: never;
+        /** @description Asks the pods of a job that runs to record. 409 when it does not run, or is being recorded. */
+        post: operations["jobs_profiles_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/profiles/{profile}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A recording, with the dearest operators of each worker and what its steps consisted of. */
+        get: operations["jobs_profiles_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Deletes a recording with its traces; one that is under way is given up. */
+        delete: operations["jobs_profiles_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/profiles/{profile}/traces/{rank}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The trace of a worker: Chrome trace events as JSON in gzip, which Perfetto opens. */
+        get: operations["jobs_profiles_traces_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/result": {
         parameters: {
             query?: never;
@@ -6604,6 +6657,8 @@ export interface components {
             next: number;
             /** @description To worker 0 of a job whose batch may change: the scheduler's newest decision. */
             batch?: components["schemas"]["BatchDecision"];
+            /** @description To a worker of which a profile is wanted, until it has answered. */
+            profile?: components["schemas"]["ProfileRequest"];
         };
         Node: {
             /** @description The node's name. */
@@ -7680,6 +7735,210 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A recording of torch's profiler. */
+        Profile: {
+            /**
+             * Format: uuid
+             * @description The recording's id.
+             */
+            id: string;
+            /** @description The attempt that is recorded. */
+            attempt_number: number;
+            /** @description How many steps were asked for. */
+            steps: number;
+            /**
+             * @description done: at least one worker has recorded.
+             *
+             *     * `waiting` - Waiting
+             *     * `recording` - Recording
+             *     * `done` - Done
+             *     * `failed` - Failed
+             */
+            state: components["schemas"]["RecordingState"];
+            /** @description Why there is no trace; else empty. */
+            reason: string;
+            /** @description Who asked for it; null: the account is gone. */
+            readonly requested_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            requested_at: string;
+            /**
+             * Format: date-time
+             * @description When every worker had answered; null: not yet.
+             */
+            ended_at: string | null;
+            /** @description What each worker recorded, by rank. */
+            readonly traces: components["schemas"]["ProfileTrace"][];
+        };
+        /** @description What to record. */
+        ProfileAskRequest: {
+            /**
+             * @description How many steps; fewer are recorded where an evaluation or the end comes before.
+             * @default 5
+             */
+            steps: number;
+            /** @description The workers to record, by rank. */
+            ranks?: number[];
+        };
+        /** @description A recording of torch's profiler, with the dearest operators of each worker. */
+        ProfileDetail: {
+            /**
+             * Format: uuid
+             * @description The recording's id.
+             */
+            id: string;
+            /** @description The attempt that is recorded. */
+            attempt_number: number;
+            /** @description How many steps were asked for. */
+            steps: number;
+            /**
+             * @description done: at least one worker has recorded.
+             *
+             *     * `waiting` - Waiting
+             *     * `recording` - Recording
+             *     * `done` - Done
+             *     * `failed` - Failed
+             */
+            state: components["schemas"]["RecordingState"];
+            /** @description Why there is no trace; else empty. */
+            reason: string;
+            /** @description Who asked for it; null: the account is gone. */
+            readonly requested_by: string | null;
+            /**
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            requested_at: string;
+            /**
+             * Format: date-time
+             * @description When every worker had answered; null: not yet.
+             */
+            ended_at: string | null;
+            /** @description What each worker recorded, by rank. */
+            readonly traces: components["schemas"]["ProfileTraceDetail"][];
+        };
+        /** @description An operator of torch, over all its calls in the recorded steps. */
+        ProfileOperator: {
+            /** @description The operator, as torch calls it. */
+            name: string;
+            /** @description How often it was called. */
+            calls: number;
+            /**
+             * Format: double
+             * @description Seconds on CPUs, without what it called.
+             */
+            self_cpu_s: number;
+            /**
+             * Format: double
+             * @description Seconds on CPUs, with what it called.
+             */
+            cpu_s: number;
+            /**
+             * Format: double
+             * @description Seconds on the GPU of what it launched.
+             */
+            device_s: number;
+            /** @description Memory that it took, less what it gave back. */
+            self_memory_bytes: number;
+        };
+        /** @description What the recorded steps consisted of: seconds of all of them together. */
+        ProfileParts: {
+            /**
+             * Format: double
+             * @description Waiting for examples to be read.
+             */
+            input: number;
+            /**
+             * Format: double
+             * @description Computing.
+             */
+            compute: number;
+            /**
+             * Format: double
+             * @description Exchanging with other workers or servers, without the waiting.
+             */
+            sync: number;
+            /**
+             * Format: double
+             * @description Waiting for others before an exchange; 0 where it was not measured.
+             */
+            wait: number;
+        };
+        /** @description A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py). */
+        ProfileRequest: {
+            /** @description The recording's id. */
+            id: string;
+            /** @description How many steps to record. */
+            steps: number;
+            /** @description The workers that record. */
+            ranks: number[];
+            /** @description The step from which to record; null: the next one. */
+            first_step: number | null;
+        };
+        /** @description What one worker recorded. */
+        ProfileTrace: {
+            /** @description The worker's rank. */
+            rank: number;
+            /**
+             * @description Where it stands.
+             *
+             *     * `waiting` - Waiting
+             *     * `recording` - Recording
+             *     * `done` - Done
+             *     * `failed` - Failed
+             */
+            state: components["schemas"]["RecordingState"];
+            /** @description Why it failed; else empty. */
+            reason: string;
+            /** @description Why it has fewer steps than were asked for; else empty. */
+            note: string;
+            /** @description How many steps were made before the first recorded one; null: not known. */
+            first_step: number | null;
+            /** @description How many steps were recorded. */
+            n_steps: number;
+            /** @description The size of its trace in gzip; null: there is none. */
+            readonly size_bytes: number | null;
+            /** @description How many events are in its trace. */
+            readonly n_events: number;
+            /** @description How many of the shortest events are not in it. */
+            readonly n_left_out: number;
+        };
+        /** @description What one worker recorded, in short. */
+        ProfileTraceDetail: {
+            /** @description The worker's rank. */
+            rank: number;
+            /**
+             * @description Where it stands.
+             *
+             *     * `waiting` - Waiting
+             *     * `recording` - Recording
+             *     * `done` - Done
+             *     * `failed` - Failed
+             */
+            state: components["schemas"]["RecordingState"];
+            /** @description Why it failed; else empty. */
+            reason: string;
+            /** @description Why it has fewer steps than were asked for; else empty. */
+            note: string;
+            /** @description How many steps were made before the first recorded one; null: not known. */
+            first_step: number | null;
+            /** @description How many steps were recorded. */
+            n_steps: number;
+            /** @description The size of its trace in gzip; null: there is none. */
+            readonly size_bytes: number | null;
+            /** @description How many events are in its trace. */
+            readonly n_events: number;
+            /** @description How many of the shortest events are not in it. */
+            readonly n_left_out: number;
+            /** @description What the steps consisted of; null: not known. */
+            step_s?: components["schemas"]["ProfileParts"] | null;
+            /** @description The dearest operators, the dearest first. */
+            operators?: components["schemas"]["ProfileOperator"][];
+            /** @description How many operators there are in all. */
+            readonly n_operators: number;
+        };
         Project: {
             /**
              * Format: uuid
@@ -8405,6 +8664,14 @@ export interface components {
          * @enum {string}
          */
         ReclaimEnum: "never" | "lower_priority" | "any";
+        /**
+         * @description * `waiting` - Waiting
+         *     * `recording` - Recording
+         *     * `done` - Done
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        RecordingState: "waiting" | "recording" | "done" | "failed";
         RecoveryCodes: {
             /** @description Each works once instead of a code; shown this once. */
             recovery_codes: string[];
@@ -14476,6 +14743,191 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_profiles_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Profile"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_profiles_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ProfileAskRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_profiles_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+                /** @description The profile of one of the profiles. */
+                profile: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_profiles_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+                /** @description The profile of one of the profiles. */
+                profile: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_profiles_traces_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+                /** @description The profile of one of the profiles. */
+                profile: string;
+                /** @description The rank of one of the traces. */
+                rank: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The byte range that the header Range asks for. */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The file still has the entity tag of the header If-None-Match. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            416: components["responses"]["RequestedRangeNotSatisfiable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

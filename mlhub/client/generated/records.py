@@ -1097,6 +1097,7 @@ class Next(ApiRecord):
 
     next: int
     batch: BatchDecision | None
+    profile: ProfileRequest | None
 
 
 class Node(ApiRecord):
@@ -1274,6 +1275,94 @@ class Predictions(ApiRecord):
     """The answers of a trained model, in the order of the rows."""
 
     predictions: list[dict[str, Any]]
+
+
+class Profile(ApiRecord):
+    """A recording of torch's profiler."""
+
+    id: str
+    attempt_number: int
+    steps: int
+    state: v.RecordingState
+    reason: str
+    requested_by: str | None
+    requested_at: datetime
+    ended_at: datetime | None
+    traces: list[ProfileTrace]
+
+
+class ProfileDetail(ApiRecord):
+    """A recording of torch's profiler, with the dearest operators of each worker."""
+
+    id: str
+    attempt_number: int
+    steps: int
+    state: v.RecordingState
+    reason: str
+    requested_by: str | None
+    requested_at: datetime
+    ended_at: datetime | None
+    traces: list[ProfileTraceDetail]
+
+
+class ProfileOperator(ApiRecord):
+    """An operator of torch, over all its calls in the recorded steps."""
+
+    name: str
+    calls: int
+    self_cpu_s: float
+    cpu_s: float
+    device_s: float
+    self_memory_bytes: int
+
+
+class ProfileParts(ApiRecord):
+    """What the recorded steps consisted of: seconds of all of them together."""
+
+    input: float
+    compute: float
+    sync: float
+    wait: float
+
+
+class ProfileRequest(ApiRecord):
+    """A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py)."""
+
+    id: str
+    steps: int
+    ranks: list[int]
+    first_step: int | None
+
+
+class ProfileTrace(ApiRecord):
+    """What one worker recorded."""
+
+    rank: int
+    state: v.RecordingState
+    reason: str
+    note: str
+    first_step: int | None
+    n_steps: int
+    size_bytes: int | None
+    n_events: int
+    n_left_out: int
+
+
+class ProfileTraceDetail(ApiRecord):
+    """What one worker recorded, in short."""
+
+    rank: int
+    state: v.RecordingState
+    reason: str
+    note: str
+    first_step: int | None
+    n_steps: int
+    size_bytes: int | None
+    n_events: int
+    n_left_out: int
+    step_s: ProfileParts | None
+    operators: list[ProfileOperator] | None
+    n_operators: int
 
 
 class Project(ApiRecord):

@@ -1655,6 +1655,54 @@ class JobsOperations:
         """
         return self._transport.record(r.Job, "POST", path_of("/jobs/{id}/pause", id=id))
 
+    def list_profiles(self, id: Ref, /) -> ApiRows[r.Profile]:
+        """The recordings of the job, the newest first, at most 20.
+
+        GET /jobs/{id}/profiles
+        """
+        return self._transport.rows(r.Profile, "GET", path_of("/jobs/{id}/profiles", id=id))
+
+    def create_profile(
+        self, id: Ref, /, *, steps: int | Unset = UNSET, ranks: Sequence[int] | Unset = UNSET
+    ) -> r.ProfileDetail:
+        """Asks the pods of a job that runs to record. 409 when it does not run, or is being recorded.
+
+        POST /jobs/{id}/profiles
+
+        steps: How many steps; fewer are recorded where an evaluation or the end comes before.
+        ranks: The workers to record, by rank.
+        """
+        return self._transport.record(
+            r.ProfileDetail, "POST", path_of("/jobs/{id}/profiles", id=id), body={"steps": steps, "ranks": ranks}
+        )
+
+    def profiles(self, id: Ref, profile: Ref, /) -> r.ProfileDetail:
+        """A recording, with the dearest operators of each worker and what its steps consisted of.
+
+        GET /jobs/{id}/profiles/{profile}
+        """
+        return self._transport.record(
+            r.ProfileDetail, "GET", path_of("/jobs/{id}/profiles/{profile}", id=id, profile=profile)
+        )
+
+    def delete_profile(self, id: Ref, profile: Ref, /) -> None:
+        """Deletes a recording with its traces; one that is under way is given up.
+
+        DELETE /jobs/{id}/profiles/{profile}
+        """
+        self._transport.content("DELETE", path_of("/jobs/{id}/profiles/{profile}", id=id, profile=profile))
+
+    def download_profiles_traces(self, id: Ref, profile: Ref, rank: Ref, /, *, to: str | PathLike[str]) -> Path:
+        """The trace of a worker: Chrome trace events as JSON in gzip, which Perfetto opens.
+
+        GET /jobs/{id}/profiles/{profile}/traces/{rank}
+
+        to: the file to write, which is there when all of it has arrived.
+        """
+        return self._transport.download(
+            path_of("/jobs/{id}/profiles/{profile}/traces/{rank}", id=id, profile=profile, rank=rank), to=to
+        )
+
     def download_result(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
         """The file of a job that predicted; one byte range, and an entity tag to ask again.
 

@@ -24,8 +24,10 @@ from mlhub.jobs.inputs import readable_blobs
 from mlhub.jobs.models import RESULTS, Attempt
 from mlhub.metrics import actions
 from mlhub.metrics.api import serializers as s
+from mlhub.metrics.profile_reports import request_for
 from mlhub.storage.downloads import blob_response
 from mlhub.storage.stores import CHUNK_BYTES, blob_store
+from mlhub.wire.profiles import ABILITIES, ABILITY, MAX_TRACE_BYTES, is_trace
 from mlhub.wire.report import ARTIFACT_FOLDER, MAX_ARTIFACT_NAME, is_output
 from mlhub.wire.report import REPORTS as REPORT_LINES
 
@@ -81,7 +83,10 @@ class ReportsView(PodView):
             return Response({"next": error.facts["next"]}, status=status.HTTP_409_CONFLICT)
         speaks_for_gang = body["stream"] == REPORT_LINES and (body["role"], body["index"]) == ("worker", 0)
         batch = {"batch": attempt.batch_decision} if speaks_for_gang and attempt.batch_decision else {}
-        return Response({"next": wanted, **batch})
+        knows_profiles = ABILITY in request.headers.get(ABILITIES, "").split()
+        asked = request_for(attempt, role=body["role"], index=body["index"], knows_profiles=knows_profiles)
+        profile = {} if asked is None else {"profile": asked}
+        return Response({"next": wanted, **batch, **profile})
 
 
 class RawParser(BaseParser):
@@ -100,13 +105,14 @@ class ArtifactView(PodView):
     def put(self, request: Request, name: str, **_: Any) -> Response:
         """A result file; the header X-Content-SHA256 names its hash. The same bytes again are answered 200."""
         attempt = self.attempt(request)
-        if name not in ARTIFACTS and not is_output(name):
+        if name not in ARTIFACTS and not is_output(name) and not is_trace(name):
             raise InvalidInputError(
                 f"{name[:MAX_ARTIFACT_NAME]} is no artifact.",
                 field="name",
                 remedy=f"One of {', '.join(ARTIFACTS)}, or a path below {ARTIFACT_FOLDER}/.",
             )
-        with blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as staging:
+        limit_bytes = MAX_TRACE_BYTES if is_trace(name) else settings.MAX_UPLOAD_BYTES
+        with blob_store().stage(limit_bytes=limit_bytes) as staging:
             while chunk := request._request.read(CHUNK_BYTES):
                 staging.write(chunk)
             is_new = actions.store_artifact(

@@ -176,8 +176,22 @@ class BatchDecisionSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(help_text="Why the scheduler changed it; empty where it did not.")
 
 
+class ProfileRequestSerializer(serializers.Serializer[Any]):
+    """A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py)."""
+
+    id = serializers.CharField(help_text="The recording's id.")
+    steps = serializers.IntegerField(help_text="How many steps to record.")
+    ranks = serializers.ListField(child=serializers.IntegerField(), help_text="The workers that record.")
+    first_step = serializers.IntegerField(
+        allow_null=True, help_text="The step from which to record; null: the next one."
+    )
+
+
 class NextSerializer(serializers.Serializer[Any]):
     next = serializers.IntegerField(help_text="The number of the line that is wanted next.")
     batch = BatchDecisionSerializer(
         required=False, help_text="To worker 0 of a job whose batch may change: the scheduler's newest decision."
+    )
+    profile = ProfileRequestSerializer(
+        required=False, help_text="To a worker of which a profile is wanted, until it has answered."
     )

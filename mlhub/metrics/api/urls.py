@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.metrics.api import comparison, curves, ingest, logs, stream, usage, views
+from mlhub.metrics.api import comparison, curves, ingest, logs, profiles, stream, usage, views
 
 urlpatterns = [
     path("jobs/compare/curves", comparison.CompareCurvesView.as_view()),
@@ -14,6 +14,9 @@ urlpatterns = [
     path("jobs/<uuid:id>/logs/download", logs.LogDownloadView.as_view()),
     path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
     path("jobs/<uuid:id>/usage", usage.JobUsageView.as_view()),
+    path("jobs/<uuid:id>/profiles", profiles.ProfilesView.as_view()),
+    path("jobs/<uuid:id>/profiles/<uuid:profile>", profiles.ProfileView.as_view()),
+    path("jobs/<uuid:id>/profiles/<uuid:profile>/traces/<int:rank>", profiles.ProfileTraceView.as_view()),
     path("jobs/<uuid:id>/stream", stream.JobStreamView.as_view()),
     path("ingest/attempts/<uuid:id>/reports", ingest.ReportsView.as_view()),
     path("ingest/attempts/<uuid:id>/artifacts/<path:name>", ingest.ArtifactView.as_view()),

@@ -6,17 +6,22 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from mlhub.runtime.profiling.courier import TraceRefusedError
 from mlhub.wire.launch import BatchDecision
+from mlhub.wire.profiles import ABILITIES, ABILITY
 
 TIMEOUT_S = 20.0
 MAX_RETRY_AFTER_S = 60.0
 MAX_PROBLEM_BYTES = 16_384
+TRACE_S = 120.0  # for so long a trace waits for an API that cannot be reached
 
 
 class FencedError(Exception):
@@ -88,7 +93,12 @@ class SandboxRunApi(TokenHolder):
 
 
 class IngestApi(TokenHolder):
-    """An attempt's requests. batch_decision: the file that gets the newest decision on its batch (BatchDecision)."""
+    """An attempt's requests. batch_decision: the file that gets the newest decision on its batch (BatchDecision).
+
+    on_profile: gets each request to record a profile; None: this pod records none, and says so.
+    """
+
+    on_profile: Callable[[Any], None] | None = None
 
     def __init__(self, url: str, attempt_id: str, token: str, *, batch_decision: Path | None = None) -> None:
         super().__init__(f"{url}/api/v1/ingest/attempts/{quote(attempt_id)}", token)
@@ -97,12 +107,15 @@ class IngestApi(TokenHolder):
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
         """The number of the line that the API wants next. Raises FencedError, RefusedError, IngestUnavailableError."""
         body = {"version": 1, "role": role, "index": index, "stream": stream, "first": first, "lines": lines}
-        request = self._request("POST", "/reports", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json", **({} if self.on_profile is None else {ABILITIES: ABILITY})}
+        request = self._request("POST", "/reports", json.dumps(body).encode(), headers)
         reply = json.loads(_send(request, accept=(200, 409)))
         if not isinstance(reply.get("next"), int):
             raise RefusedError(f"The API replied {reply}.")
         if "batch" in reply:
             self._receive(reply["batch"])
+        if "profile" in reply and self.on_profile is not None:
+            self.on_profile(reply["profile"])
         return int(reply["next"])
 
     def _receive(self, raw: Any) -> None:
@@ -128,6 +141,22 @@ class IngestApi(TokenHolder):
         }
         with path.open("rb") as file:
             _send(self._request("PUT", f"/artifacts/{quote(name)}", file, headers), accept=(200, 201))
+
+    def put_trace(self, name: str, path: Path, sha256: str) -> None:
+        """Sends a trace, which the training does without if it must. Raises TraceRefusedError, OSError."""
+        until = time.monotonic() + TRACE_S
+        while True:
+            try:
+                self.put_artifact(name, path, sha256=sha256)
+                return
+            except IngestUnavailableError as error:
+                if time.monotonic() > until:
+                    raise TraceRefusedError(f"The platform could not be reached: {error}") from error
+                time.sleep(max(1.0, error.retry_after_s))
+            except StorageQuotaError as error:
+                raise TraceRefusedError(str(error)) from error
+            except (FencedError, RefusedError) as error:
+                raise TraceRefusedError(f"The platform does not take the trace: {error}") from error
 
 
 def _send(request: urllib.request.Request, *, accept: tuple[int, ...]) -> bytes:

@@ -30,6 +30,7 @@ from mlhub.runtime.launcher.standby import TrainerProcess, start_trainer
 from mlhub.runtime.launcher.tracking_files import END_S, Pickup, variables
 from mlhub.runtime.launcher.watchdog import Watchdog
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.profiling.courier import ProfileCourier
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts.outputs import OutputFile, listed_outputs
 from mlhub.runtime.scripts.working_checkpoints import WorkingCheckpoints, files_of
@@ -51,6 +52,9 @@ class Launcher:
         self._oom_kills = oom_kills or OomKillCounter()
         self.api = IngestApi(pod.api_url, pod.spec.attempt_id, pod.token, batch_decision=pod.batch_decision)
         self.reporter = Reporter(pod.reports)
+        self.profiles = ProfileCourier(pod, self.reporter, upload=self.api.put_trace)
+        if pod.may_record:
+            self.api.on_profile = self.profiles.receive
         self.shipper = Shipper(
             self.api,
             role=pod.spec.role,
@@ -122,6 +126,7 @@ class Launcher:
             self.trainer.terminate()
         status = self._wait(self.trainer)
         self._usage.end()
+        self.profiles.end(timeout_s=DRAIN_AFTER_STOP_S if self.is_stopping else END_S)
         if watch is not None:
             watch.end()
         if pickup is not None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from mlhub.runtime.launcher.ingest_api import FencedError, IngestApi, IngestUnavailableError, RefusedError
 from mlhub.wire.masking import masked_report
+from mlhub.wire.profiles import poll_s
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, MAX_LOG_LINE, REPORTS, USAGE
 
 MAX_BATCH_BYTES = 2**20
@@ -114,6 +115,9 @@ class Shipper(threading.Thread):
         self._tails = [Tail(reports, REPORTS, mask), Tail(log, LOG, mask)]
         if usage is not None:
             self._tails.append(Tail(usage, USAGE, period_s=max(USAGE_PERIOD_S, n_pods * USAGE_S_PER_POD)))
+        # a worker that has nothing to send asks now and then whether a profile of it is wanted
+        self._poll_s = poll_s(n_pods) if api.on_profile is not None else None
+        self._asked_at = time.monotonic()
         self._on_final = on_final
         self._is_ending = threading.Event()
         self._has_sent_all = False
@@ -157,6 +161,16 @@ class Shipper(threading.Thread):
                 if tail.stream != USAGE:
                     raise
                 self._tails.remove(tail)
+        if self._poll_s is not None and time.monotonic() - self._asked_at > self._poll_s:
+            self._ask(self._tails[0])
+
+    def _ask(self, tail: Tail) -> None:
+        """Sends no lines, for the answer's sake. A platform that refuses this is not asked again."""
+        self._asked_at = time.monotonic()
+        try:
+            self._api.send_lines(role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=[])
+        except RefusedError:
+            self._poll_s = None
 
     def _send(self, tail: Tail, *, is_final: bool) -> None:
         while True:
@@ -166,4 +180,5 @@ class Shipper(threading.Thread):
             number = self._api.send_lines(
                 role=self._role, index=self._index, stream=tail.stream, first=tail.next, lines=lines
             )
+            self._asked_at = time.monotonic()
             tail.acknowledge(number, n_sent=len(lines), end=end)

@@ -13,6 +13,7 @@ from mlhub.runtime.data import archives
 from mlhub.runtime.errors import ExitStatusError
 from mlhub.runtime.optional import COMPAT, find_optional
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.profiling.script_steps import ScriptRecorder
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.roles.outcome import exit_code_of
 from mlhub.runtime.scripts import api, framework_env, gang_formation, outputs, weights
@@ -31,9 +32,12 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
     def run() -> int:
         is_done = False
         brought = _unpack(pod)
+        profiler = ScriptRecorder(pod)
         try:
             with recorded(pod.traffic):
+                profiler.start()
                 status = _run(pod)
+                profiler.close()
             horovod, tables = find_optional(COMPAT, "horovod"), find_optional(COMPAT, "tables")
             if horovod is not None:
                 horovod.leave()

@@ -11,6 +11,7 @@ from mlhub.runtime.errors import BadInputError, PreemptedError
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.hyperparameters import read_settings
 from mlhub.runtime.pod import Pod
+from mlhub.runtime.profiling.recorder import StepRecorder
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.strategies.protocol import Barrier, ControlFlags, Strategy
 from mlhub.runtime.strategies.registry import strategy_for
@@ -48,6 +49,7 @@ class Trainer:
         """Raises PreemptedError after a checkpoint, and whatever ends training badly (errors.classify)."""
         self._prepare(set_up(self.pod, self.settings, self.strategy, self.heartbeat))
         step, metrics = self._train()
+        self.profiler.close("the training ended.")
         self.checkpoints.finish()
         with self._averaged():
             self.report.publish_result(step, metrics, self.strategy, best=self.selection.best())
@@ -63,6 +65,7 @@ class Trainer:
         self.reporter.phase("prepared")
         self.module = self.strategy.prepare(self.model, setup.optimizer, resume=resume, plan=self.plan)
         self.module.train()
+        self.profiler = StepRecorder(self.pod, epoch_steps=setup.plan.steps_per_epoch, heartbeat=self.heartbeat)
         self.growing_batch = growing_batch(self.settings, self.strategy, self.report, setup.optimizer, pod=self.pod)
         self.reporter.phase("gang_ready")
         self.average: WeightAverage | None = None
@@ -91,6 +94,7 @@ class Trainer:
                 if self._is_finished(work.step, metrics):
                     return work.step, metrics
                 continue
+            self.profiler.before_step(work.step, began)
             losses = self.batches.losses(work, self.module)
             result = self.strategy.step(losses, n=losses.n)
             done = work.step + work.length
@@ -99,6 +103,7 @@ class Trainer:
             self.report.step(done, input_s=losses.input_s, began=began, result=result, length=work.length)
             if self.growing_batch is not None:
                 self.growing_batch.observe(time.perf_counter() - began)
+            self.profiler.after_step(began=began, input_s=losses.input_s, sync_s=result.sync_s, wait_s=result.wait_s)
             self.checkpoints.raise_error()
 
     def _flags(self, now: float) -> ControlFlags:
@@ -111,12 +116,14 @@ class Trainer:
         is_end = barrier.step == self.plan.steps
         metrics: dict[str, float] = {}
         if barrier.agreed.stop and not is_end:
+            self.profiler.close("the job was asked to leave.")
             self._save_and_leave(barrier.step)
         if barrier.agreed.checkpoint:
             self._save(barrier.step, waits=False)
             self._saved_at = time.perf_counter()
         is_epoch_end = barrier.step % self.plan.steps_per_epoch == 0
         if is_end or is_epoch_end:
+            self.profiler.end_early("the epoch ended.")
             metrics = self._evaluate(barrier)
         if self.growing_batch is not None and not is_end and (is_epoch_end or barrier.agreed.checkpoint):
             self.growing_batch.at_boundary(barrier.step, is_epoch_end=is_epoch_end)

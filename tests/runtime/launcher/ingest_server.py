@@ -26,6 +26,8 @@ class Ingest:
     problem: dict[str, str] | None = None  # the answer 422 to every artifact
     drop_answers: int = 0  # that many batches are stored and their answer lost
     decision: Any = None  # on the batch of the training, with every answer
+    profile: Any = None  # a request to record a profile, with every answer
+    abilities: str = ""  # that the pod named in its newest request
     unknown_streams: frozenset[str] = frozenset()  # the answer to these is 422, as an earlier version's
 
     def forget(self, stream: str, n: int) -> None:
@@ -36,7 +38,8 @@ class Ingest:
         if body["first"] > len(lines):
             return 409, {"next": len(lines)}
         lines.extend(body["lines"][len(lines) - body["first"] :])
-        return 200, {"next": len(lines), **({} if self.decision is None else {"batch": self.decision})}
+        also = {"batch": self.decision, "profile": self.profile}
+        return 200, {"next": len(lines), **{name: value for name, value in also.items() if value is not None}}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -45,6 +48,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.ingest.n_requests += 1
+        self.ingest.abilities = self.headers.get("X-MLHub-Abilities", "")
         if self._is_refused():
             return
         if body["stream"] in self.ingest.unknown_streams:

@@ -3,7 +3,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, isRecord, unwrap } from "@/api/client";
-import type { AdvisedAction, Job } from "@/api/types";
+import type { AdvisedAction, Job, Profile } from "@/api/types";
 import type { JobVerb } from "@/domain/jobState";
 
 const ANALYSIS_STALE_MS = 10_000;
@@ -37,6 +37,24 @@ export const usageQuery = (id: string, attempt: number | null, firstPod: number)
       const query = { ...(attempt !== null && { attempt }), first_pod: firstPod };
       return unwrap(api.GET("/api/v1/jobs/{id}/usage", { params: { path: { id }, query } }));
     },
+  });
+
+const RECORDING_POLL_MS = 2_000;
+
+/** The recordings of torch's profiler, newest first; asked for again while one is under way. */
+export const profilesQuery = (job: Pick<Job, "id" | "state">) =>
+  queryOptions({
+    queryKey: ["job", job.id, "profiles", job.state],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/profiles", { params: { path: { id: job.id } } })),
+    refetchInterval: ({ state: { data } }) =>
+      data?.some(({ ended_at: endedAt }) => endedAt === null) === true ? RECORDING_POLL_MS : false,
+  });
+
+/** A recording with its dearest operators; another one once a worker has answered. */
+export const profileQuery = (id: string, recording: Pick<Profile, "id" | "state" | "traces">) =>
+  queryOptions({
+    queryKey: ["job", id, "profile", recording.id, recording.traces.map(({ state }) => state).join()],
+    queryFn: () => unwrap(api.GET("/api/v1/jobs/{id}/profiles/{profile}", { params: { path: { id, profile: recording.id } } })),
   });
 
 /** Its files: there once it has succeeded. */

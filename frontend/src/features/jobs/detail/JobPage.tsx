@@ -43,6 +43,7 @@ const StartupCard = lazyComponent(async () => (await import("./startup/StartupCa
 const LogView = lazyComponent(async () => (await import("./logs/LogView")).LogView);
 const NotesCard = lazyComponent(async () => (await import("./overview/NotesCard")).NotesCard);
 const ProfileCard = lazyComponent(async () => (await import("./profile/ProfileCard")).ProfileCard);
+const ProfilerCard = lazyComponent(async () => (await import("./profiler/ProfilerCard")).ProfilerCard);
 const UsageCard = lazyComponent(async () => (await import("./usage/UsageCard")).UsageCard);
 const WhyCard = lazyComponent(async () => (await import("./why/WhyCard")).WhyCard);
 const NotebookCard = lazyComponent(async () => (await import("../notebook/NotebookCard")).NotebookCard);
@@ -151,6 +152,7 @@ function Details({ job, names, events }: LiveParts & { job: JobDetail }) {
         <FilesCard job={job} />
         <StartupCard job={job} />
         <ProfileCard job={job} />
+        <ProfilerCard job={job} />
         <UsageCard job={job} />
         {job.kind === "train" && <CheckpointsCard job={job} />}
       </Suspense>

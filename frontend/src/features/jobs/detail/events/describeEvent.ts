@@ -34,6 +34,8 @@ const KINDS: Record<string, string> = {
   "notebook.silent": t`JupyterLab did not answer: the notebook is paused`,
   "job.changed": t`Request changed`,
   "job.annotated": t`Tags or notes changed`,
+  "job.profile_asked": t`Profile requested`,
+  "job.profile_deleted": t`Profile deleted`,
   "job.checkpoint_pinned": t`Checkpoint pinned`,
   "job.checkpoint_unpinned": t`Checkpoint unpinned`,
 };

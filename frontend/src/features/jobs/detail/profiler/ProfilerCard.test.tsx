@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile is asked for on the page of a job that runs, and shown once it is there.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { JobDetail, Profile, ProfileDetail } from "@/api/types";
+import { jobDetail } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, page, server } from "@/testing/server";
+
+const AT = "2026-11-20T10:00:00Z";
+const TRACE = { rank: 0, state: "done", reason: "", note: "4 of 5 steps: the epoch ended.", first_step: 7, n_steps: 4, size_bytes: 2048, n_events: 900, n_left_out: 3 } as const;
+const OPERATOR = { name: "aten::addmm", calls: 12, self_cpu_s: 0.5, cpu_s: 0.75, device_s: 0, self_memory_bytes: 4096 };
+
+function profile(over: Partial<Profile> = {}): Profile {
+  return { id: "p1", attempt_number: 1, steps: 5, state: "done", reason: "", requested_by: "alice", requested_at: AT, ended_at: AT, traces: [TRACE], ...over };
+}
+
+function serve(recordings: () => Profile[], job: Partial<JobDetail> = {}) {
+  const detail = jobDetail({ state: "running", ...job });
+  const asked: unknown[] = [];
+  server.use(
+    answers("/api/v1/jobs/{id}", detail),
+    answers("/api/v1/jobs/{id}/events", page([])),
+    http.get("/api/v1/jobs/:id/profiles", () => HttpResponse.json(recordings())),
+    http.get("/api/v1/jobs/:id/profiles/:profile", () => {
+      const step_s = { input: 0.4, compute: 1.2, sync: 0.4, wait: 0 };
+      return HttpResponse.json<ProfileDetail>({ ...profile(), traces: [{ ...TRACE, step_s, operators: [OPERATOR], n_operators: 31 }] });
+    }),
+    http.post("/api/v1/jobs/:id/profiles", async ({ request }) => {
+      const body = (await request.json()) as { ranks: number[] };
+      asked.push(body);
+      if (body.ranks.includes(9)) {
+        return HttpResponse.json({ title: "No", status: 422, detail: "The job has no worker 9.", code: "no_such_worker" }, { status: 422 });
+      }
+      return HttpResponse.json(profile({ state: "waiting", ended_at: null }), { status: 201 });
+    }),
+  );
+  return { ...renderPage(`/jobs/${detail.id}`), asked };
+}
+
+async function card() {
+  const heading = await screen.findByRole("heading", { name: "Profiler" });
+  return within(heading.closest("section") ?? document.body);
+}
+
+it("asks for steps and ranks, and shows a refusal with its reason", async () => {
+  const { user, asked } = serve(() => []);
+  const inside = await card();
+  const ranks = inside.getByRole("textbox", { name: "Ranks of workers" });
+  await user.type(ranks, " 9");
+  await user.click(inside.getByRole("button", { name: "Record a profile" }));
+  expect(await inside.findByText(/no worker 9/)).toBeVisible();
+  await user.type(ranks, "{Backspace}1");
+  await user.click(inside.getByRole("button", { name: "Record a profile" }));
+  await expect.poll(() => asked).toEqual([{ steps: 5, ranks: [0, 9] }, { steps: 5, ranks: [0, 1] }]);
+});
+
+it("shows parts, operators and where the trace is", async () => {
+  serve(() => [profile()]);
+  const inside = await card();
+  expect(await inside.findByText("Worker 0, steps 8 to 11")).toBeVisible();
+  expect(inside.getByText(TRACE.note)).toBeVisible();
+  const parts = inside.getByRole("list", { name: "What a recorded step consists of" });
+  expect(within(parts).getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["Reading 100 ms · 20 %", "Computing 300 ms · 60 %", "Synchronising 100 ms · 20 %"]);
+  expect(inside.getByRole("row", { name: /^aten::addmm 12 / })).toBeVisible();
+  expect(inside.getByRole("link", { name: "Download the trace" })).toHaveAttribute("href", expect.stringMatching(/\/profiles\/p1\/traces\/0$/));
+});
+
+it("does not ask twice at once, and says why a recording failed", async () => {
+  serve(() => [profile({ id: "p2", state: "recording", ended_at: null }), profile({ state: "failed", reason: "The pod runs an earlier version." })]);
+  const inside = await card();
+  expect(await inside.findByText("The pod runs an earlier version.")).toBeVisible();
+  expect(inside.getByRole("button", { name: "Record a profile" })).toBeDisabled();
+  expect(inside.getByRole("button", { name: "Give up" })).toBeVisible();
+});
+
+it("is not there for a job that has ended without one", async () => {
+  serve(() => [], { state: "succeeded" });
+  await screen.findByRole("heading", { name: "Log" });
+  expect(screen.queryByRole("heading", { name: "Profiler" })).not.toBeInTheDocument();
+});

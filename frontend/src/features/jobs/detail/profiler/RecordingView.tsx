@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// One recording: what its steps consisted of, the dearest operators, and the trace of each worker.
+import { t } from "@lingui/core/macro";
+import { Button, Group, NativeSelect, Stack, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Suspense, useState } from "react";
+
+import type { JobDetail, Profile, ProfileTraceDetail } from "@/api/types";
+import { Loading } from "@/components/feedback/Loading";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { DownloadButton } from "@/components/form/DownloadButton";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { profileQuery } from "@/features/jobs/queries";
+import { lazyComponent } from "@/lib/chunk";
+import { bytes, number, percent } from "@/lib/quantities";
+import { shortDuration } from "@/lib/time";
+
+import { recordedParts } from "./recording";
+
+import classes from "./Profiler.module.css";
+
+const TraceView = lazyComponent(async () => (await import("./TraceView")).TraceView);
+const FEW = 12;
+
+export function RecordingView({ job, recording }: { job: JobDetail; recording: Profile }) {
+  const detail = useQuery(profileQuery(job.id, recording));
+  const [rank, setRank] = useState<number | null>(null);
+  return (
+    <QueryResult of={detail} label={t`Loading the profile`}>
+      {({ traces }) => {
+        const trace = traces.find((one) => one.rank === rank) ?? traces.find(({ state }) => state === "done") ?? traces[0];
+        if (trace === undefined) return null;
+        return (
+          <Stack gap="sm">
+            {traces.length > 1 && (
+              <NativeSelect
+                size="xs"
+                w={160}
+                aria-label={t`Worker`}
+                value={String(trace.rank)}
+                onChange={(event) => setRank(Number(event.currentTarget.value))}
+                data={traces.map((one) => ({ value: String(one.rank), label: t`Worker ${one.rank}` }))}
+              />
+            )}
+            {trace.state === "done" ? (
+              <RecordedTrace key={trace.rank} trace={trace} address={`/api/v1/jobs/${job.id}/profiles/${recording.id}/traces/${trace.rank}`} />
+            ) : (
+              <Text size="sm" c="dimmed">
+                {trace.reason === "" ? t`Worker ${trace.rank} has not answered yet.` : t`Worker ${trace.rank}: ${trace.reason}`}
+              </Text>
+            )}
+          </Stack>
+        );
+      }}
+    </QueryResult>
+  );
+}
+
+function RecordedTrace({ trace, address }: { trace: ProfileTraceDetail; address: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const { rank, first_step: first, n_steps: n } = trace;
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{first === null ? t`Worker ${rank}, ${n} steps` : t`Worker ${rank}, steps ${first + 1} to ${first + n}`}</Text>
+      {trace.note !== "" && <Text size="xs" c="dimmed">{trace.note}</Text>}
+      <Parts trace={trace} />
+      <Operators trace={trace} />
+      <Group gap="xs">
+        {!isOpen && (
+          <Button size="xs" onClick={() => setOpen(true)}>
+            {t`Show the trace`}
+          </Button>
+        )}
+        <DownloadButton href={address}>{t`Download the trace`}</DownloadButton>
+        <Text size="xs" c="dimmed">
+          {t`${bytes(trace.size_bytes)}, ${number(trace.n_events)} events; Perfetto (ui.perfetto.dev) opens the file.`}{" "}
+          {trace.n_left_out > 0 && t`The ${number(trace.n_left_out)} shortest events are left out.`}
+        </Text>
+      </Group>
+      {isOpen && (
+        <Suspense fallback={<Loading label={t`Loading the trace`} />}>
+          <TraceView address={address} label={t`Trace of worker ${rank}`} />
+        </Suspense>
+      )}
+    </Stack>
+  );
+}
+
+function Parts({ trace }: { trace: ProfileTraceDetail }) {
+  const parts = recordedParts(trace);
+  if (parts.length === 0) return null;
+  return (
+    <div>
+      <div className={classes.parts} aria-hidden="true">
+        {parts.map(({ name, share }) => (
+          <span key={name} data-profile-part={name} style={{ flexGrow: share }} />
+        ))}
+      </div>
+      <Group component="ul" gap="4px 16px" className={classes.list} mt={6} aria-label={t`What a recorded step consists of`}>
+        {parts.map(({ name, label, seconds, share }) => (
+          <Text key={name} component="li" size="xs" c="dimmed">
+            <span className={classes.swatch} data-profile-part={name} />
+            {label} {shortDuration(seconds)} · {percent(share)}
+          </Text>
+        ))}
+      </Group>
+    </div>
+  );
+}
+
+function Operators({ trace }: { trace: ProfileTraceDetail }) {
+  const [isAll, setAll] = useState(false);
+  const operators = trace.operators ?? [];
+  const hasDevice = operators.some(({ device_s: device }) => device > 0);
+  const head = [t`Operator`, t`Calls`, t`Own CPU time`, t`CPU time`, ...(hasDevice ? [t`GPU time`] : []), t`Memory`];
+  return (
+    <>
+      <ScrollTable label={t`Dearest operators`} head={head}>
+        {(isAll ? operators : operators.slice(0, FEW)).map((one) => (
+          <Table.Tr key={one.name}>
+            <Table.Td style={{ overflowWrap: "anywhere" }}>{one.name}</Table.Td>
+            <Table.Td>{number(one.calls)}</Table.Td>
+            <Table.Td>{shortDuration(one.self_cpu_s)}</Table.Td>
+            <Table.Td>{shortDuration(one.cpu_s)}</Table.Td>
+            {hasDevice && <Table.Td>{shortDuration(one.device_s)}</Table.Td>}
+            <Table.Td>{bytes(one.self_memory_bytes)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+      <Group gap="xs">
+        {!isAll && operators.length > FEW && (
+          <Button size="compact-xs" variant="subtle" onClick={() => setAll(true)}>
+            {t`Show ${operators.length} of ${number(trace.n_operators)} operators`}
+          </Button>
+        )}
+      </Group>
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a recording's state means, the ranks that somebody wrote, and the parts of its steps.
+import { t } from "@lingui/core/macro";
+
+import type { Profile, ProfileTraceDetail } from "@/api/types";
+
+type State = Profile["state"];
+
+/** Labels are asked for where they are shown: the language may change. */
+export const STATES: Record<State, { label: () => string; color: string }> = {
+  waiting: { label: () => t`waiting for its workers`, color: "gray" },
+  recording: { label: () => t`recording`, color: "blue" },
+  done: { label: () => t`recorded`, color: "green" },
+  failed: { label: () => t`failed`, color: "red" },
+};
+
+export function isOpen({ state }: { state: State }): boolean {
+  return state === "waiting" || state === "recording";
+}
+
+/** [0, 2] of "0, 2"; what is no number stays one that the platform refuses by its place. */
+export function ranksOf(text: string): number[] {
+  const words = text.split(/[\s,;]+/).filter((word) => word !== "");
+  return words.map((word) => (/^\d+$/.test(word) ? Number(word) : -1));
+}
+
+export interface RecordedPart {
+  name: "input" | "compute" | "sync" | "wait";
+  label: string;
+  seconds: number;
+  share: number;
+}
+
+/** Means of a step, in the order of a step; without what took no time. */
+export function recordedParts({ step_s: total, n_steps }: Pick<ProfileTraceDetail, "step_s" | "n_steps">): RecordedPart[] {
+  if (total === null || total === undefined || n_steps === 0) return [];
+  const labels = { input: t`Reading`, compute: t`Computing`, sync: t`Synchronising`, wait: t`Waiting for others` };
+  const whole = total.input + total.compute + total.sync + total.wait;
+  return (["input", "compute", "sync", "wait"] as const)
+    .map((name) => ({ name, label: labels[name], seconds: total[name] / n_steps, share: whole > 0 ? total[name] / whole : 0 }))
+    .filter(({ share }) => share > 0);
+}

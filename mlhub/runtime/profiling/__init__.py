@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording torch's profiler for some steps of a training that runs, and what becomes of the trace."""

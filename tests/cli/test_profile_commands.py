@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub profile: asks for a recording, waits, prints what its steps consist of and saves the traces."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.jobs.models import Attempt
+from mlhub.metrics.models import ProfileRecording
+from tests.cast import Cast
+from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+from tests.jobs.builders import job
+from tests.metrics.test_profiles import Pod, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Pods(threading.Thread):
+    """Answer the request that the command makes, once it is there: worker 0 records, the others fail."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        super().__init__(daemon=True)
+        self.attempt = attempt
+
+    def run(self) -> None:
+        try:
+            while (recording := ProfileRecording.objects.filter(ended_at=None).first()) is None:
+                time.sleep(0.05)
+            for rank in recording.traces.order_by("-rank").values_list("rank", flat=True):
+                pod = Pod(self.attempt, rank)
+                if rank == 0:
+                    pod.record(str(recording.pk))
+                else:
+                    pod.say(str(recording.pk), "failed", reason="torch's profiler failed: no.")
+        finally:
+            connection.close()
+
+
+def test_a_profile_is_recorded_shown_and_saved(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    attempt = running(job(bob.project_a, bob.bob), n_workers=2)
+    assert bob.client(bob.bob).get("/api/v1/jobs").status_code == 200  # the server's thread need not import it all
+    pods = Pods(attempt)
+    pods.start()
+    asked = ["profile", "job", "--steps", "5", "--rank", "0", "--rank", "1", "--to", str(tmp_path)]
+    assert main(asked) == CommandStatus.OK, capsys.readouterr().err
+    pods.join()
+    first, head, operator, failed = capsys.readouterr().out.splitlines()
+    assert first.startswith("Worker 0, 5 steps of 570.00 ms: reading 4%, computing 70%, synchronising 18%, waiting")
+    assert head.split()[:2] == ["OPERATOR", "CALLS"]
+    assert operator.split() == ["aten::addmm", "12", "1500.00", "ms", "1750.00", "ms", "-64", "B"]
+    assert failed == "Worker 1: torch's profiler failed: no."
+    assert (tmp_path / "job.worker-0.trace.json.gz").read_bytes() == b"trace"
+
+
+def test_a_profile_that_failed_or_is_refused_says_why(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    found = job(bob.project_a, bob.bob)
+    assert main(["profile", "job"]) == CommandStatus.REFUSED
+    assert "only a job that runs can be recorded" in capsys.readouterr().err
+    attempt = running(found, n_workers=2)
+    pods = Pods(attempt)
+    pods.start()
+    assert main(["profile", "job", "--rank", "1", "--to", str(tmp_path)]) != CommandStatus.OK
+    pods.join()
+    assert "Nothing was recorded: torch's profiler failed: no." in capsys.readouterr().err
+    assert main(["-o", "json", "profile", "job", "--no-wait"]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out)["state"] == "waiting"
