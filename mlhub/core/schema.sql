@@ -1022,7 +1022,8 @@ CREATE TABLE public.storage_holding (
     owner_id uuid NOT NULL,
     created_at timestamp with time zone NOT NULL,
     blob_id character varying(64) NOT NULL,
-    organisation_id uuid NOT NULL
+    organisation_id uuid NOT NULL,
+    user_id uuid
 );
 CREATE TABLE public.storage_resumableupload (
     id uuid NOT NULL,
@@ -1290,6 +1291,27 @@ ALTER TABLE public.tenants_user_user_permissions ALTER COLUMN id ADD GENERATED B
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+CREATE TABLE public.tenants_userquota (
+    id uuid NOT NULL,
+    max_gpus integer,
+    gpus_by_type jsonb NOT NULL,
+    max_running_jobs integer,
+    max_waiting_jobs integer,
+    max_storage_bytes bigint,
+    budgets jsonb NOT NULL,
+    version integer NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    organisation_id uuid NOT NULL,
+    project_id uuid,
+    team_id uuid,
+    user_id uuid,
+    CONSTRAINT tenants_userquota_max_gpus_check CHECK ((max_gpus >= 0)),
+    CONSTRAINT tenants_userquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
+    CONSTRAINT tenants_userquota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
+    CONSTRAINT tenants_userquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
+    CONSTRAINT tenants_userquota_version_check CHECK ((version >= 0)),
+    CONSTRAINT user_quota_of_one_owner CHECK (((team_id IS NULL) OR (project_id IS NULL)))
 );
 CREATE TABLE public.tenants_usersession (
     id uuid NOT NULL,
@@ -1580,15 +1602,17 @@ INSERT INTO public.django_migrations VALUES (112, 'notebooks', '0001_initial', n
 INSERT INTO public.django_migrations VALUES (113, 'storage', '0005_work_item_failures', now());
 INSERT INTO public.django_migrations VALUES (114, 'storage', '0006_resumable_uploads', now());
 INSERT INTO public.django_migrations VALUES (115, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (116, 'tenants', '0016_quota_boosts', now());
-INSERT INTO public.django_migrations VALUES (117, 'tenants', '0017_quota_requests', now());
-INSERT INTO public.django_migrations VALUES (118, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (119, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (120, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (121, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (122, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (116, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (117, 'tenants', '0016_quota_boosts', now());
+INSERT INTO public.django_migrations VALUES (118, 'tenants', '0017_quota_requests', now());
+INSERT INTO public.django_migrations VALUES (119, 'tenants', '0018_user_quotas', now());
+INSERT INTO public.django_migrations VALUES (120, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (121, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (122, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (123, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (124, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 122, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 124, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -1761,6 +1785,8 @@ ALTER TABLE ONLY public.tenants_externalidentity
     ADD CONSTRAINT one_identity_per_provider UNIQUE (user_id, issuer);
 ALTER TABLE ONLY public.tenants_membership
     ADD CONSTRAINT one_membership_per_organisation UNIQUE (user_id, organisation_id);
+ALTER TABLE ONLY public.tenants_userquota
+    ADD CONSTRAINT one_quota_of_a_user UNIQUE NULLS NOT DISTINCT (organisation_id, team_id, project_id, user_id);
 ALTER TABLE ONLY public.jobs_passedvalidation
     ADD CONSTRAINT one_validation_per_key UNIQUE (organisation_id, key);
 ALTER TABLE ONLY public.metrics_pairsample
@@ -1849,6 +1875,8 @@ ALTER TABLE ONLY public.tenants_user_user_permissions
     ADD CONSTRAINT tenants_user_user_permissions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_user
     ADD CONSTRAINT tenants_user_username_key UNIQUE (username);
+ALTER TABLE ONLY public.tenants_userquota
+    ADD CONSTRAINT tenants_userquota_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_usersession
     ADD CONSTRAINT tenants_usersession_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_usersession
@@ -2023,6 +2051,7 @@ CREATE INDEX storage_hol_organis_c3329b_idx ON public.storage_holding USING btre
 CREATE INDEX storage_holding_blob_id_04d53ab4 ON public.storage_holding USING btree (blob_id);
 CREATE INDEX storage_holding_blob_id_04d53ab4_like ON public.storage_holding USING btree (blob_id varchar_pattern_ops);
 CREATE INDEX storage_holding_organisation_id_da2bfd2d ON public.storage_holding USING btree (organisation_id);
+CREATE INDEX storage_holding_user_id_452d6a5f ON public.storage_holding USING btree (user_id);
 CREATE INDEX storage_resumableupload_project_id_9d35f48b ON public.storage_resumableupload USING btree (project_id);
 CREATE INDEX storage_resumableupload_user_id_4fcc3717 ON public.storage_resumableupload USING btree (user_id);
 CREATE INDEX storage_sandboxrun_project_id_bdd9a806 ON public.storage_sandboxrun USING btree (project_id);
@@ -2062,6 +2091,10 @@ CREATE INDEX tenants_user_service_of_id_bc463069 ON public.tenants_user USING bt
 CREATE INDEX tenants_user_user_permissions_permission_id_bc2e7c1b ON public.tenants_user_user_permissions USING btree (permission_id);
 CREATE INDEX tenants_user_user_permissions_user_id_f9b9e114 ON public.tenants_user_user_permissions USING btree (user_id);
 CREATE INDEX tenants_user_username_6032312e_like ON public.tenants_user USING btree (username varchar_pattern_ops);
+CREATE INDEX tenants_userquota_organisation_id_6628975c ON public.tenants_userquota USING btree (organisation_id);
+CREATE INDEX tenants_userquota_project_id_c3d383ec ON public.tenants_userquota USING btree (project_id);
+CREATE INDEX tenants_userquota_team_id_eb46c96d ON public.tenants_userquota USING btree (team_id);
+CREATE INDEX tenants_userquota_user_id_f0a70a5a ON public.tenants_userquota USING btree (user_id);
 CREATE INDEX tenants_usersession_session_key_d26a7d4a_like ON public.tenants_usersession USING btree (session_key varchar_pattern_ops);
 CREATE INDEX tenants_usersession_user_id_b4893263 ON public.tenants_usersession USING btree (user_id);
 CREATE INDEX tracking_run_created_by_id_f640b3dd ON public.tracking_run USING btree (created_by_id);
@@ -2243,6 +2276,8 @@ ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_blob_id_04d53ab4_fk_storage_blob_sha256 FOREIGN KEY (blob_id) REFERENCES public.storage_blob(sha256) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_organisation_id_da2bfd2d_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.storage_holding
+    ADD CONSTRAINT storage_holding_user_id_452d6a5f_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_resumableupload
     ADD CONSTRAINT storage_resumableupl_project_id_9d35f48b_fk_tenants_p FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_resumableupload
@@ -2313,6 +2348,14 @@ ALTER TABLE ONLY public.tenants_user_user_permissions
     ADD CONSTRAINT tenants_user_user_pe_permission_id_bc2e7c1b_fk_auth_perm FOREIGN KEY (permission_id) REFERENCES public.auth_permission(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_user_user_permissions
     ADD CONSTRAINT tenants_user_user_pe_user_id_f9b9e114_fk_tenants_u FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_userquota
+    ADD CONSTRAINT tenants_userquota_organisation_id_6628975c_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_userquota
+    ADD CONSTRAINT tenants_userquota_project_id_c3d383ec_fk_tenants_project_id FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_userquota
+    ADD CONSTRAINT tenants_userquota_team_id_eb46c96d_fk_tenants_team_id FOREIGN KEY (team_id) REFERENCES public.tenants_team(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_userquota
+    ADD CONSTRAINT tenants_userquota_user_id_f0a70a5a_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_usersession
     ADD CONSTRAINT tenants_usersession_user_id_b4893263_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tracking_run

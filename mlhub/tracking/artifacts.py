@@ -48,7 +48,7 @@ def store(caller: Caller, target: Run | Job, *, path: str, staging: Staging) -> 
         store_artifact(live_attempt(target), name=name, staging=staging, sha256=sha256)
         return
     organisation = target.project.organisation
-    storage.require_room(organisation, size_bytes=size_bytes)
+    storage.require_room(organisation, size_bytes=size_bytes, user=caller.user)
     blob_store().keep(staging)  # before the run's row is locked: a bucket may take minutes
     with transaction.atomic():
         run = locked(target)
@@ -59,7 +59,14 @@ def store(caller: Caller, target: Run | Job, *, path: str, staging: Staging) -> 
         former = run.artifacts.filter(path=path).first()
         if former is not None and former.blob_id != sha256:
             caller.require_owner(target)
-        blob = storage.hold(organisation, sha256=sha256, size_bytes=size_bytes, owner_kind=OWNER_KIND, owner_id=run.pk)
+        blob = storage.hold(
+            organisation,
+            sha256=sha256,
+            size_bytes=size_bytes,
+            owner_kind=OWNER_KIND,
+            owner_id=run.pk,
+            user=caller.user,
+        )
         RunArtifact.objects.update_or_create(run=run, path=path, defaults={"blob": blob})
         if former is not None:
             _release(run, former.blob_id)

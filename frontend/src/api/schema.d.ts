@@ -1875,6 +1875,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/quota/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each user may have here, and has now: the limits of every user, and exceptions. */
+        get: operations["organisations_quota_users_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         *
+         *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
+         *     and wait.
+         */
+        patch: operations["organisations_quota_users_partial_update"];
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/quota/versions": {
         parameters: {
             query?: never;
@@ -2041,6 +2064,29 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/quota/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each user may have here, and has now: the limits of every user, and exceptions. */
+        get: operations["projects_quota_users_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         *
+         *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
+         *     and wait.
+         */
+        patch: operations["projects_quota_users_partial_update"];
         trace?: never;
     };
     "/api/v1/projects/{id}/quota/versions": {
@@ -2778,6 +2824,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/teams/{id}/quota/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each user may have here, and has now: the limits of every user, and exceptions. */
+        get: operations["teams_quota_users_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         *
+         *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
+         *     and wait.
+         */
+        patch: operations["teams_quota_users_partial_update"];
+        trace?: never;
+    };
     "/api/v1/teams/{id}/quota/versions": {
         parameters: {
             query?: never;
@@ -2891,6 +2960,40 @@ export interface paths {
         };
         /** @description The same as a CSV file. */
         get: operations["usage_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/user-quotas/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Removes limits: a person's own, after which those of every user hold; or those of every user. */
+        delete: operations["user_quotas_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/user-quotas/mine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the caller may have of each organisation, team and project that limits users, and has now. */
+        get: operations["user_quotas_mine_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3500,12 +3603,14 @@ export interface components {
         BlankEnum: "";
         Blocker: {
             /**
-             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, or borrowing.
+             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, the same of the user, or borrowing.
              *
              *     * `free_gpus` - free_gpus
              *     * `placement` - placement
              *     * `quota_gpus` - quota_gpus
              *     * `quota_running_jobs` - quota_running_jobs
+             *     * `user_gpus` - user_gpus
+             *     * `user_running_jobs` - user_running_jobs
              *     * `borrowing` - borrowing
              */
             kind: components["schemas"]["BlockerKindEnum"];
@@ -3531,10 +3636,44 @@ export interface components {
          *     * `placement` - placement
          *     * `quota_gpus` - quota_gpus
          *     * `quota_running_jobs` - quota_running_jobs
+         *     * `user_gpus` - user_gpus
+         *     * `user_running_jobs` - user_running_jobs
          *     * `borrowing` - borrowing
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "user_gpus" | "user_running_jobs" | "borrowing";
+        /** @description What may be used in a period, with all below it. */
+        Budget: {
+            /**
+             * Format: double
+             * @description GPU-hours of the period.
+             */
+            gpu_hours: number;
+            /**
+             * @description When it is full again: each day, week or month of UTC; once: never.
+             *
+             *     * `day` - day
+             *     * `week` - week
+             *     * `month` - month
+             *     * `once` - once
+             * @default month
+             */
+            period: components["schemas"]["BudgetPeriod"];
+            /**
+             * @description When it is used up. alert: people are notified. stop_new: no job starts. stop_all: no job starts, and running jobs save a checkpoint and wait.
+             *
+             *     * `alert` - alert
+             *     * `stop_new` - stop_new
+             *     * `stop_all` - stop_all
+             * @default alert
+             */
+            on_exhausted: components["schemas"]["OnExhausted"];
+            /**
+             * @description GPUs of this type count; empty: all of them.
+             * @default
+             */
+            gpu_type: string;
+        };
         /**
          * @description * `day` - day
          *     * `week` - week
@@ -7396,6 +7535,30 @@ export interface components {
             /** @description Whether it is an administrator of the platform; left out: as it is. */
             is_staff?: boolean;
         };
+        /** @description The limits to change; what is left out stays as it is. */
+        PatchedUserQuotaChangeRequest: {
+            /** @description Whose limits; null: those of every user who has none of their own. */
+            username?: string | null;
+            /** @description The most GPUs that the user's jobs may hold at a time; null: no limit. */
+            max_gpus?: number | null;
+            /** @description The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a number: no limit. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most jobs that the user may run at a time; null: no limit. */
+            max_running_jobs?: number | null;
+            /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
+            max_waiting_jobs?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes that the user may store, of an organisation only; null: no limit.
+             */
+            max_storage_bytes?: number | null;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
+            /** @description The version that the caller saw, 0: there were none; 409 when it is stale. */
+            version?: number;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -10804,6 +10967,83 @@ export interface components {
             remains: components["schemas"]["Remainder"][];
             /** @description Organisations without another owner, which keep it from deletion. */
             sole_owner_of: string[];
+        };
+        /** @description What one user may have of an organisation, a team or a project, with all below it. */
+        UserQuota: {
+            /**
+             * Format: uuid
+             * @description The id of these limits.
+             */
+            id: string;
+            /**
+             * @description Of what it limits the user.
+             *
+             *     * `organisation` - organisation
+             *     * `team` - team
+             *     * `project` - project
+             */
+            kind: components["schemas"]["UserQuotaKindEnum"];
+            /**
+             * Format: uuid
+             * @description The id of that organisation, team or project.
+             */
+            owner: string;
+            /** @description Its name. */
+            owner_name: string;
+            /**
+             * Format: uuid
+             * @description The id of the organisation.
+             */
+            organisation: string;
+            /** @description The user with limits of their own; null: every user who has none of their own. */
+            user: components["schemas"]["UserBrief"] | null;
+            /** @description The most GPUs that the user's jobs may hold at a time; null: no limit. */
+            max_gpus: number | null;
+            /** @description The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a number: no limit. */
+            gpus_by_type: {
+                [key: string]: number;
+            };
+            /** @description The most jobs that the user may run at a time; null: no limit. */
+            max_running_jobs: number | null;
+            /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
+            max_waiting_jobs: number | null;
+            /** @description The most bytes that the user may store, of an organisation only; null: no limit. */
+            max_storage_bytes: number | null;
+            /** @description Budgets of GPU-hours; each user has an own one. */
+            budgets: components["schemas"]["Budget"][];
+            /** @description The version of these limits, which rises with every change. */
+            version: number;
+            /** @description What the user has of it now; null: limits of every user. */
+            used: components["schemas"]["UserUse"] | null;
+        };
+        /**
+         * @description * `organisation` - organisation
+         *     * `team` - team
+         *     * `project` - project
+         * @enum {string}
+         */
+        UserQuotaKindEnum: "organisation" | "team" | "project";
+        UserQuotas: {
+            /** @description Whether the caller may change limits of users. */
+            may_edit: boolean;
+            /** @description Those of every user first, then exceptions by name. */
+            limits: components["schemas"]["UserQuota"][];
+        };
+        UserUse: {
+            /** @description GPUs that the user's jobs hold now. */
+            gpus: number;
+            /** @description The same by GPU type. */
+            gpus_by_type: {
+                [key: string]: number;
+            };
+            /** @description Jobs of the user that hold GPUs now. */
+            running_jobs: number;
+            /** @description Jobs of the user that wait now. */
+            waiting_jobs: number;
+            /** @description Bytes that the user stores; null where they are not counted: in teams and projects. */
+            storage_bytes: number | null;
+            /** @description The user's budgets of GPU-hours, and what of them is used. */
+            budgets: components["schemas"]["BudgetUse"][];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -16017,6 +16257,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_quota_users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuotas"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_quota_users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_quota_versions_list: {
         parameters: {
             query?: never;
@@ -16536,6 +16845,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QuotaOwner"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuotas"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18371,6 +18749,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    teams_quota_users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuotas"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     teams_quota_versions_list: {
         parameters: {
             query?: never;
@@ -18687,6 +19134,67 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    user_quotas_destroy: {
+        parameters: {
+            query?: {
+                /** @description The version that the caller saw; 409 when stale. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the user quotas. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    user_quotas_mine_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -2438,6 +2438,61 @@ class AsyncOrganisationsOperations:
             body={"version": version, "seen": seen},
         )
 
+    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+        """What each user may have here, and has now: the limits of every user, and exceptions.
+
+        GET /organisations/{id}/quota/users
+        """
+        return await self._transport.record(r.UserQuotas, "GET", path_of("/organisations/{id}/quota/users", id=id))
+
+    async def update_quota_user(
+        self,
+        id: Ref,
+        /,
+        *,
+        username: str | Unset | None = UNSET,
+        max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.UserQuota:
+        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+
+        A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
+        checkpoint
+        and wait.
+
+        PATCH /organisations/{id}/quota/users
+
+        username: Whose limits; null: those of every user who has none of their own.
+        max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
+        gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
+        number: no limit.
+        max_running_jobs: The most jobs that the user may run at a time; null: no limit.
+        max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        version: The version that the caller saw, 0: there were none; 409 when it is stale.
+        """
+        return await self._transport.record(
+            r.UserQuota,
+            "PATCH",
+            path_of("/organisations/{id}/quota/users", id=id),
+            body={
+                "username": username,
+                "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
+                "max_running_jobs": max_running_jobs,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
+                "budgets": budgets,
+                "version": version,
+            },
+        )
+
     async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
@@ -2721,6 +2776,61 @@ class AsyncProjectsOperations:
             "POST",
             path_of("/projects/{id}/quota/restore", id=id),
             body={"version": version, "seen": seen},
+        )
+
+    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+        """What each user may have here, and has now: the limits of every user, and exceptions.
+
+        GET /projects/{id}/quota/users
+        """
+        return await self._transport.record(r.UserQuotas, "GET", path_of("/projects/{id}/quota/users", id=id))
+
+    async def update_quota_user(
+        self,
+        id: Ref,
+        /,
+        *,
+        username: str | Unset | None = UNSET,
+        max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.UserQuota:
+        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+
+        A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
+        checkpoint
+        and wait.
+
+        PATCH /projects/{id}/quota/users
+
+        username: Whose limits; null: those of every user who has none of their own.
+        max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
+        gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
+        number: no limit.
+        max_running_jobs: The most jobs that the user may run at a time; null: no limit.
+        max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        version: The version that the caller saw, 0: there were none; 409 when it is stale.
+        """
+        return await self._transport.record(
+            r.UserQuota,
+            "PATCH",
+            path_of("/projects/{id}/quota/users", id=id),
+            body={
+                "username": username,
+                "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
+                "max_running_jobs": max_running_jobs,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
+                "budgets": budgets,
+                "version": version,
+            },
         )
 
     async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
@@ -3566,6 +3676,61 @@ class AsyncTeamsOperations:
             r.QuotaOwner, "POST", path_of("/teams/{id}/quota/restore", id=id), body={"version": version, "seen": seen}
         )
 
+    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+        """What each user may have here, and has now: the limits of every user, and exceptions.
+
+        GET /teams/{id}/quota/users
+        """
+        return await self._transport.record(r.UserQuotas, "GET", path_of("/teams/{id}/quota/users", id=id))
+
+    async def update_quota_user(
+        self,
+        id: Ref,
+        /,
+        *,
+        username: str | Unset | None = UNSET,
+        max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.UserQuota:
+        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+
+        A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
+        checkpoint
+        and wait.
+
+        PATCH /teams/{id}/quota/users
+
+        username: Whose limits; null: those of every user who has none of their own.
+        max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
+        gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
+        number: no limit.
+        max_running_jobs: The most jobs that the user may run at a time; null: no limit.
+        max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        version: The version that the caller saw, 0: there were none; 409 when it is stale.
+        """
+        return await self._transport.record(
+            r.UserQuota,
+            "PATCH",
+            path_of("/teams/{id}/quota/users", id=id),
+            body={
+                "username": username,
+                "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
+                "max_running_jobs": max_running_jobs,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
+                "budgets": budgets,
+                "version": version,
+            },
+        )
+
     async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
@@ -3717,6 +3882,29 @@ class AsyncUsageOperations:
             query={"by": by, "organisation": organisation, "project": project, "since": since, "until": until},
             to=to,
         )
+
+
+class AsyncUserQuotasOperations:
+    """The operations under /user-quotas."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def delete(self, id: Ref, /, *, version: int | None = None) -> None:
+        """Removes limits: a person's own, after which those of every user hold; or those of every user.
+
+        DELETE /user-quotas/{id}
+
+        version: The version that the caller saw; 409 when stale.
+        """
+        await self._transport.content("DELETE", path_of("/user-quotas/{id}", id=id), query={"version": version})
+
+    async def list_mine(self) -> ApiRows[r.UserQuota]:
+        """What the caller may have of each organisation, team and project that limits users, and has now.
+
+        GET /user-quotas/mine
+        """
+        return await self._transport.rows(r.UserQuota, "GET", path_of("/user-quotas/mine"))
 
 
 class AsyncUsersOperations:
@@ -3980,6 +4168,7 @@ class AsyncOperations:
         self.tokens = AsyncTokensOperations(transport)
         self.uploads = AsyncUploadsOperations(transport)
         self.usage = AsyncUsageOperations(transport)
+        self.user_quotas = AsyncUserQuotasOperations(transport)
         self.users = AsyncUsersOperations(transport)
         self.webhooks = AsyncWebhooksOperations(transport)
         self.what_if = AsyncWhatIfOperations(transport)

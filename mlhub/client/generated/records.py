@@ -172,6 +172,15 @@ class Blocker(ApiRecord):
     sentence: str
 
 
+class Budget(ApiRecord):
+    """What may be used in a period, with all below it."""
+
+    gpu_hours: float
+    period: v.BudgetPeriod | None
+    on_exhausted: v.OnExhausted | None
+    gpu_type: str | None
+
+
 class BudgetUse(ApiRecord):
     """A budget, and what of it is used in the present period."""
 
@@ -2469,6 +2478,43 @@ class UserDeletion(ApiRecord):
 
     remains: list[Remainder]
     sole_owner_of: list[str]
+
+
+class UserQuota(ApiRecord):
+    """What one user may have of an organisation, a team or a project, with all below it."""
+
+    id: str
+    kind: v.UserQuotaKindEnum
+    owner: str
+    owner_name: str
+    organisation: str
+    user: UserBrief | None
+    max_gpus: int | None
+    gpus_by_type: dict[str, int]
+    max_running_jobs: int | None
+    max_waiting_jobs: int | None
+    max_storage_bytes: int | None
+    budgets: list[Budget]
+    version: int
+    used: UserUse | None
+
+
+class UserQuotas(ApiRecord):
+    """UserQuotas of an answer."""
+
+    may_edit: bool
+    limits: list[UserQuota]
+
+
+class UserUse(ApiRecord):
+    """UserUse of an answer."""
+
+    gpus: int
+    gpus_by_type: dict[str, int]
+    running_jobs: int
+    waiting_jobs: int
+    storage_bytes: int | None
+    budgets: list[BudgetUse]
 
 
 class Verification(ApiRecord):

@@ -15,7 +15,9 @@ Algorithm = Literal["random", "grid", "asha", "tpe"]
 AxisEnum = Literal["step", "wall", "gpu_hours", "epoch"]
 BasisEnum = Literal["family", "few", "others", "prior"]
 BlankEnum = Literal[""]
-BlockerKindEnum = Literal["free_gpus", "placement", "quota_gpus", "quota_running_jobs", "borrowing"]
+BlockerKindEnum = Literal[
+    "free_gpus", "placement", "quota_gpus", "quota_running_jobs", "user_gpus", "user_running_jobs", "borrowing"
+]
 BudgetPeriod = Literal["day", "week", "month", "once"]
 ChangeEnum = Literal["added", "removed", "changed"]
 DecisionKind = Literal["launch", "resize", "preempt", "keep", "wait"]
@@ -150,6 +152,7 @@ TokenizerEnum = Literal["byte", "word", "bpe"]
 TrialStatus = Literal["running", "waiting", "completed", "failed", "stopped"]
 UnitEnum = Literal["bytes", "bytes_per_second", "examples", "share", "seconds", "count"]
 UsageReportByEnum = Literal["organisation", "team", "project", "user", "gpu_type", "job", "outcome", "day"]
+UserQuotaKindEnum = Literal["organisation", "team", "project"]
 VersionEnum = Literal[1]
 VersionState = Literal["fetching", "inspecting", "needs_columns", "ready", "refused"]
 WebhookTopic = Literal[
