@@ -726,6 +726,13 @@ CREATE TABLE public.jobs_passedvalidation (
     job_id uuid,
     organisation_id uuid NOT NULL
 );
+CREATE TABLE public.jobs_projectretention (
+    project_id uuid NOT NULL,
+    days jsonb NOT NULL,
+    version integer NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT jobs_projectretention_version_check CHECK ((version >= 0))
+);
 CREATE TABLE public.jobs_removedpart (
     id bigint NOT NULL,
     kind character varying(12) NOT NULL,
@@ -1571,48 +1578,49 @@ INSERT INTO public.django_migrations VALUES (81, 'tenants', '0012_service_accoun
 INSERT INTO public.django_migrations VALUES (82, 'tenants', '0013_second_factor', now());
 INSERT INTO public.django_migrations VALUES (83, 'tenants', '0014_single_sign_on', now());
 INSERT INTO public.django_migrations VALUES (84, 'tenants', '0015_gpu_hour_budgets', now());
-INSERT INTO public.django_migrations VALUES (85, 'registry', '0004_model_aliases', now());
-INSERT INTO public.django_migrations VALUES (86, 'registry', '0005_version_states', now());
-INSERT INTO public.django_migrations VALUES (87, 'registry', '0006_version_tags_and_notes', now());
-INSERT INTO public.django_migrations VALUES (88, 'registry', '0007_fetching_state', now());
-INSERT INTO public.django_migrations VALUES (89, 'jobs', '0008_removed_parts', now());
-INSERT INTO public.django_migrations VALUES (90, 'jobs', '0009_deleted_job', now());
-INSERT INTO public.django_migrations VALUES (91, 'jobs', '0010_predicted_start_p90', now());
-INSERT INTO public.django_migrations VALUES (92, 'jobs', '0011_validations', now());
-INSERT INTO public.django_migrations VALUES (93, 'jobs', '0012_startup_marks', now());
-INSERT INTO public.django_migrations VALUES (94, 'jobs', '0013_checkpoint_pins_and_metrics', now());
-INSERT INTO public.django_migrations VALUES (95, 'jobs', '0014_environments', now());
-INSERT INTO public.django_migrations VALUES (96, 'jobs', '0015_attempt_batch', now());
-INSERT INTO public.django_migrations VALUES (97, 'jobs', '0016_further_datasets', now());
-INSERT INTO public.django_migrations VALUES (98, 'jobs', '0017_tags_notes_gpu_seconds', now());
-INSERT INTO public.django_migrations VALUES (99, 'jobs', '0018_job_without_dataset', now());
-INSERT INTO public.django_migrations VALUES (100, 'jobs', '0019_notebooks', now());
-INSERT INTO public.django_migrations VALUES (101, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (102, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (103, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (104, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (105, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (106, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (107, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (108, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (109, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (110, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (111, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (112, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (113, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (114, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (115, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (116, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (117, 'tenants', '0016_quota_boosts', now());
-INSERT INTO public.django_migrations VALUES (118, 'tenants', '0017_quota_requests', now());
-INSERT INTO public.django_migrations VALUES (119, 'tenants', '0018_user_quotas', now());
-INSERT INTO public.django_migrations VALUES (120, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (121, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (122, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (123, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (124, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (85, 'tenants', '0016_quota_boosts', now());
+INSERT INTO public.django_migrations VALUES (86, 'tenants', '0017_quota_requests', now());
+INSERT INTO public.django_migrations VALUES (87, 'tenants', '0018_user_quotas', now());
+INSERT INTO public.django_migrations VALUES (88, 'registry', '0004_model_aliases', now());
+INSERT INTO public.django_migrations VALUES (89, 'registry', '0005_version_states', now());
+INSERT INTO public.django_migrations VALUES (90, 'registry', '0006_version_tags_and_notes', now());
+INSERT INTO public.django_migrations VALUES (91, 'registry', '0007_fetching_state', now());
+INSERT INTO public.django_migrations VALUES (92, 'jobs', '0008_removed_parts', now());
+INSERT INTO public.django_migrations VALUES (93, 'jobs', '0009_deleted_job', now());
+INSERT INTO public.django_migrations VALUES (94, 'jobs', '0010_predicted_start_p90', now());
+INSERT INTO public.django_migrations VALUES (95, 'jobs', '0011_validations', now());
+INSERT INTO public.django_migrations VALUES (96, 'jobs', '0012_startup_marks', now());
+INSERT INTO public.django_migrations VALUES (97, 'jobs', '0013_checkpoint_pins_and_metrics', now());
+INSERT INTO public.django_migrations VALUES (98, 'jobs', '0014_environments', now());
+INSERT INTO public.django_migrations VALUES (99, 'jobs', '0015_attempt_batch', now());
+INSERT INTO public.django_migrations VALUES (100, 'jobs', '0016_further_datasets', now());
+INSERT INTO public.django_migrations VALUES (101, 'jobs', '0017_tags_notes_gpu_seconds', now());
+INSERT INTO public.django_migrations VALUES (102, 'jobs', '0018_job_without_dataset', now());
+INSERT INTO public.django_migrations VALUES (103, 'jobs', '0019_notebooks', now());
+INSERT INTO public.django_migrations VALUES (104, 'jobs', '0020_project_retention', now());
+INSERT INTO public.django_migrations VALUES (105, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (106, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (107, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (108, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (109, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (110, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (111, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (112, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (113, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (114, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (115, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (116, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (117, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (118, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (119, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (120, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (121, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (122, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (123, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (124, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (125, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 124, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 125, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -1733,6 +1741,8 @@ ALTER TABLE ONLY public.jobs_notebookactivity
     ADD CONSTRAINT jobs_notebookactivity_pkey PRIMARY KEY (attempt_id);
 ALTER TABLE ONLY public.jobs_passedvalidation
     ADD CONSTRAINT jobs_passedvalidation_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.jobs_projectretention
+    ADD CONSTRAINT jobs_projectretention_pkey PRIMARY KEY (project_id);
 ALTER TABLE ONLY public.jobs_removedpart
     ADD CONSTRAINT jobs_removedpart_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.jobs_submission
@@ -2212,6 +2222,8 @@ ALTER TABLE ONLY public.jobs_passedvalidation
     ADD CONSTRAINT jobs_passedvalidatio_organisation_id_ba43f289_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.jobs_passedvalidation
     ADD CONSTRAINT jobs_passedvalidation_job_id_230e647e_fk_jobs_job_id FOREIGN KEY (job_id) REFERENCES public.jobs_job(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.jobs_projectretention
+    ADD CONSTRAINT jobs_projectretention_project_id_df2e922a_fk_tenants_project_id FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.jobs_removedpart
     ADD CONSTRAINT jobs_removedpart_job_id_14b41eef_fk_jobs_job_id FOREIGN KEY (job_id) REFERENCES public.jobs_job(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.jobs_submission

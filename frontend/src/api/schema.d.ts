@@ -2106,6 +2106,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How long the project keeps what its jobs leave, by kind, and what there is of it. */
+        get: operations["projects_retention_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Changes how long it is kept, by admins of the organisation; what is due is removed within some minutes. */
+        patch: operations["projects_retention_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/retention/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What would be removed now if so many days were kept, of the kinds that are given; nothing is changed. */
+        post: operations["projects_retention_preview_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{id}/secrets": {
         parameters: {
             query?: never;
@@ -5937,6 +5972,16 @@ export interface components {
             max_workers?: number;
         };
         /**
+         * @description * `logs` - logs
+         *     * `metrics` - metrics
+         *     * `usage` - usage
+         *     * `results` - results
+         *     * `checkpoints` - checkpoints
+         *     * `failed_checkpoints` - failed_checkpoints
+         * @enum {string}
+         */
+        KeptKind: "logs" | "metrics" | "usage" | "results" | "checkpoints" | "failed_checkpoints";
+        /**
          * @description * `package` - Package
          *     * `script` - Script
          *     * `builtin` - Builtin
@@ -6847,6 +6892,13 @@ export interface components {
             /** @description Its limits. */
             readonly quota: components["schemas"]["QuotaLimits"];
         };
+        /** @description What was seen of an organisation. */
+        OrganisationSeenRequest: {
+            /** @description The name as it was seen. */
+            name?: string;
+            /** @description Whether it was archived. */
+            is_archived?: boolean;
+        };
         OrganisationTimes: {
             /** @description The organisation's name; of a trace, the tenant's. */
             organisation: string;
@@ -7359,6 +7411,8 @@ export interface components {
             name?: string;
             /** @description Whether it takes no more projects, uploads and jobs; left out: as it is. */
             is_archived?: boolean;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["OrganisationSeenRequest"];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -7375,6 +7429,8 @@ export interface components {
             team?: string | null;
             /** @description Whether it takes no more uploads and jobs; left out: as it is. */
             is_archived?: boolean;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["ProjectSeenRequest"];
         };
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
@@ -7457,6 +7513,41 @@ export interface components {
             /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
             max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
+            version?: number;
+        };
+        /** @description Days by kind; what is left out stays as it is. */
+        PatchedRetentionChangeRequest: {
+            /**
+             * Format: double
+             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            logs?: number | null;
+            /**
+             * Format: double
+             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the installation has it.
+             */
+            metrics?: number | null;
+            /**
+             * Format: double
+             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            usage?: number | null;
+            /**
+             * Format: double
+             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            results?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            checkpoints?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            failed_checkpoints?: number | null;
+            /** @description The version that the caller saw; 409 with both versions when it is stale. */
             version?: number;
         };
         /**
@@ -7571,6 +7662,8 @@ export interface components {
             topics?: components["schemas"]["WebhookTopic"][];
             /** @description false turns it off; true turns it on, for what happens from then on. */
             is_active?: boolean;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["WebhookSeenRequest"];
         };
         Placement: {
             /** @description The node's name. */
@@ -7824,6 +7917,18 @@ export interface components {
             name: string;
             /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
+        };
+        /** @description What was seen of a project. */
+        ProjectSeenRequest: {
+            /** @description The name as it was seen. */
+            name?: string;
+            /**
+             * Format: uuid
+             * @description The id of the team; null: of none.
+             */
+            team?: string | null;
+            /** @description Whether it was archived. */
+            is_archived?: boolean;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -8515,6 +8620,25 @@ export interface components {
          * @enum {string}
          */
         ReclaimEnum: "never" | "lower_priority" | "any";
+        Reclaimable: {
+            /** @description Lines, points, samples, files or checkpoints. */
+            n_items: number;
+            /** @description The jobs that they are of. */
+            n_jobs: number;
+            /** @description What they take, in bytes; of points and samples about so many. */
+            n_bytes: number;
+            /**
+             * @description What would be removed.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
+        };
         RecoveryCodes: {
             /** @description Each works once instead of a code; shown this once. */
             recovery_codes: string[];
@@ -9031,6 +9155,84 @@ export interface components {
              * @description When it is removed unless more arrives; null: never.
              */
             readonly expires_at: string | null;
+        };
+        Retention: {
+            /** @description The version of these rules, which rises with every change. */
+            version: number;
+            /** @description Whether the caller may change them. */
+            may_edit: boolean;
+            /**
+             * Format: double
+             * @description The fewest days that a rule may give; 0: any number.
+             */
+            least_days: number;
+            /**
+             * Format: double
+             * @description The most days; null: a rule may keep it for good.
+             */
+            most_days: number | null;
+            /** @description Each kind with its rule. */
+            kinds: components["schemas"]["RetentionKind"][];
+        };
+        /** @description Days by kind; what is left out stays as it is. */
+        RetentionDaysRequest: {
+            /**
+             * Format: double
+             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            logs?: number | null;
+            /**
+             * Format: double
+             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the installation has it.
+             */
+            metrics?: number | null;
+            /**
+             * Format: double
+             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            usage?: number | null;
+            /**
+             * Format: double
+             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            results?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            checkpoints?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            failed_checkpoints?: number | null;
+        };
+        RetentionKind: {
+            /**
+             * @description What is kept.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
+            /**
+             * Format: double
+             * @description Days that it is kept after the end; null: for good.
+             */
+            days: number | null;
+            /** @description Whether that is the project's own rule. */
+            is_own: boolean;
+            /**
+             * Format: double
+             * @description Days that the installation keeps it where a project has no rule; null: for good.
+             */
+            installation_days: number | null;
+            /** @description What there is of it; all checkpoints count under checkpoints. */
+            stored: components["schemas"]["StoredPart"];
         };
         /**
          * @description * `owner` - owner
@@ -10045,6 +10247,14 @@ export interface components {
          * @enum {string}
          */
         StopCause: "loop_away" | "backend_away" | "rounds_fail";
+        StoredPart: {
+            /** @description Lines, points, samples, files or checkpoints. */
+            n_items: number;
+            /** @description The jobs that they are of. */
+            n_jobs: number;
+            /** @description What they take, in bytes; of points and samples about so many. */
+            n_bytes: number;
+        };
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
             /**
@@ -11271,6 +11481,15 @@ export interface components {
             readonly created_at: string;
             /** @description Signs its deliveries; shown this once. */
             secret: string;
+        };
+        /** @description What was seen of a webhook. */
+        WebhookSeenRequest: {
+            /** @description The address as it was seen. */
+            url?: string;
+            /** @description What it was notified of. */
+            topics?: components["schemas"]["WebhookTopic"][];
+            /** @description Whether it was notified of events. */
+            is_active?: boolean;
         };
         /**
          * @description * `job.running` - A job started to run, or runs again.
@@ -16955,6 +17174,113 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_retention_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_retention_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedRetentionChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_retention_preview_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RetentionDaysRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reclaimable"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -2200,7 +2200,13 @@ class AsyncOrganisationsOperations:
         return await self._transport.record(r.OrganisationDetail, "GET", path_of("/organisations/{id}", id=id))
 
     async def update(
-        self, id: Ref, /, *, name: str | Unset = UNSET, is_archived: bool | Unset = UNSET
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str | Unset = UNSET,
+        is_archived: bool | Unset = UNSET,
+        seen: b.OrganisationSeenRequest | Unset = UNSET,
     ) -> r.OrganisationDetail:
         """Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs.
 
@@ -2208,12 +2214,14 @@ class AsyncOrganisationsOperations:
 
         name: Another name; left out: the same.
         is_archived: Whether it takes no more projects, uploads and jobs; left out: as it is.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
         return await self._transport.record(
             r.OrganisationDetail,
             "PATCH",
             path_of("/organisations/{id}", id=id),
-            body={"name": name, "is_archived": is_archived},
+            body={"name": name, "is_archived": is_archived, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:
@@ -2610,6 +2618,7 @@ class AsyncProjectsOperations:
         name: str | Unset = UNSET,
         team: str | Unset | None = UNSET,
         is_archived: bool | Unset = UNSET,
+        seen: b.ProjectSeenRequest | Unset = UNSET,
     ) -> r.Project:
         """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs.
 
@@ -2618,12 +2627,14 @@ class AsyncProjectsOperations:
         name: Another name; left out: the same.
         team: The id of its new team; null: of none; left out: the same.
         is_archived: Whether it takes no more uploads and jobs; left out: as it is.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
         return await self._transport.record(
             r.Project,
             "PATCH",
             path_of("/projects/{id}", id=id),
-            body={"name": name, "team": team, "is_archived": is_archived},
+            body={"name": name, "team": team, "is_archived": is_archived, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:
@@ -2839,6 +2850,98 @@ class AsyncProjectsOperations:
         GET /projects/{id}/quota/versions
         """
         return await self._transport.rows(r.QuotaVersion, "GET", path_of("/projects/{id}/quota/versions", id=id))
+
+    async def retention(self, id: Ref, /) -> r.Retention:
+        """How long the project keeps what its jobs leave, by kind, and what there is of it.
+
+        GET /projects/{id}/retention
+        """
+        return await self._transport.record(r.Retention, "GET", path_of("/projects/{id}/retention", id=id))
+
+    async def update_retention(
+        self,
+        id: Ref,
+        /,
+        *,
+        logs: float | Unset | None = UNSET,
+        metrics: float | Unset | None = UNSET,
+        usage: float | Unset | None = UNSET,
+        results: float | Unset | None = UNSET,
+        checkpoints: float | Unset | None = UNSET,
+        failed_checkpoints: float | Unset | None = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.Retention:
+        """Changes how long it is kept, by admins of the organisation; what is due is removed within some minutes.
+
+        PATCH /projects/{id}/retention
+
+        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the
+        installation has it.
+        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has
+        it.
+        checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days;
+        0: for good; null: as the installation has it.
+        failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0:
+        for good; null: as the installation has it.
+        version: The version that the caller saw; 409 with both versions when it is stale.
+        """
+        return await self._transport.record(
+            r.Retention,
+            "PATCH",
+            path_of("/projects/{id}/retention", id=id),
+            body={
+                "logs": logs,
+                "metrics": metrics,
+                "usage": usage,
+                "results": results,
+                "checkpoints": checkpoints,
+                "failed_checkpoints": failed_checkpoints,
+                "version": version,
+            },
+        )
+
+    async def retention_preview(
+        self,
+        id: Ref,
+        /,
+        *,
+        logs: float | Unset | None = UNSET,
+        metrics: float | Unset | None = UNSET,
+        usage: float | Unset | None = UNSET,
+        results: float | Unset | None = UNSET,
+        checkpoints: float | Unset | None = UNSET,
+        failed_checkpoints: float | Unset | None = UNSET,
+    ) -> ApiRows[r.Reclaimable]:
+        """What would be removed now if so many days were kept, of the kinds that are given; nothing is changed.
+
+        POST /projects/{id}/retention/preview
+
+        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the
+        installation has it.
+        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has
+        it.
+        checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days;
+        0: for good; null: as the installation has it.
+        failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0:
+        for good; null: as the installation has it.
+        """
+        return await self._transport.rows(
+            r.Reclaimable,
+            "POST",
+            path_of("/projects/{id}/retention/preview", id=id),
+            body={
+                "logs": logs,
+                "metrics": metrics,
+                "usage": usage,
+                "results": results,
+                "checkpoints": checkpoints,
+                "failed_checkpoints": failed_checkpoints,
+            },
+        )
 
     def list_secrets(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Secret]:
         """The project's secrets by name, without their values.
@@ -4048,6 +4151,7 @@ class AsyncWebhooksOperations:
         url: str | Unset = UNSET,
         topics: Sequence[v.WebhookTopic] | Unset = UNSET,
         is_active: bool | Unset = UNSET,
+        seen: b.WebhookSeenRequest | Unset = UNSET,
     ) -> r.Webhook:
         """Changes what is given.
 
@@ -4056,12 +4160,14 @@ class AsyncWebhooksOperations:
         url: A new address.
         topics: What it is notified of, all of it.
         is_active: false turns it off; true turns it on, for what happens from then on.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
         return await self._transport.record(
             r.Webhook,
             "PATCH",
             path_of("/webhooks/{id}", id=id),
-            body={"url": url, "topics": topics, "is_active": is_active},
+            body={"url": url, "topics": topics, "is_active": is_active, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:

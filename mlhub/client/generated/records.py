@@ -1541,6 +1541,15 @@ class Rack(ApiRecord):
     nodes: list[Node]
 
 
+class Reclaimable(ApiRecord):
+    """Reclaimable of an answer."""
+
+    n_items: int
+    n_jobs: int
+    n_bytes: int
+    kind: v.KeptKind
+
+
 class RecoveryCodes(ApiRecord):
     """RecoveryCodes of an answer."""
 
@@ -1744,6 +1753,26 @@ class ResumableUpload(ApiRecord):
     created_at: datetime
     written_at: datetime
     expires_at: datetime | None
+
+
+class Retention(ApiRecord):
+    """Retention of an answer."""
+
+    version: int
+    may_edit: bool
+    least_days: float
+    most_days: float | None
+    kinds: list[RetentionKind]
+
+
+class RetentionKind(ApiRecord):
+    """RetentionKind of an answer."""
+
+    kind: v.KeptKind
+    days: float | None
+    is_own: bool
+    installation_days: float | None
+    stored: StoredPart
 
 
 class Round(ApiRecord):
@@ -2153,6 +2182,14 @@ class StartupPhase(ApiRecord):
     name: v.StartupPhaseNameEnum
     started_at: datetime
     duration_s: float
+
+
+class StoredPart(ApiRecord):
+    """StoredPart of an answer."""
+
+    n_items: int
+    n_jobs: int
+    n_bytes: int
 
 
 class Strategy(ApiRecord):
