@@ -73,7 +73,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           labels={{ name: t`Name`, team: t`Team`, is_archived: t`Archived` }}
           textOf={(field, value) => changeText(field, value, teams)}
           onTheirs={() => void reload()}
-          onMine={(seen) => change.mutate({ ...change.variables, seen })}
+          onMine={(seen) => change.mutate({ ...change.variables, seen: seen as Omit<Change, "seen"> })}
         />
       </Table.Td>
     </Table.Tr>

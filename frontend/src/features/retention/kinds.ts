@@ -19,7 +19,8 @@ export const KINDS: Record<RetentionKind, string> = {
 export type TypedDays = Partial<Record<RetentionKind, string | number>>;
 
 export function asDays(typed: TypedDays): Partial<Record<RetentionKind, number | null>> {
-  return Object.fromEntries(Object.entries(typed).map(([kind, value]) => [kind, value === "" ? null : Number(value)]));
+  const entries = Object.entries(typed).map(([kind, value]) => [kind, value === "" ? null : Number(value)]);
+  return Object.fromEntries(entries) as Partial<Record<RetentionKind, number | null>>;
 }
 
 /** days: null = for good. */
