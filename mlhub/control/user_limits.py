@@ -17,7 +17,7 @@ from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_of_user
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
-from mlhub.tenants.user_quotas import UserQuotas, user_quotas_of
+from mlhub.tenants.user_quotas import UserQuotaIndex, user_quotas_of
 from scheduler.api.user_limits import UserLimit
 
 
@@ -25,7 +25,7 @@ from scheduler.api.user_limits import UserLimit
 class UserLimitBooks:
     """Knows the limits of users who have jobs. names: of these users. limited: (organisation, user) that have any."""
 
-    quotas: UserQuotas
+    quotas: UserQuotaIndex
     users: Collection[tuple[UUID, UUID]]
     names: dict[UUID, str]
     budgets: BudgetBooks
@@ -35,7 +35,7 @@ class UserLimitBooks:
         cls, organisations: Collection[UUID], users: Collection[tuple[UUID, UUID]], budgets: BudgetBooks
     ) -> UserLimitBooks:
         """Reads them: one query, and one for names where there are limits. users: as (organisation, user)."""
-        quotas = user_quotas_of(organisations) if users else UserQuotas({})
+        quotas = user_quotas_of(organisations) if users else UserQuotaIndex({})
         limiting = {row.organisation_id for row in quotas.rows.values()}
         relevant = sorted((each for each in users if each[0] in limiting), key=str)
         found = User.objects.filter(pk__in={user for _, user in relevant}).values_list("id", "username")

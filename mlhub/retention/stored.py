@@ -25,7 +25,7 @@ POINT_BYTES, SAMPLE_BYTES = 64, 256  # about what a row takes
 
 
 @dataclass(frozen=True)
-class StoredPart:
+class StoredAmount:
     """Holds how much of a kind there is, of how many jobs. n_bytes: as stored; of rows, about so many."""
 
     n_items: int = 0
@@ -33,16 +33,16 @@ class StoredPart:
     n_bytes: int = 0
 
 
-def stored(project: Project, kind: str) -> StoredPart:
+def stored(project: Project, kind: str) -> StoredAmount:
     """Returns all that there is of a kind. Checkpoints: of all jobs, under one kind."""
     if kind == CHECKPOINTS:
         return _checkpoints(Job.objects.filter(project=project), pinned_too=True)
     if kind == FAILED_CHECKPOINTS:
-        return StoredPart()
+        return StoredAmount()
     return _rows(kind, project, None)
 
 
-def reclaimable(project: Project, days: Mapping[str, float | None], *, now: datetime) -> dict[str, StoredPart]:
+def reclaimable(project: Project, days: Mapping[str, float | None], *, now: datetime) -> dict[str, StoredAmount]:
     """Returns what would be removed of the project if it kept so many days, by kind; None or 0 = nothing would.
 
     Pinned checkpoints stay, and do not count.
@@ -57,7 +57,7 @@ def reclaimable(project: Project, days: Mapping[str, float | None], *, now: date
     return found
 
 
-def _rows(kind: str, project: Project, due: Cutoffs | None) -> StoredPart:
+def _rows(kind: str, project: Project, due: Cutoffs | None) -> StoredAmount:
     """due: None = all that there is."""
     if kind == "results":
         which = Q(name__in=RESULTS, attempt__job__project=project) if due is None else due_results(due)
@@ -73,14 +73,14 @@ def _rows(kind: str, project: Project, due: Cutoffs | None) -> StoredPart:
     return _counted(UsageSample.objects.filter(of_attempts), "number", "attempt__job", each=SAMPLE_BYTES)
 
 
-def _counted(rows: QuerySet[Any], item: str, job: str, *, size: Sum | None = None, each: int = 0) -> StoredPart:
+def _counted(rows: QuerySet[Any], item: str, job: str, *, size: Sum | None = None, each: int = 0) -> StoredAmount:
     """size: the sum of bytes; without it each row counts for so many."""
     sums = {"n": Count(item), "jobs": Count(job, distinct=True), **({} if size is None else {"size": size})}
     found = rows.aggregate(**sums)
-    return StoredPart(found["n"], found["jobs"], found["n"] * each if size is None else found["size"] or 0)
+    return StoredAmount(found["n"], found["jobs"], found["n"] * each if size is None else found["size"] or 0)
 
 
-def _checkpoints(jobs: QuerySet[Job], *, pinned_too: bool) -> StoredPart:
+def _checkpoints(jobs: QuerySet[Job], *, pinned_too: bool) -> StoredAmount:
     """Those whose files are there; where the platform does not reach them, as pods reported them."""
     rows = Checkpoint.objects.filter(attempt__job__in=jobs)
     rows = rows if pinned_too else rows.filter(is_pinned=False)
@@ -89,7 +89,7 @@ def _checkpoints(jobs: QuerySet[Job], *, pinned_too: bool) -> StoredPart:
         by_job[job][name] = size
     there = {job: _there(job, sizes) for job, sizes in by_job.items()}
     sizes = [size for found in there.values() for size in found]
-    return StoredPart(len(sizes), sum(bool(found) for found in there.values()), sum(sizes))
+    return StoredAmount(len(sizes), sum(bool(found) for found in there.values()), sum(sizes))
 
 
 def _there(job: UUID, sizes: Mapping[str, int]) -> list[int]:

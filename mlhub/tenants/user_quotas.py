@@ -13,7 +13,7 @@ RAISED_BY = "an admin of the organisation"
 
 
 @dataclass(frozen=True)
-class UserQuotas:
+class UserQuotaIndex:
     """Holds limits of users by owner and user, as they were read."""
 
     rows: dict[tuple[UUID, UUID | None], UserQuota]
@@ -28,7 +28,7 @@ class UserQuotas:
         return self.rows.get((owner, user)) or self.rows.get((owner, None))
 
 
-def user_quotas_of(organisations: Collection[UUID]) -> UserQuotas:
+def user_quotas_of(organisations: Collection[UUID]) -> UserQuotaIndex:
     """Reads all limits of users in these organisations. One query."""
     return _indexed(UserQuota.objects.filter(organisation__in=organisations))
 
@@ -50,11 +50,11 @@ def _held_by(rows: Iterable[UserQuota], user: User) -> list[UserQuota]:
     return sorted(held, key=lambda one: (one.project_id is None, one.team_id is None))
 
 
-def _indexed(rows: Iterable[UserQuota]) -> UserQuotas:
+def _indexed(rows: Iterable[UserQuota]) -> UserQuotaIndex:
     by_owner = {}
     for row in rows:
         by_owner[row.project_id or row.team_id or row.organisation_id, row.user_id] = row
-    return UserQuotas(by_owner)
+    return UserQuotaIndex(by_owner)
 
 
 def owner_name(row: UserQuota) -> str:
