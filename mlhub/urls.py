@@ -29,6 +29,7 @@ api: list[URLPattern | URLResolver] = [
     path("", include("mlhub.control.api.urls")),
     path("", include("mlhub.notebooks.api.urls")),
     path("", include("mlhub.usage.api.urls")),
+    path("", include("mlhub.retention.api.urls")),
     path("", include("mlhub.webhooks.api.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     path("docs", documentation, name="docs"),

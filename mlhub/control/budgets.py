@@ -30,20 +30,24 @@ class BudgetBooks:
     _live: list[LiveHolding] | None = field(default=None, repr=False)
     _hours: dict[tuple[UUID, datetime | None], list[UsedHours]] = field(default_factory=dict, repr=False)
 
-    def budgets_of(self, owner: Owner, rows: BudgetRows) -> tuple[GpuHourBudget, ...]:
-        """Returns the owner's budgets, as its quota has them in rows, with what is used of them."""
+    def budgets_of(self, owner: Owner, rows: BudgetRows, *, user: UUID | None = None) -> tuple[GpuHourBudget, ...]:
+        """Returns the owner's budgets, as its quota has them in rows, with what is used of them.
+
+        user: only what this user's jobs have used counts, as the budgets are those of one user.
+        """
         organisation = owner.pk if isinstance(owner, Organisation) else owner.organisation_id
         if organisation not in self.organisations:
             return ()
-        return tuple(self._budget(owner, organisation, row) for row in rows)
+        return tuple(self._budget(owner, organisation, row, user) for row in rows)
 
-    def _budget(self, owner: Owner, organisation: UUID, row: Mapping[str, Any]) -> GpuHourBudget:
+    def _budget(self, owner: Owner, organisation: UUID, row: Mapping[str, Any], user: UUID | None) -> GpuHourBudget:
         period = BudgetPeriod(row["period"])
         began_s, ends_at_s = period_of(period, self.now.timestamp())
         since = None if began_s is None else datetime.fromtimestamp(began_s, UTC)
         gpu_type = row["gpu_type"]
         used = self._used(organisation, since)
-        hours = sum(one.gpu_hours for one in used if _counts_for(owner, one) and gpu_type in ("", one.gpu_type))
+        counted = (one for one in used if user in (None, one.user_id) and gpu_type in ("", one.gpu_type))
+        hours = sum(one.gpu_hours for one in counted if _counts_for(owner, one))
         return GpuHourBudget(
             row["gpu_hours"], period, OnExhausted(row["on_exhausted"]), gpu_type, float(hours), ends_at_s
         )

@@ -32,6 +32,9 @@ BLOCKERS: Mapping[BlockerKind, str] = {
     BlockerKind.PLACEMENT: "Free GPUs, CPUs and memory have room for {have} workers as one gang; it needs {need}.",
     BlockerKind.QUOTA_GPUS: "{tenant} may use {have} more of its {total} GPUs; it needs {need}.",
     BlockerKind.QUOTA_RUNNING_JOBS: "{tenant} may run {have} more of its {total} jobs.",
+    BlockerKind.USER_GPUS: "{user} may use {have} more of {total} GPUs{types} in {tenant}, as one person; it needs "
+    "{need}.",
+    BlockerKind.USER_RUNNING_JOBS: "{user} may run {have} more of {total} jobs in {tenant}, as one person.",
     BlockerKind.BORROWING: "{tenant} may use {have} more GPUs now, borrowed ones included; it needs {need}.",
 }
 ACTIONS: Mapping[ActionKind, str] = {
@@ -132,7 +135,9 @@ class _Reader:
             "tenant": tenant,
             "gpu_types": list(blocker.gpu_types),
             "guarantee": blocker.guarantee,
-            "sentence": filled_in(BLOCKERS[blocker.kind], {**facts, "tenant": tenant, "types": types}),
+            "sentence": filled_in(
+                BLOCKERS[blocker.kind], {**facts, "tenant": tenant, "types": types, "user": blocker.user}
+            ),
         }
 
     def _ahead(self, counsel: Counsel) -> dict[str, Any]:

@@ -14,8 +14,9 @@ import structlog
 from mlhub.backends.protocol import Backend, BackendUnavailableError, ItemKind
 from mlhub.control.isolation import FaultIsolation
 from mlhub.core.installation import is_restored_lately
-from mlhub.jobs.checkpoint_retention import checkpoints_kept_for, jobs_without_checkpoints
+from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import DeletedJob
+from mlhub.jobs.retention_rules import CHECKPOINTS, cutoffs
 from mlhub.tenants.models import Project
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -40,9 +41,10 @@ class Housekeeping:
         self.last_at = now
         if is_restored_lately(now):
             return 0  # a volume may contain checkpoints of jobs that are newer than the restored database
-        over, kept_for = _over(now), checkpoints_kept_for() or timedelta()
+        over, kept = _over(now), cutoffs(CHECKPOINTS, now=now)
         n_asked = 0
         for project in Project.objects.filter(id__in=over).select_related("organisation"):
+            kept_for = timedelta(days=kept.days_of(project.id) or 0.0)
             ask = partial(_sweep, backend, project, over[project.id], kept_for)
             n_asked += isolation.attempt(ask, kind=ItemKind.PROJECT, name=str(project.id), default=False)
         return n_asked
@@ -53,8 +55,9 @@ def _over(now: datetime) -> dict[UUID, list[str]]:
 
     Jobs are named that are known to be over: what the database does not know, or shows as alive, is not touched.
     """
-    kept_for = checkpoints_kept_for()
-    deleted = DeletedJob.objects.filter(deleted_at__gt=now - (kept_for or timedelta()) - LOOKS_BACK)
+    kept = cutoffs(CHECKPOINTS, now=now)
+    longest = max([kept.days or 0.0, *(own.days or 0.0 for own in kept.own.values())])
+    deleted = DeletedJob.objects.filter(deleted_at__gt=now - timedelta(days=longest) - LOOKS_BACK)
     found = list(deleted.order_by("id").values_list("project_id", "id"))
     ended = jobs_without_checkpoints(now, within=LOOKS_BACK)
     found += ended.order_by("id").values_list("project_id", "id")

@@ -19,6 +19,7 @@ from mlhub.clusters.models import Node
 from mlhub.control.budgets import BudgetBooks, as_rows
 from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
+from mlhub.control.user_limits import UserLimitBooks
 from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, JobState
 from mlhub.tenants.actions.quotas import Owner
@@ -34,13 +35,19 @@ PLATFORM = "platform"  # a tenant above all organisations, where these share fai
 class QuotaTree:
     """tenants: parents before children. tenant_of: whose quota a project's jobs count against first.
 
-    fair: those whose parts share fairly. ids: of all tenants.
+    fair: those whose parts share fairly. ids: of all tenants. limited: organisations with users who have limits there.
     """
 
     tenants: list[TenantSnapshot] = field(default_factory=list)
     tenant_of: dict[UUID, str] = field(default_factory=dict)
     fair: set[str] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
+    limited: set[tuple[UUID, UUID]] = field(default_factory=set)
+
+    def user_of(self, job: Job) -> str:
+        """Returns whose job it is, where limits of that user count for it; else "" """
+        key = (job.project.organisation_id, job.created_by_id)
+        return str(job.created_by_id) if key in self.limited else ""
 
     def add(self, tenant: TenantSnapshot) -> None:
         self.tenants.append(tenant)
@@ -62,10 +69,18 @@ def with_boosts(owner: Owner, rules: Mapping[str, Any], *, now: datetime) -> dic
 
 @dataclass(frozen=True)
 class BudgetsAndBoosts:
-    """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limit."""
+    """What counts besides the rules. extras: by owner, GPUs that its boosts add to its guarantee and to its limit.
+
+    users: limits of users, of those who have jobs.
+    """
 
     budgets: BudgetBooks
     extras: Mapping[UUID, tuple[int, int]]
+    users: UserLimitBooks
+
+    def makes_tenant(self, owner: UUID) -> bool:
+        """Returns whether an owner without a quota needs an account of its own."""
+        return owner in self.extras or owner in self.users.owners
 
 
 def extras_now(organisations: Collection[UUID], *, now: datetime) -> dict[UUID, tuple[int, int]]:
@@ -85,22 +100,26 @@ def tree_of(
     now: datetime,
     budgets_of: Collection[UUID] | None = None,
     whole: bool = False,
+    users: Collection[tuple[UUID, UUID]] = (),
     isolation: FaultIsolation | None = None,
 ) -> QuotaTree:
     """Teams and projects are tenants of their own where they have a quota, or where those above them share fairly; else
     their jobs count above.
 
-    whole: all of them are. budgets_of: organisations whose budgets count; None = of all. isolation: gets owners whose
-    quota cannot be read; they and all below them are left out. Five queries; where budgets are set, one for each
-    organisation and period more, and two for what runs.
+    whole: all of them are. users: with jobs, as (organisation, user): limits of these count. budgets_of: organisations
+    whose budgets count; None = of all. isolation: gets owners whose quota cannot be read; they and all below them are
+    left out. Six queries; where budgets are set, one for each organisation and period more, and two for what runs;
+    where users have limits, one for their names.
     """
     isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
     teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     budgets = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
-    books = BudgetsAndBoosts(budgets, extras_now(organisations, now=now))
+    limits = UserLimitBooks.read(organisations, users, budgets)
+    books = BudgetsAndBoosts(budgets, extras_now(organisations, now=now), limits)
     tree = _tree_above(rows, isolation, books)
+    tree.limited = limits.limited
     owners: dict[UUID, str | None] = {}
     for team in teams:
         owners[team.id] = _place(tree, team, str(team.organisation_id), books, whole=whole, isolation=isolation)
@@ -146,7 +165,7 @@ def _place(
     """Returns the tenant under whose name it is listed: its own, or the one above; None where that cannot be read."""
     if above is None or above not in tree.ids:
         return None
-    if not (whole or above in tree.fair or owner.id in books.extras) and getattr(owner, "quota", None) is None:
+    if not (whole or above in tree.fair or books.makes_tenant(owner.id)) and getattr(owner, "quota", None) is None:
         return above
     return str(owner.id) if _add(tree, owner, above, isolation, books) else None
 
@@ -154,9 +173,11 @@ def _place(
 def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> TenantSnapshot:
     quota: QuotaRules | None = getattr(owner, "quota", None)
     extra_guarantee, extra_max_gpus = books.extras.get(owner.id, (0, 0))
+    limits = books.users.limits_of(owner)
     if quota is None:
         guarantee = raised(None, extra_guarantee, absent=0)
-        return TenantSnapshot(id=str(owner.id), name=owner.name, parent=parent, guarantee=guarantee)
+        name = owner.name
+        return TenantSnapshot(str(owner.id), name, parent=parent, guarantee=guarantee, user_limits=limits)
     return TenantSnapshot(
         id=str(owner.id),
         name=owner.name,
@@ -171,6 +192,7 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         shares_fairly=quota.shares_fairly,
         half_life_s=quota.half_life_s,
         budgets=books.budgets.budgets_of(owner, quota.budgets),
+        user_limits=limits,
     )
 
 

@@ -36,7 +36,7 @@ from mlhub.jobs.states import Intent, JobState
 from mlhub.registry.models import Kind
 from mlhub.tenants.models import Quota
 from scheduler.api.plan import Reason
-from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase
+from scheduler.api.snapshot import ClusterSnapshot, JobSnapshot, Mode, NodeAllocation, Phase, TenantSnapshot
 from scheduler.api.snapshot import GangAllocation as Holding
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 
@@ -49,8 +49,8 @@ PHASES = {
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
-    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "project__organisation",
-    "model_version__kind", "model_version__code_version",
+    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "created_by_id",
+    "project__organisation", "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [
     "job", "number", "mode", "n_workers", "n_servers", "created_at", "training_at", "ended_at", "outcome", "batch_size",
@@ -101,7 +101,11 @@ def take_snapshot(
     in_projects = any(n.shares_within_project for n in nodes)
     lenders = Quota.objects.filter(guarantee__gt=0).values_list("organisation", flat=True)
     tree = tree_of(
-        {*lenders, *(j.project.organisation_id for j in jobs)}, now=now, whole=whole_tree, isolation=isolation
+        {*lenders, *(j.project.organisation_id for j in jobs)},
+        now=now,
+        whole=whole_tree,
+        users={(j.project.organisation_id, j.created_by_id) for j in jobs},
+        isolation=isolation,
     )
 
     slow = isolation.attempt(slow_links, kind=ItemKind.STEP, name="links", default={})
@@ -120,6 +124,7 @@ def take_snapshot(
                 shares_within=str(job.project_id) if in_projects else "",
                 gpu_memory_bytes=gpu_memory_bytes,
                 study=studies.get(job.id, ("", "")),
+                user=tree.user_of(job),
             )
         )
 
@@ -154,7 +159,8 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
     """The snapshot with a job that was never saved, as if it had been submitted. Raises ValueError where its tenant's
     quota cannot be read.
     """
-    tree, family = tree_of({job.project.organisation_id}, now=now), family_of(job)
+    owner = job.project.organisation_id
+    tree, family = tree_of({owner}, now=now, users={(owner, job.created_by_id)}), family_of(job)
     one = job_snapshot(
         job,
         tenant=_tenant_of(job, tree),
@@ -163,10 +169,22 @@ def with_hypothetical(snapshot: ClusterSnapshot, job: Job, *, now: datetime) -> 
         held=None,
         now=now,
         steps_total=expected_steps([job]).get(job.id),
+        user=tree.user_of(job),
     )
-    known = {tenant.id for tenant in snapshot.tenants}
-    new = tuple(tenant for tenant in tree.tenants if tenant.id not in known)
-    return replace(snapshot, jobs=(*snapshot.jobs, sound_job(one)), tenants=(*snapshot.tenants, *new))
+    return replace(snapshot, jobs=(*snapshot.jobs, sound_job(one)), tenants=_with_tenants(snapshot.tenants, tree))
+
+
+def _with_tenants(known: Sequence[TenantSnapshot], tree: QuotaTree) -> tuple[TenantSnapshot, ...]:
+    """Those known, with limits of users whom they did not know; and those of the tree that are new."""
+    read = {tenant.id: tenant for tenant in tree.tenants}
+    found = []
+    for tenant in known:
+        users = {limit.user for limit in tenant.user_limits}
+        more = read[tenant.id].user_limits if tenant.id in read else ()
+        new = tuple(limit for limit in more if limit.user not in users)
+        found.append(replace(tenant, user_limits=(*tenant.user_limits, *new)) if new else tenant)
+    ids = {tenant.id for tenant in known}
+    return (*found, *(tenant for tenant in tree.tenants if tenant.id not in ids))
 
 
 def _families(jobs: Sequence[Job], isolation: FaultIsolation) -> dict[UUID, str]:
@@ -222,6 +240,7 @@ def job_snapshot(
     shares_within: str = "",
     gpu_memory_bytes: Mapping[str, int] | None = None,
     study: tuple[str, str] = ("", ""),
+    user: str = "",
 ) -> JobSnapshot:
     """job: also one that was never saved, which waits then. held: by its live attempt, if it has one.
 
@@ -280,6 +299,7 @@ def job_snapshot(
         counts_examples=True,
         study=study[0],
         study_name=study[1],
+        user=user,
     )
 
 

@@ -68,6 +68,7 @@ def _add_chosen(version: DatasetVersion, options: dict[str, Any], actor: User) -
             size_bytes=file["size_bytes"],
             owner_kind=actions.OWNER_KIND,
             owner_id=added.id,
+            user=actor,
         )
     actions.enqueue_inspection(added, actor)
     _record(added, actor, chosen_from=str(version.id))

@@ -158,7 +158,11 @@ def finish_fetch(version: DatasetVersion, found: FoundFile, staging: Staging | N
         )
         if not moved:
             return False
-        owner: dict[str, Any] = {"owner_kind": actions.OWNER_KIND, "owner_id": UUID(str(version.pk))}
+        owner: dict[str, Any] = {
+            "owner_kind": actions.OWNER_KIND,
+            "owner_id": UUID(str(version.pk)),
+            "user": version.created_by,
+        }
         organisation = version.dataset.project.organisation
         if staging is not None:
             storage.keep(staging, organisation=organisation, **owner)

@@ -27,6 +27,7 @@ from mlhub.jobs.profile_limits import misfit
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.jobs.submission_limits import check_resumption, check_storage_left, check_waiting_jobs
 from mlhub.jobs.training_defaults import with_training_defaults
+from mlhub.jobs.user_limits import check_user_room
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import work_queue
 from mlhub.tenants.actions import require_open
@@ -82,7 +83,7 @@ def submit_job(
     check_versions(project, dataset_version, model_version)
     further = request.pop("datasets", {})
     check_further(project, further, model_version)
-    check_storage_left(project.organisation)
+    check_storage_left(project.organisation, actor)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
@@ -95,9 +96,11 @@ def submit_job(
         request = check_prediction(kind, dataset_version, model_version, request)
         check_room(project.organisation, request["min_workers"])
         check_resources(request)
+    gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
+    check_user_room(project, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
     try:
         with transaction.atomic():
-            check_waiting_jobs(project.organisation, actor)
+            check_waiting_jobs(project, actor)
             job = Job(
                 project=project,
                 name=name or usual_name(kind, dataset_version, model_version),

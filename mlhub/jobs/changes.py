@@ -16,6 +16,7 @@ from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.profile_limits import indivisible
 from mlhub.jobs.states import ENDED, HOLDING_GPUS, Intent
+from mlhub.jobs.user_limits import check_user_room
 from mlhub.tenants.models import User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
@@ -127,6 +128,8 @@ def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
             request |= check_prediction(job.kind, job.dataset_version, job.model_version, request | asked)
         check_room(job.project.organisation, request["min_workers"])
         check_resources(request)
+    gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
+    check_user_room(job.project, job.created_by, n_gpus=request["min_workers"], gpu_types=gpu_types, is_actor=False)
     if moved:
         _check_divisible(job, request)
     return {name: request[name] for name in WORKERS}

@@ -329,3 +329,17 @@ class RemovedPart(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "kind"], name="removed_part_of_job")]
+
+
+class ProjectRetention(models.Model):
+    """How many days a project keeps what its jobs leave, by kind, where it differs from the installation; 0 = for good.
+
+    version guards concurrent edits. Kinds as in retention_rules.py.
+    """
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="retention")
+    days = models.JSONField(default=dict)
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ProjectOwnedQuerySet.as_manager()

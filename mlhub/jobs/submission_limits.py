@@ -14,9 +14,11 @@ from mlhub.jobs.admission import check_room
 from mlhub.jobs.models import Job
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import Intent
+from mlhub.jobs.user_limits import check_user_room, check_user_waiting_jobs
 from mlhub.storage import actions as storage
 from mlhub.tenants.actions import require_open
-from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.models import Organisation, Project, User
+from mlhub.tenants.user_quotas import RAISED_BY
 
 
 def check_resumption(job: Job, *, actor: User) -> None:
@@ -28,16 +30,20 @@ def check_resumption(job: Job, *, actor: User) -> None:
     organisation = job.project.organisation
     require_open(job.project)
     check_priority(job.project, job.priority, actor=actor, is_resumed=True)
-    check_storage_left(organisation)
+    is_actor = job.created_by_id == actor.id
+    check_storage_left(organisation, job.created_by, is_actor=is_actor)
     check_room(organisation, job.min_workers)
-    check_waiting_jobs(organisation, job.created_by, is_actor=job.created_by_id == actor.id)
+    gpu_types = (job.resources or {}).get("gpu_types") or ()
+    check_user_room(job.project, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
+    check_waiting_jobs(job.project, job.created_by, is_actor=is_actor)
 
 
-def check_waiting_jobs(organisation: Organisation, user: User, *, is_actor: bool = True) -> None:
+def check_waiting_jobs(project: Project, user: User, *, is_actor: bool = True) -> None:
     """Called in the transaction that makes the job: submissions of one organisation are counted one after the other.
 
     user: whose job it is; is_actor: that person asks. Raises QuotaExceededError.
     """
+    organisation = project.organisation
     lock_until_commit(f"waiting-jobs:{organisation.pk}")
     waiting = Job.objects.queued().filter(project__organisation=organisation, intent=Intent.RUN)
     of_organisation, of_user = settings.MAX_WAITING_JOBS_PER_ORGANISATION, settings.MAX_WAITING_JOBS_PER_USER
@@ -46,10 +52,26 @@ def check_waiting_jobs(organisation: Organisation, user: User, *, is_actor: bool
     _require(
         waiting.count(), of_organisation, whose=f"{organisation.name} has", limit="max_waiting_jobs_per_organisation"
     )
+    check_user_waiting_jobs(project, user, is_actor=is_actor)
 
 
-def check_storage_left(organisation: Organisation) -> None:
-    """Nothing that a job makes could be stored once the quota is used up. Raises QuotaExceededError."""
+def check_storage_left(organisation: Organisation, user: User, *, is_actor: bool = True) -> None:
+    """Nothing that a job makes could be stored once the quota, or the limit of its user, is used up.
+
+    Raises QuotaExceededError.
+    """
+    own_left = storage.bytes_left_of_user(organisation, user)
+    if own_left is not None and own_left <= 0:
+        used, may = storage.used_bytes_of_user(organisation, user), "you may" if is_actor else f"{user.username} may"
+        raise QuotaExceededError(
+            f"In {organisation.name} {may} store {used + own_left:,} bytes, of which {used:,} are used, so the job's "
+            "result has no room.",
+            remedy=f"Delete datasets or models that are no longer needed, or ask {RAISED_BY} to raise the limit of "
+            "users.",
+            limit="user_max_storage_bytes",
+            limit_bytes=used + own_left,
+            used_bytes=used,
+        )
     left = storage.bytes_left(organisation)
     if left is not None and left <= 0:
         used = storage.used_bytes(organisation)

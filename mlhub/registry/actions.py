@@ -226,6 +226,7 @@ def register_trained(
             size_bytes=weights_blob.size_bytes,
             owner_kind=OWNER_KIND,
             owner_id=version.id,
+            user=created_by,
             within_quota=False,
         )
         _record("model.trained", model, created_by, version_id=str(version.id), job_id=str(job_id), metrics=metrics)
@@ -269,7 +270,7 @@ def register_checkpoint(
             created_by=created_by,
         )
         version.weights = storage.keep(
-            staging, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id
+            staging, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id, user=created_by
         )
         version.save(update_fields=["weights"])
         _record("model.checkpoint_registered", model, created_by, version_id=str(version.id), metrics=metrics)
@@ -313,7 +314,7 @@ def _add_version(
             created_by=actor,
         )
         version.package = storage.keep(
-            package, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id
+            package, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id, user=actor
         )
         version.save(update_fields=["package"])
     work_queue.enqueue(

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from mlhub.control.models import PolicyReplay, Round
 from mlhub.environments.actions import remove_environment
@@ -22,6 +22,7 @@ from mlhub.environments.models import PythonEnvironment
 from mlhub.events.models import Event
 from mlhub.events.retention import oldest, prune
 from mlhub.jobs.models import RESULTS, Artifact, Attempt, Job, PassedValidation, RemovedPart
+from mlhub.jobs.retention_rules import Cutoffs
 from mlhub.jobs.states import ENDED
 from mlhub.metrics.models import LogLine, MetricPoint, Series, UsageSample
 from mlhub.metrics.profiles import due_for_removal, remove_recording
@@ -33,40 +34,42 @@ from mlhub.tracking.points import remove_points
 from mlhub.webhooks.models import Delivery
 
 RemovalRule = Callable[[datetime, datetime, int], int]
+OwnedRule = Callable[[Cutoffs, int], int]
 
 
-def remove_logs(before: datetime, now: datetime, limit: int) -> int:
-    """Lines of attempts that ended before that time, oldest attempts first."""
+def remove_logs(kept: Cutoffs, limit: int) -> int:
+    """Lines of attempts that ended before their project keeps them, oldest attempts first."""
     of_attempt = LogLine.objects.filter(attempt=OuterRef("pk"))
-    attempt = Attempt.objects.filter(Exists(of_attempt), ended_at__lt=before).order_by("ended_at").first()
+    attempt = due_attempts(kept).filter(Exists(of_attempt)).order_by("ended_at").select_related("job").first()
     if attempt is None:
         return 0
     lines = LogLine.objects.filter(attempt=attempt)
     bound = lines.order_by("seq").values_list("seq", flat=True)[limit - 1 : limit].first()
     with transaction.atomic():
         n = (lines if bound is None else lines.filter(seq__lte=bound)).delete()[0]
-        _record(attempt.job_id, "logs", before=before, now=now, n=n)
+        _record_kept(attempt.job, "logs", kept, n=n)
     return n
 
 
-def remove_metrics(before: datetime, now: datetime, limit: int) -> int:
-    """Points of jobs that finished before that time. A job keeps its final metrics."""
+def remove_metrics(kept: Cutoffs, limit: int) -> int:
+    """Points of jobs that finished before their project keeps them. A job keeps its final metrics."""
     of_series = MetricPoint.objects.filter(series=OuterRef("pk"))
-    series = Series.objects.filter(Exists(of_series), job__finished_at__lt=before).order_by("id").first()
+    due = kept.due(project="job__project", ended_at="job__finished_at")
+    series = Series.objects.filter(due, Exists(of_series)).order_by("id").select_related("job").first()
     if series is None:
         return 0
     points = MetricPoint.objects.filter(series=series)
     bound = points.order_by("step").values_list("step", flat=True)[limit - 1 : limit].first()
     with transaction.atomic():
         n = (points if bound is None else points.filter(step__lte=bound)).delete()[0]
-        _record(series.job_id, "metrics", before=before, now=now, n=n)
+        _record_kept(series.job, "metrics", kept, n=n)
     return n
 
 
-def remove_usage(before: datetime, now: datetime, limit: int) -> int:  # noqa: ARG001 (the rules' signature)
-    """Samples of what the pods of attempts that ended before that time used of their machines."""
+def remove_usage(kept: Cutoffs, limit: int) -> int:
+    """Samples of what the pods of attempts used of their machines, once their project does not keep them any longer."""
     of_attempt = UsageSample.objects.filter(attempt=OuterRef("pk"))
-    attempt = Attempt.objects.filter(Exists(of_attempt), ended_at__lt=before).order_by("ended_at").first()
+    attempt = due_attempts(kept).filter(Exists(of_attempt)).order_by("ended_at").first()
     if attempt is None:
         return 0
     numbers = UsageSample.objects.filter(attempt=attempt).order_by("number").values_list("number", flat=True)
@@ -100,9 +103,9 @@ def remove_events(before: datetime, now: datetime, limit: int) -> int:
         return prune(due, before=before)
 
 
-def remove_results(before: datetime, now: datetime, limit: int) -> int:
-    """Files of predictions of attempts that ended before that time; their bytes are collected once unheld."""
-    due = Artifact.objects.filter(name__in=RESULTS, attempt__ended_at__lt=before).select_related("attempt")
+def remove_results(kept: Cutoffs, limit: int) -> int:
+    """Files of predictions, once their project does not keep them; their bytes are collected once unheld."""
+    due = Artifact.objects.filter(due_results(kept)).select_related("attempt__job")
     n = 0
     with transaction.atomic():
         for artifact in due.order_by("id")[: min(limit, 100)]:
@@ -110,7 +113,7 @@ def remove_results(before: datetime, now: datetime, limit: int) -> int:
             artifact.delete()
             if not attempt.artifacts.exclude(name__in=RESULTS).exists():
                 storage.release(owner_kind="artifact", owner_id=attempt.id)
-            _record(attempt.job_id, "results", before=before, now=now, n=1)
+            _record_kept(attempt.job, "results", kept, n=1)
             n += 1
     return n
 
@@ -158,13 +161,15 @@ def remove_uploads(before: datetime, now: datetime, limit: int) -> int:  # noqa:
     return remove_written_before(before, limit=limit)
 
 
-RULES: Mapping[str, RemovalRule] = {
+OWNED_RULES: Mapping[str, OwnedRule] = {  # of which projects may have rules of their own
     "logs": remove_logs,
     "metrics": remove_metrics,
     "usage": remove_usage,
+    "results": remove_results,
+}
+RULES: Mapping[str, RemovalRule] = {
     "profiles": remove_profiles,
     "events": remove_events,
-    "results": remove_results,
     "rounds": remove_rounds,
     "replays": remove_replays,
     "validations": remove_validations,
@@ -173,6 +178,16 @@ RULES: Mapping[str, RemovalRule] = {
     "deliveries": remove_deliveries,
     "uploads": remove_uploads,
 }
+
+
+def due_attempts(kept: Cutoffs) -> QuerySet[Attempt]:
+    """Attempts that ended before their project keeps what they left."""
+    return Attempt.objects.filter(kept.due(project="job__project", ended_at="ended_at"))
+
+
+def due_results(kept: Cutoffs) -> Q:
+    """Which artifacts are files of predictions that are not kept any longer."""
+    return Q(name__in=RESULTS) & kept.due(project="attempt__job__project", ended_at="attempt__ended_at")
 
 
 def cutoff(kind: str, *, now: datetime) -> datetime | None:
@@ -189,10 +204,18 @@ def _delete(due: QuerySet[Any], limit: int) -> int:
     return len(ids)
 
 
-def _record(job_id: UUID, kind: str, *, before: datetime, now: datetime, n: int) -> None:
+def _record_kept(job: Job, kind: str, kept: Cutoffs, *, n: int) -> None:
+    before, days = kept.before(job.project_id), kept.days_of(job.project_id)
+    assert before is not None
+    assert days is not None
+    _record(job.pk, kind, before=before, now=kept.now, n=n, days=days)
+
+
+def _record(job_id: UUID, kind: str, *, before: datetime, now: datetime, n: int, days: float | None = None) -> None:
+    """days: that it was kept; None = those of the installation."""
     part, _ = RemovedPart.objects.select_for_update().get_or_create(
         job_id=job_id, kind=kind, defaults={"before": before, "kept_days": 0, "at": now}
     )
-    part.before, part.kept_days, part.at = before, settings.KEPT_DAYS[kind], now
+    part.before, part.kept_days, part.at = before, settings.KEPT_DAYS[kind] if days is None else days, now
     part.n_removed += n
     part.save()

@@ -10,7 +10,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from mlhub.core.locks import work_lock
-from mlhub.retention.rules import RULES, cutoff
+from mlhub.jobs.retention_rules import cutoffs
+from mlhub.retention.rules import OWNED_RULES, RULES, cutoff
 
 logger = structlog.stdlib.get_logger(__name__)
 BATCH = 5000  # rows of one transaction
@@ -22,6 +23,10 @@ def remove_expired(batch: int = BATCH) -> dict[str, int]:
     """Removes what the settings do not keep any longer; returns rows by kind. One run at a time."""
     removed: dict[str, int] = {}
     with work_lock("retention") as is_mine:
+        for kind, owned in OWNED_RULES.items() if is_mine else ():
+            kept, until = cutoffs(kind, now=timezone.now()), time.monotonic() + RUN_S
+            while time.monotonic() < until and (n := owned(kept, batch)):
+                removed[kind] = removed.get(kind, 0) + n
         for kind, rule in RULES.items() if is_mine else ():
             now, until = timezone.now(), time.monotonic() + RUN_S
             before = cutoff(kind, now=now)

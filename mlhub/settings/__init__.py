@@ -350,6 +350,9 @@ KEPT_DAYS = {
     "uploads": env.float("MLHUB_KEEP_UPLOADS_DAYS", default=3.0),
     "environments": env.float("MLHUB_KEEP_ENVIRONMENTS_DAYS", default=7.0),
 }
+# within these a project may choose its own days; 0: no bound
+RETENTION_LEAST_DAYS = env.float("MLHUB_RETENTION_LEAST_DAYS", default=0.0)
+RETENTION_MOST_DAYS = env.float("MLHUB_RETENTION_MOST_DAYS", default=0.0)
 # PostgreSQL's programs for backups; "" = those of the wheel, or of the PATH
 PG_BIN = env("MLHUB_PG_BIN", default="")
 # Files that a restored database does not know are not removed for so long: they may be of work that is newer

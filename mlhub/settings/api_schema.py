@@ -34,6 +34,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "StrategyName": "mlhub.jobs.api.strategy_serializers.STRATEGIES",
         "DecisionKind": "mlhub.control.models.DECISIONS",
         "StopCause": "mlhub.control.round_health.STOP_CAUSES",
+        "KeptKind": "mlhub.jobs.retention_rules.KIND_CHOICES",
         "BudgetPeriod": "mlhub.tenants.budgets.PERIODS",
         "OnExhausted": "mlhub.tenants.budgets.ON_EXHAUSTED",
         "ItemKind": "mlhub.control.models.ITEM_KINDS",

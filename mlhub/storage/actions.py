@@ -21,7 +21,8 @@ from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
-from mlhub.tenants.models import Organisation, Quota
+from mlhub.tenants.models import Organisation, Quota, User
+from mlhub.tenants.user_quotas import RAISED_BY, quota_of_user
 
 logger = structlog.stdlib.get_logger(__name__)
 UNHELD_FOR = timedelta(days=1)
@@ -42,21 +43,46 @@ def bytes_left(organisation: Organisation) -> int | None:
     return int(quota.max_storage_bytes) - used_bytes(organisation)
 
 
-def require_room(organisation: Organisation, *, size_bytes: int) -> None:
-    """Whether so many further bytes fit into the quota now. Raises QuotaExceededError.
+def used_bytes_of_user(organisation: Organisation, user: User) -> int:
+    """What of it counts against the user's limit: what the user uploaded, trained or is uploading."""
+    return Holding.objects.used_bytes(organisation, user) + ResumableUpload.objects.reserved_bytes(organisation, user)
+
+
+def bytes_left_of_user(organisation: Organisation, user: User) -> int | None:
+    """What the user's limit still has room for; 0 or less when it is used up, None without a limit."""
+    row = quota_of_user(organisation, user)
+    if row is None or row.max_storage_bytes is None:
+        return None
+    return int(row.max_storage_bytes) - used_bytes_of_user(organisation, user)
+
+
+def bytes_left_for(organisation: Organisation, user: User | None) -> int | None:
+    """What both the organisation's quota and the user's limit have room for; None without any limit."""
+    lefts = (bytes_left(organisation), None if user is None else bytes_left_of_user(organisation, user))
+    return min((left for left in lefts if left is not None), default=None)
+
+
+def require_room(organisation: Organisation, *, size_bytes: int, user: User | None = None) -> None:
+    """Whether so many further bytes fit into the quota, and the user's limit, now. Raises QuotaExceededError.
 
     For bytes whose size is known before they are staged: the platform's disk is not filled with what keep() refuses.
     """
-    _require_room(Quota.objects.all(), organisation, sha256=None, size_bytes=size_bytes)
+    _require_room(Quota.objects.all(), organisation, sha256=None, size_bytes=size_bytes, user=user)
 
 
-def reserve(organisation: Organisation, *, size_bytes: int) -> None:
+def reserve(organisation: Organisation, *, size_bytes: int, user: User | None = None) -> None:
     """As require_room, until the transaction that stores the reservation ends. Raises QuotaExceededError."""
-    _require_room(Quota.objects.select_for_update(), organisation, sha256=None, size_bytes=size_bytes)
+    _require_room(Quota.objects.select_for_update(), organisation, sha256=None, size_bytes=size_bytes, user=user)
 
 
 def keep(
-    staging: Staging, *, organisation: Organisation, owner_kind: str, owner_id: UUID, within_quota: bool = True
+    staging: Staging,
+    *,
+    organisation: Organisation,
+    owner_kind: str,
+    owner_id: UUID,
+    user: User | None = None,
+    within_quota: bool = True,
 ) -> Blob:
     """Stores staged bytes and holds them. Raises QuotaExceededError, as a rule before anything is stored.
 
@@ -66,7 +92,7 @@ def keep(
     """
     sha256, size_bytes = staging.finish()
     if within_quota:
-        _require_room(Quota.objects.all(), organisation, sha256=sha256, size_bytes=size_bytes)
+        _require_room(Quota.objects.all(), organisation, sha256=sha256, size_bytes=size_bytes, user=user)
     blob_store().keep(staging)
     return hold(
         organisation,
@@ -74,6 +100,7 @@ def keep(
         size_bytes=size_bytes,
         owner_kind=owner_kind,
         owner_id=owner_id,
+        user=user,
         within_quota=within_quota,
     )
 
@@ -85,21 +112,24 @@ def hold(
     size_bytes: int,
     owner_kind: str,
     owner_id: UUID,
+    user: User | None = None,
     within_quota: bool = True,
 ) -> Blob:
     """Holds bytes that the store has already. Holding again for the same owner changes nothing.
 
-    within_quota: False for what the platform itself must not lose, such as trained weights.
+    user: whose limit of storage it counts against, too; None = of no single person. within_quota: False for what the
+    platform itself must not lose, such as trained weights.
     Raises QuotaExceededError, or ConflictError when the store lacks the bytes (write them again).
     """
     with transaction.atomic():
         if within_quota:
             # locked until the commit, so that uploads at the same time cannot pass it together
-            _require_room(Quota.objects.select_for_update(), organisation, sha256=sha256, size_bytes=size_bytes)
+            quotas = Quota.objects.select_for_update()
+            _require_room(quotas, organisation, sha256=sha256, size_bytes=size_bytes, user=user)
         lock_until_commit(f"blob:{sha256}")
         if not blob_store().exists(sha256):
             raise ConflictError("These bytes are not stored.", code="no_such_blob", remedy="Send them again.")
-        return _hold(organisation, sha256, size_bytes, owner_kind, owner_id)
+        return _hold(organisation, sha256, size_bytes, owner_kind, owner_id, user)
 
 
 def release(*, owner_kind: str, owner_id: UUID, sha256: str | None = None) -> int:
@@ -133,9 +163,13 @@ def collect(sha256: str) -> bool:
     return True
 
 
-def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256: str | None, size_bytes: int) -> None:
+def _require_room(
+    quotas: QuerySet[Quota], organisation: Organisation, *, sha256: str | None, size_bytes: int, user: User | None
+) -> None:
     """sha256: None for bytes that are not read yet, which count as new."""
     quota = quotas.filter(organisation=organisation).first()
+    if user is not None:
+        _require_room_of_user(organisation, user, sha256=sha256, size_bytes=size_bytes)
     if quota is None or quota.max_storage_bytes is None:
         return
     if sha256 is not None and Holding.objects.filter(organisation=organisation, blob=sha256).exists():
@@ -154,15 +188,39 @@ def _require_room(quotas: QuerySet[Quota], organisation: Organisation, *, sha256
         )
 
 
+def _require_room_of_user(organisation: Organisation, user: User, *, sha256: str | None, size_bytes: int) -> None:
+    row = quota_of_user(organisation, user)
+    if row is None or row.max_storage_bytes is None:
+        return
+    held = Holding.objects.filter(organisation=organisation, user=user, blob=sha256)
+    if sha256 is not None and held.exists():
+        return
+    used = used_bytes_of_user(organisation, user)
+    if used + size_bytes > row.max_storage_bytes:
+        raise QuotaExceededError(
+            f"In {organisation.name} {user.username} may store {row.max_storage_bytes:,} bytes and uses {used:,}; this "
+            f"needs {size_bytes:,} more.",
+            field="file",
+            remedy=f"Delete datasets or models that are no longer needed, or ask {RAISED_BY} to raise the limit of "
+            "users.",
+            limit="user_max_storage_bytes",
+            limit_bytes=row.max_storage_bytes,
+            used_bytes=used,
+            asked_bytes=size_bytes,
+        )
+
+
 def _of_which(organisation: Organisation) -> str:
     reserved = ResumableUpload.objects.reserved_bytes(organisation)
     return f", of which {reserved:,} are reserved by uploads under way" if reserved else ""
 
 
-def _hold(organisation: Organisation, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID) -> Blob:
+def _hold(
+    organisation: Organisation, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID, user: User | None
+) -> Blob:
     blob, _ = Blob.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})
     Holding.objects.get_or_create(
-        blob=blob, owner_kind=owner_kind, owner_id=owner_id, defaults={"organisation": organisation}
+        blob=blob, owner_kind=owner_kind, owner_id=owner_id, defaults={"organisation": organisation, "user": user}
     )
     return blob
 

@@ -25,9 +25,10 @@ class BlobQuerySet(models.QuerySet[Any]):
 
 
 class HoldingQuerySet(TenantOwnedQuerySet):
-    def used_bytes(self, organisation: Organisation) -> int:
-        """Storage that the organisation uses: each blob that it holds counts once, however often it holds it."""
-        held = self.filter(organisation=organisation).values("blob").distinct()
+    def used_bytes(self, organisation: Organisation, user: User | None = None) -> int:
+        """Storage that the organisation uses, or one user of it: each blob counts once, however often it is held."""
+        rows = self.filter(organisation=organisation)
+        held = (rows if user is None else rows.filter(user=user)).values("blob").distinct()
         total = held.aggregate(total=models.Sum("blob__size_bytes"))["total"]
         return int(total or 0)
 
@@ -40,9 +41,12 @@ class ResumableUploadQuerySet(TenantOwnedQuerySet):
         found = super().visible_to(user)
         return found.filter(user=user) if user.is_authenticated else found
 
-    def reserved_bytes(self, organisation: Organisation) -> int:
-        """Storage that uploads under way will use: their whole lengths. Concatenations count by their parts."""
+    def reserved_bytes(self, organisation: Organisation, user: User | None = None) -> int:
+        """Storage that uploads under way, or those of one user, will use: their whole lengths. Concatenations count by
+        their parts.
+        """
         of_files = self.filter(project__organisation=organisation, part_ids=[])
+        of_files = of_files if user is None else of_files.filter(user=user)
         return int(of_files.aggregate(total=models.Sum("length_bytes"))["total"] or 0)
 
 

@@ -23,6 +23,7 @@ from mlhub.tenants.querysets import (
     TeamOwnedQuerySet,
     TenantOwnedQuerySet,
     TokenQuerySet,
+    UserQuotaQuerySet,
 )
 from mlhub.tenants.roles import Role
 
@@ -259,6 +260,45 @@ class ProjectQuota(QuotaRules):
     project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="quota")
 
     objects = ProjectOwnedQuerySet.as_manager()
+
+
+class UserQuota(models.Model):
+    """What one user may have of an organisation, or of its team or project. user: None = of each who has no other.
+
+    gpus_by_type: the most GPUs at a time, by GPU type. max_storage_bytes: of an organisation only. budgets: as a
+    quota's, of which each user has an own one. None and {} = no limit.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="user_quotas")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="user_quotas")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="user_quotas")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="quotas")
+    max_gpus = models.PositiveIntegerField(null=True, blank=True)
+    gpus_by_type = models.JSONField(default=dict, blank=True)
+    max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
+    max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True)
+    max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    budgets = models.JSONField(default=list, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = UserQuotaQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "limit of a user"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(team=None) | models.Q(project=None), name="user_quota_of_one_owner"
+            ),
+            models.UniqueConstraint(
+                fields=["organisation", "team", "project", "user"], nulls_distinct=False, name="one_quota_of_a_user"
+            ),
+        ]
+
+    @property
+    def owner(self) -> Organisation | Team | Project:
+        return self.project or self.team or self.organisation
 
 
 class QuotaBoost(models.Model):

@@ -127,16 +127,30 @@ class InvitationQuerySet(TenantOwnedQuerySet):
         return self.waiting().filter(username=user.username)
 
 
-class BoostQuerySet(TenantOwnedQuerySet):
-    def in_effect(self, now: datetime) -> Self:
-        """Those that still add to a quota."""
-        return self.filter(ended_at=None, ends_at__gt=now)
+class OfOwnerQuerySet(TenantOwnedQuerySet):
+    """Rows of an organisation, or of its team or project."""
 
     def of(self, owner: models.Model) -> Self:
         """Those of this organisation, team or project itself, without its parts."""
         kind = type(owner).__name__.lower()
         parts = {} if kind != "organisation" else {"team": None, "project": None}
         return self.filter(**{kind: owner}, **parts)
+
+
+class BoostQuerySet(OfOwnerQuerySet):
+    def in_effect(self, now: datetime) -> Self:
+        """Those that still add to a quota."""
+        return self.filter(ended_at=None, ends_at__gt=now)
+
+
+class UserQuotaQuerySet(OfOwnerQuerySet):
+    """Every member of an organisation sees what one person may have there."""
+
+    def above(self, project: models.Model) -> Self:
+        """Those that count for jobs of the project: its own, its team's and its organisation's."""
+        team = models.Q(team=project.team_id) if getattr(project, "team_id", None) else models.Q(pk__in=[])
+        own = models.Q(project=project) | team | models.Q(team=None, project=None)
+        return self.filter(own, organisation=project.organisation_id)  # type: ignore[attr-defined]
 
 
 class QuotaRequestQuerySet(TenantOwnedQuerySet):

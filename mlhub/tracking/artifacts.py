@@ -59,7 +59,7 @@ def store(caller: Caller, target: FileOwner, *, path: str, staging: Staging) -> 
         store_artifact(live_attempt(changed), name=name, staging=staging, sha256=sha256)
         return
     organisation = changed.project.organisation
-    storage.require_room(organisation, size_bytes=size_bytes)
+    storage.require_room(organisation, size_bytes=size_bytes, user=caller.user)
     blob_store().keep(staging)  # before the row is locked: a bucket may take minutes
     with transaction.atomic():
         rows = _locked_rows(changed)
@@ -71,7 +71,12 @@ def store(caller: Caller, target: FileOwner, *, path: str, staging: Staging) -> 
         if former is not None and former.blob_id != sha256:
             caller.require_owner(changed)
         blob = storage.hold(
-            organisation, sha256=sha256, size_bytes=size_bytes, owner_kind=_owner_kind(changed), owner_id=changed.pk
+            organisation,
+            sha256=sha256,
+            size_bytes=size_bytes,
+            owner_kind=_owner_kind(changed),
+            owner_id=changed.pk,
+            user=caller.user,
         )
         rows.update_or_create(path=path, defaults={"blob": blob})
         if former is not None:

@@ -21,22 +21,23 @@ from mlhub.usage.integral import GpuHolding, gpu_seconds
 HOUR_S = 3600.0
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 LEDGER = """
-SELECT team_id, project_id, gpu_type, sum(
+SELECT team_id, project_id, user_id, gpu_type, sum(
     gpu_s * extract(epoch FROM ended_at - greatest(began_at, %(since)s)) / extract(epoch FROM ended_at - began_at)
 ) / 3600
 FROM usage_usageentry
 WHERE organisation_id = %(organisation)s AND ended_at > %(since)s AND ended_at > began_at
-GROUP BY team_id, project_id, gpu_type
+GROUP BY team_id, project_id, user_id, gpu_type
 """
 
 
 @dataclass(frozen=True)
 class UsedHours:
-    """GPU-hours of a project's jobs on one type of GPU; team_id: whose part the project was when they ran."""
+    """GPU-hours of a user's jobs in a project on one type of GPU; team_id: whose part the project was when they ran."""
 
     organisation_id: UUID
     team_id: UUID | None
     project_id: UUID
+    user_id: UUID
     gpu_type: str
     gpu_hours: float
 
@@ -49,6 +50,7 @@ class LiveHolding:
     organisation_id: UUID
     team_id: UUID | None
     project_id: UUID
+    user_id: UUID
     node: str
     gpu_type: str
     own: GpuHolding
@@ -56,7 +58,7 @@ class LiveHolding:
 
     def since(self, since: datetime, now: datetime) -> UsedHours:
         hours = gpu_seconds(self.own, self.others, since=since, until=now) / HOUR_S
-        return UsedHours(self.organisation_id, self.team_id, self.project_id, self.gpu_type, hours)
+        return UsedHours(self.organisation_id, self.team_id, self.project_id, self.user_id, self.gpu_type, hours)
 
 
 def used_hours(
@@ -75,7 +77,12 @@ def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveH
 
     Where jobs share GPUs, all others that have held some of the same ones are looked up; elsewhere none is needed.
     """
-    paths = ("attempt__job__project__organisation", "attempt__job__project__team", "attempt__job__project")
+    paths = (
+        "attempt__job__project__organisation",
+        "attempt__job__project__team",
+        "attempt__job__project",
+        "attempt__job__created_by",
+    )
     rows = Allocation.objects.filter(released_at=None, attempt__job__project__organisation__in=organisations)
     values = list(rows.order_by("id").values_list("id", *paths, "node", "slots", "attempt__created_at"))
     nodes = {
@@ -86,11 +93,11 @@ def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveH
     earliest = min((began_at for *_, node, _, began_at in values if node in shared), default=now)
     others = _holdings_on(shared, since=earliest, now=now)
     found = []
-    for pk, organisation, team, project, node, slots, began_at in values:
+    for pk, organisation, team, project, user, node, slots, began_at in values:
         own = GpuHolding(frozenset(slots), min(began_at, now), now)
         sharing = tuple(one for other, one in others[node] if other != pk and one.slots & own.slots)
         gpu_type = nodes.get(node, ("", 1))[0]
-        found.append(LiveHolding(pk, organisation, team, project, node, gpu_type, own, sharing))
+        found.append(LiveHolding(pk, organisation, team, project, user, node, gpu_type, own, sharing))
     return found
 
 

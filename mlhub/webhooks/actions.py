@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from mlhub.core.as_seen import require_as_seen
 from mlhub.core.destinations import check_url
 from mlhub.core.encryption import cipher
 from mlhub.core.errors import ConflictError, InvalidInputError
@@ -57,15 +58,27 @@ def create_webhook(organisation: Organisation, *, url: str, chosen: Sequence[str
 
 
 def change_webhook(
-    webhook: Webhook, *, url: str | None, chosen: Sequence[str] | None, is_active: bool | None, actor: User
+    webhook: Webhook,
+    *,
+    url: str | None,
+    chosen: Sequence[str] | None,
+    is_active: bool | None,
+    seen: Mapping[str, Any] | None = None,
+    actor: User,
 ) -> Webhook:
-    """None = as it is. One made active again is notified of what follows. Raises as create_webhook."""
+    """None = as it is. One made active again is notified of what follows. seen: what the caller saw of it.
+
+    Raises as create_webhook, and ConflictError with both versions when another person changed what was seen.
+    """
     require_role(actor, webhook.organisation, Role.ADMIN)
     if url is not None:
         check_url(url, allowed_inside())
     with transaction.atomic():
         held = Webhook.objects.select_for_update(of=("self",)).select_related("organisation").get(pk=webhook.pk)
         before = _shown(held)
+        asked = {"url": url, "topics": None if chosen is None else sorted(set(chosen)), "is_active": is_active}
+        yours = {field: value for field, value in asked.items() if value is not None}
+        require_as_seen("the webhook", seen=_sorted_topics(seen), present=before, yours=yours)
         held.url = held.url if url is None else url
         held.topics = held.topics if chosen is None else sorted(set(chosen))
         if is_active is not None and is_active != held.is_active:
@@ -129,6 +142,10 @@ def give_up_waiting(webhook: Webhook) -> None:
 
 def _newest_event() -> int:
     return Event.objects.aggregate(newest=Max("id"))["newest"] or 0
+
+
+def _sorted_topics(seen: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {field: sorted(value) if field == "topics" else value for field, value in (seen or {}).items()}
 
 
 def _shown(webhook: Webhook) -> dict[str, object]:

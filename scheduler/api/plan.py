@@ -48,6 +48,11 @@ class Reason(StrEnum):
     RESERVED_GPUS = "reserved_gpus"
     QUARANTINED = "quarantined"
     BUDGET_EXHAUSTED = "budget_exhausted"
+    USER_QUOTA_GPUS = "user_quota_gpus"  # of the one whose job it is, within the tenant
+    USER_QUOTA_RUNNING_JOBS = "user_quota_running_jobs"
+    USER_BUDGET_EXHAUSTED = "user_budget_exhausted"
+    LARGER_THAN_USER_QUOTA = "larger_than_user_quota"
+    OVER_USER_QUOTA = "over_user_quota"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
@@ -145,6 +150,15 @@ SENTENCES: Mapping[Reason, str] = {
     "jobs; it requests {need}.",
     Reason.BUDGET_EXHAUSTED: "Budget exhausted: {tenant} has used {used:.1f} of its {budget:g} GPU-hours{scope}; "
     "{renewal}.",
+    Reason.USER_QUOTA_GPUS: "Limit of a user: {user} uses {used} of the {quota} GPUs{scope} that one person may use in "
+    "{tenant}; {need} more would exceed that. An admin of the organisation can raise it.",
+    Reason.USER_QUOTA_RUNNING_JOBS: "Limit of a user: {user} runs {used} of the {quota} jobs that one person may run "
+    "at once in {tenant}. An admin of the organisation can raise it.",
+    Reason.USER_BUDGET_EXHAUSTED: "Limit of a user: {user} has used {used:.1f} of the {budget:g} GPU-hours{scope} that "
+    "one person may use in {tenant}; {renewal}. An admin of the organisation can raise it.",
+    Reason.LARGER_THAN_USER_QUOTA: "Pending: it requests {need} GPUs, but {user} may never use more than {have} in "
+    "{tenant}. An admin of the organisation can raise that.",
+    Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used} {what} in {tenant} and may have {quota}.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
     Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",

@@ -36,6 +36,7 @@ from scheduler.api.snapshot import (
     TenantSnapshot,
 )
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.user_limits import UserLimit
 
 VERSION = 3
 READ = (1, 2, 3)  # 1 had every job's observations in the job itself; 2 had other codes for some reasons
@@ -149,8 +150,15 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
 
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
-    tenant = TenantSnapshot(**{**value, "budgets": budgets})
+    user_limits = tuple(_user_limit_from_json(limit) for limit in value.get("user_limits", ()))
+    tenant = TenantSnapshot(**{**value, "budgets": budgets, "user_limits": user_limits})
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
+
+
+def _user_limit_from_json(value: Mapping[str, Any]) -> UserLimit:
+    by_type = tuple((gpu_type, most) for gpu_type, most in value.get("gpus_by_type", ()))
+    budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
+    return UserLimit(**{**value, "gpus_by_type": by_type, "budgets": budgets})
 
 
 def _budget_from_json(value: Mapping[str, Any]) -> GpuHourBudget:

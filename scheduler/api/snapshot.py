@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from scheduler.api.gpu_budgets import GpuHourBudget
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
+from scheduler.api.user_limits import UserLimit
 
 _TOP_PRIORITY = 8
 LEAST = {  # that a number of a job may be
@@ -190,6 +191,7 @@ class Needs(NamedTuple):
     cpus_per_worker: float
     memory_per_worker_bytes: int
     gpu_types: tuple[str, ...]
+    user: str
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,7 @@ class JobSnapshot:
     likely_steps_left: filled in by the round where that is so, from how long others turned out to be.
     study: of which it is a trial, and its name for people; "" = of none. The trials of a study have one equal part
     together (quota/studies.py).
+    user: whose job it is, where limits of users count for it; "" = none do.
     shares_within: it shares GPUs only with jobs that say the same, such as those of its project.
     profile: what it needs; None = never profiled, and then it never shares a GPU. observations are of the job alone on
     its GPUs; what was measured of co-located jobs is in ClusterSnapshot.pairs.
@@ -271,6 +274,7 @@ class JobSnapshot:
     counts_examples: bool = False
     study: str = ""
     study_name: str = ""
+    user: str = ""
 
     def progressed(self, *, steps_done: float, executed_gpu_s: float) -> JobSnapshot:
         """Returns the same job after more training."""
@@ -319,7 +323,14 @@ class JobSnapshot:
     @cached_property
     def needs(self) -> Needs:
         """Returns what decides where the job could run; it is equal for jobs that could run on the same clusters."""
-        return Needs(self.tenant, self.min_workers, self.cpus_per_worker, self.memory_per_worker_bytes, self.gpu_types)
+        return Needs(
+            self.tenant,
+            self.min_workers,
+            self.cpus_per_worker,
+            self.memory_per_worker_bytes,
+            self.gpu_types,
+            self.user,
+        )
 
 
 _PLACES = {one.name: i for i, one in enumerate(fields(JobSnapshot))}
@@ -351,6 +362,7 @@ class TenantSnapshot:
     shares_fairly: what none of its children is guaranteed goes to them by weight, whatever the policy; counts where all
     above it share fairly, too, or have no other child. half_life_s: of their use, by which it is their turn; 0 = what
     they hold now counts, and what they had before does not. budgets: of GPU-hours per period; each holds on its own.
+    user_limits: of single users, for their jobs in it and below it; each user once.
     """
 
     id: str
@@ -366,6 +378,7 @@ class TenantSnapshot:
     shares_fairly: bool = False
     half_life_s: float = 0.0
     budgets: tuple[GpuHourBudget, ...] = ()
+    user_limits: tuple[UserLimit, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ class BlockerKind(StrEnum):
     PLACEMENT = "placement"  # workers that free GPUs, CPUs and memory take as one gang
     QUOTA_GPUS = "quota_gpus"
     QUOTA_RUNNING_JOBS = "quota_running_jobs"
+    USER_GPUS = "user_gpus"  # limits of the one whose job it is
+    USER_RUNNING_JOBS = "user_running_jobs"
     BORROWING = "borrowing"  # GPUs within the guarantee, and what can be borrowed now
 
 
@@ -31,7 +33,8 @@ class Blocker:
     """Holds what a job needs of something against what there is.
 
     need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
-    tenant: whose quota; "" for resources. gpu_types: that count; () for quota. guarantee: the tenant's, in GPUs.
+    tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
+    count; () for quota. guarantee: the tenant's, in GPUs.
     """
 
     kind: BlockerKind
@@ -41,6 +44,7 @@ class Blocker:
     tenant: str = ""
     gpu_types: tuple[str, ...] = ()
     guarantee: int | None = None
+    user: str = ""
 
     @property
     def is_blocking(self) -> bool:
@@ -97,6 +101,7 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         if tenant.max_running_jobs is not None:
             have = max(0, tenant.max_running_jobs - ledger.jobs_of(tenant.id))
             yield Blocker(BlockerKind.QUOTA_RUNNING_JOBS, 1, have, tenant.max_running_jobs, tenant.id)
+    yield from _of_user(state, job, need)
     if ledger.lending is not None:
         have, most = max(0, ledger.lending.available(job.tenant)), ledger.lending.most(job.tenant)
         n_gpus = sum(node.n_gpus for node in state.snapshot.nodes)
@@ -104,6 +109,26 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
         yield Blocker(
             BlockerKind.BORROWING, need, min(have, n_gpus), min(most, n_gpus), job.tenant, guarantee=guarantee
         )
+
+
+def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+    """Of limits by GPU type only those of the job's one type count: with several it may take another one."""
+    users = state.ledger_now.users
+    if users is None:
+        return
+    for at, limit in users.of(job.tenant, job.user):
+        name = limit.name or limit.user
+        limits = [(limit.max_gpus, "")]
+        if len(job.gpu_types) == 1:
+            limits.append((limit.most_of(job.gpu_types[0]), job.gpu_types[0]))
+        for most, gpu_type in limits:
+            if most is not None:
+                have = max(0, most - users.gpus_of(at.id, job.user, gpu_type))
+                types = (gpu_type,) if gpu_type else ()
+                yield Blocker(BlockerKind.USER_GPUS, need, have, most, at.id, types, user=name)
+        if limit.max_running_jobs is not None:
+            have = max(0, limit.max_running_jobs - users.jobs_of(at.id, job.user))
+            yield Blocker(BlockerKind.USER_RUNNING_JOBS, 1, have, limit.max_running_jobs, at.id, user=name)
 
 
 def _line(snapshot: ClusterSnapshot, tenant_id: str) -> Iterator[TenantSnapshot]:

@@ -56,6 +56,11 @@ class FreeResources:
         """Returns the free GPUs by node, to be read only."""
         return self._gpus
 
+    def gpu_type_of(self, allocation: GangAllocation | None) -> str:
+        """Returns the type of the GPUs of an allocation; "" where its nodes are not there."""
+        shares = allocation.shares if allocation else ()
+        return next((self.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in self.nodes), "")
+
     def copy(self) -> FreeResources:
         """Returns a copy that is booked on independently."""
         twin = FreeResources.__new__(FreeResources)

@@ -91,9 +91,11 @@ class Budget:
         if refused is not None:
             return refused
         if self._type_for(job, n_workers, gpu_type) is None:
-            kept = self.entitlement.about_kept(job, n_workers, self._left) if self.entitlement is not None else None
-            if kept is not None:
-                return kept
+            refused = self._about_user_types(job, n_workers, gpu_type)
+            if refused is None and self.entitlement is not None:
+                refused = self.entitlement.about_kept(job, n_workers, self._left)
+            if refused is not None:
+                return refused
             more, free = n_workers - self.granted(job), self.n_left()
             return Explanation(Reason.TOO_FEW_FREE_GPUS, {"free": free, "total": free, "need": more})
         return None
@@ -103,7 +105,7 @@ class Budget:
         more = n_workers - had
         if more <= 0:
             return None
-        refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1)
+        refused = self._ledger.refusal(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user)
         if self.entitlement is not None:
             refused = self.entitlement.refusal(job, n_workers, had=had, is_request=is_request) or refused
         if refused is None and self.studies is not None:
@@ -124,7 +126,7 @@ class Budget:
             return False
         self.release(job)
         self._left[chosen] -= n_workers
-        self._ledger.reserve(job.tenant, gpus=n_workers)
+        self._ledger.reserve(job.tenant, gpus=n_workers, user=job.user, gpu_type=chosen)
         self._granted[job.id] = (chosen, n_workers)
         if self.entitlement is not None:
             self.entitlement.record(job, n_workers, chosen)
@@ -140,11 +142,13 @@ class Budget:
         it, so that nothing is borrowed for it.
         """
         gpu_type_before, had = self._granted.get(job.id, ("", 0))
-        if self._ledger.limit(job.tenant, gpus=n_workers - had, jobs=0 if had else 1) is not None:
+        on_type = gpu_type or gpu_type_before
+        more = n_workers - had
+        if self._ledger.limit(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user, gpu_type=on_type) is not None:
             return False
         self.release(job)
-        self._ledger.reserve(job.tenant, gpus=n_workers, n_shared=n_workers)
-        self._granted[job.id] = (gpu_type or gpu_type_before, n_workers)
+        self._ledger.reserve(job.tenant, gpus=n_workers, n_shared=n_workers, user=job.user, gpu_type=on_type)
+        self._granted[job.id] = (on_type, n_workers)
         self._sharing.add(job.id)
         return True
 
@@ -153,7 +157,8 @@ class Budget:
         gpu_type, had = self._granted.pop(job.id, ("", 0))
         if had:
             is_beside = job.id in self._sharing
-            self._ledger.release(job.tenant, gpus=had, n_shared=had if is_beside else 0)
+            n_shared = had if is_beside else 0
+            self._ledger.release(job.tenant, gpus=had, n_shared=n_shared, user=job.user, gpu_type=gpu_type)
             if is_beside:
                 self._sharing.remove(job.id)
                 return
@@ -171,12 +176,27 @@ class Budget:
         """Returns which limit the tenant exceeds now; None if none."""
         return self._ledger.excess(tenant_id)
 
-    def _type_for(self, job: JobSnapshot, n_workers: int, wanted: str | None = None) -> str | None:
-        """The type that is wanted; else the one it has, else the one with the most left that the job may use."""
+    def _about_user_types(self, job: JobSnapshot, n_workers: int, wanted: str | None) -> Explanation | None:
+        """The user's limit of a type that the job would get without it; None if no such limit is the cause."""
+        if self._ledger.users is None or not job.user:
+            return None
+        gpu_type = self._type_for(job, n_workers, wanted, is_limited=False)
+        if gpu_type is None:
+            return None
+        more = n_workers - (self.granted(job) if self._granted.get(job.id, ("",))[0] == gpu_type else 0)
+        return self._ledger.users.type_limit(job.tenant, job.user, gpu_type, gpus=more)
+
+    def _type_for(
+        self, job: JobSnapshot, n_workers: int, wanted: str | None = None, *, is_limited: bool = True
+    ) -> str | None:
+        """The type that is wanted; else the one it has, else the one with the most left that the job may use.
+
+        is_limited: False = limits of users do not count.
+        """
         own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
         if job.id in self._sharing:
             had = 0
-        all_left = self._left_for(job)
+        all_left = self._left_for(job, is_limited=is_limited)
         if wanted is not None:
             is_allowed = wanted in all_left and (not job.gpu_types or wanted in job.gpu_types)
             left = all_left.get(wanted, 0) + (had if wanted == own_type else 0)
@@ -188,8 +208,12 @@ class Budget:
             return own_type
         return min(fitting, key=lambda t: (-all_left[t], t), default=None)
 
-    def _left_for(self, job: JobSnapshot) -> Mapping[str, int]:
-        """What is left, without what waiting jobs of others claim by right."""
-        if self.entitlement is None:
-            return self._left
-        return {t: left - self.entitlement.kept(job.tenant, t) for t, left in self._left.items()}
+    def _left_for(self, job: JobSnapshot, *, is_limited: bool) -> Mapping[str, int]:
+        """What is left, without what waiting jobs of others claim by right, and within the user's limits of types."""
+        found: Mapping[str, int] = self._left
+        if self.entitlement is not None:
+            found = {t: left - self.entitlement.kept(job.tenant, t) for t, left in found.items()}
+        users = self._ledger.users
+        if users is not None and job.user and is_limited:
+            found = {t: min(left, users.left_of_type(job.tenant, job.user, t)) for t, left in found.items()}
+        return found

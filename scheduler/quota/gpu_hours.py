@@ -11,16 +11,18 @@ from datetime import UTC, datetime
 from scheduler.api.gpu_budgets import GpuHourBudget, OnExhausted
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import ClusterSnapshot, GangAllocation, JobSnapshot, TenantSnapshot
+from scheduler.api.user_limits import UserLimit
 
 HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
 class OwnedBudget:
-    """Holds a hard budget and the tenant whose it is."""
+    """Holds a hard budget and whose it is: a tenant's, or a user's within that tenant."""
 
     tenant: TenantSnapshot
     budget: GpuHourBudget
+    user: UserLimit | None = None
 
     @property
     def explanation(self) -> Explanation:
@@ -33,6 +35,8 @@ class OwnedBudget:
             "scope": f" on {budget.gpu_type}" if budget.gpu_type else "",
             "renewal": _renewal(budget.ends_at_s),
         }
+        if self.user is not None:
+            return Explanation(Reason.USER_BUDGET_EXHAUSTED, {**facts, "user": self.user.name or self.user.user})
         return Explanation(Reason.BUDGET_EXHAUSTED, facts)
 
 
@@ -46,13 +50,14 @@ class GpuHourLimits:
         tenants = {tenant.id: tenant for tenant in snapshot.tenants}
         has_any = any(budget.is_hard for tenant in snapshot.tenants for budget in tenant.budgets)
         self._of = {tenant_id: _hard_budgets(tenant_id, tenants) for tenant_id in tenants} if has_any else {}
+        self._of_user = _hard_budgets_of_users(tenants, self._of)
         self._gpu_type = {node.name: node.gpu_type for node in snapshot.nodes}
         self._types = tuple(sorted(set(self._gpu_type.values())))
         self._now_s = snapshot.now_s
         self.narrowed: dict[str, Explanation] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._of)
+        return bool(self._of or self._of_user)
 
     def narrow(self, snapshot: ClusterSnapshot) -> ClusterSnapshot:
         """Returns the snapshot with jobs kept from growing beyond budgets that are used up.
@@ -60,7 +65,7 @@ class GpuHourLimits:
         A waiting job may use the types of GPU of which something is left; one without any keeps its types, and
         refusal() names the budget. A running job may not become larger on a type that is used up, nor move to one.
         """
-        if not any(owned.budget.is_exhausted for each in self._of.values() for owned in each):
+        if not any(owned.budget.is_exhausted for owned in self._all()):
             return snapshot
         return replace(snapshot, jobs=tuple([self._narrow(job) for job in snapshot.jobs]))
 
@@ -81,12 +86,12 @@ class GpuHourLimits:
 
     def binding(self, job: JobSnapshot, gpu_type: str) -> tuple[OwnedBudget, ...]:
         """Returns the hard budgets that the job counts against on this type."""
-        return tuple(owned for owned in self._of.get(job.tenant, ()) if owned.budget.counts(gpu_type))
+        return tuple(owned for owned in self._owned(job) if owned.budget.counts(gpu_type))
 
     def binding_everywhere(self, job: JobSnapshot) -> tuple[OwnedBudget, ...]:
         """Returns the hard budgets that the job counts against on every type that it may use."""
         types = job.gpu_types or self._types
-        return tuple(o for o in self._of.get(job.tenant, ()) if all(o.budget.counts(t) for t in types))
+        return tuple(o for o in self._owned(job) if all(o.budget.counts(t) for t in types))
 
     def gpu_type_of(self, node: str) -> str:
         """Returns the node's type of GPU; "" for a node that is not there."""
@@ -105,7 +110,7 @@ class GpuHourLimits:
     def wake_at_s(self, gpus: Mapping[OwnedBudget, float]) -> float | None:
         """Returns when a budget is used up, or full again, if these GPUs are held; None if never."""
         times = [self.exhausted_at_s(owned, n) for owned, n in gpus.items() if not owned.budget.is_exhausted]
-        times += [o.budget.ends_at_s for each in self._of.values() for o in each if o.budget.is_exhausted]
+        times += [o.budget.ends_at_s for o in self._all() if o.budget.is_exhausted]
         return min((max(at_s, self._now_s + 1.0) for at_s in times if at_s is not None), default=None)
 
     def exhausted_at_s(self, owned: OwnedBudget, n_gpus: float) -> float | None:
@@ -118,9 +123,17 @@ class GpuHourLimits:
         at_s = self._now_s + HOUR_S * (budget.gpu_hours - budget.used_gpu_hours) / n_gpus
         return at_s if budget.ends_at_s is None or at_s < budget.ends_at_s else None
 
+    def _owned(self, job: JobSnapshot) -> tuple[OwnedBudget, ...]:
+        """Those that the job counts against: of its user within the tenant, or else of the tenant alone."""
+        found = self._of_user.get((job.tenant, job.user)) if job.user and self._of_user else None
+        return self._of.get(job.tenant, ()) if found is None else found
+
+    def _all(self) -> set[OwnedBudget]:
+        return {owned for books in (self._of, self._of_user) for each in books.values() for owned in each}
+
     def _narrow(self, job: JobSnapshot) -> JobSnapshot:
         held = job.held
-        used_up = self._used_up(job, job.gpu_types or self._types) if self._of.get(job.tenant) else {}
+        used_up = self._used_up(job, job.gpu_types or self._types) if self._owned(job) else {}
         if not used_up:
             return job
         types = tuple(t for t in job.gpu_types or self._types if t not in used_up)
@@ -148,22 +161,49 @@ class GpuHourLimits:
 
 def _hard_budgets(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> tuple[OwnedBudget, ...]:
     """Those of the tenant and of all above it."""
-    found: list[OwnedBudget] = []
+    line = _line_of(tenant_id, tenants)
+    return tuple(OwnedBudget(at, budget) for at in line for budget in at.budgets if budget.is_hard)
+
+
+def _line_of(tenant_id: str, tenants: Mapping[str, TenantSnapshot]) -> list[TenantSnapshot]:
+    """The tenant and all above it."""
+    found: list[TenantSnapshot] = []
     seen: set[str] = set()
     at = tenants.get(tenant_id)
     while at is not None and at.id not in seen:
         seen.add(at.id)
-        found += [OwnedBudget(at, budget) for budget in at.budgets if budget.is_hard]
+        found.append(at)
         at = tenants.get(at.parent or "")
-    return tuple(found)
+    return found
+
+
+def _hard_budgets_of_users(
+    tenants: Mapping[str, TenantSnapshot], of_tenants: Mapping[str, tuple[OwnedBudget, ...]]
+) -> dict[tuple[str, str], tuple[OwnedBudget, ...]]:
+    """By tenant and user, where the user has a budget in the tenant or above it: the tenant's own and the user's."""
+    of_user: dict[tuple[str, str], list[OwnedBudget]] = {}
+    for tenant in tenants.values():
+        for limit in tenant.user_limits:
+            hard = [OwnedBudget(tenant, budget, limit) for budget in limit.budgets if budget.is_hard]
+            if hard:
+                of_user[tenant.id, limit.user] = hard
+    users = {user for _, user in of_user}
+    found = {}
+    for tenant_id in tenants if users else ():
+        line = _line_of(tenant_id, tenants)
+        for user in users:
+            own = [owned for at in line for owned in of_user.get((at.id, user), ())]
+            if own:
+                found[tenant_id, user] = (*of_tenants.get(tenant_id, ()), *own)
+    return found
 
 
 def _last_to_end(owned: Iterable[OwnedBudget]) -> OwnedBudget:
     """The one that is full again last, as that is when the job may run."""
 
-    def key(one: OwnedBudget) -> tuple[float, str, str]:
-        ends_at_s = one.budget.ends_at_s
-        return (math.inf if ends_at_s is None else ends_at_s), one.tenant.id, one.budget.gpu_type
+    def key(one: OwnedBudget) -> tuple[float, str, str, str]:
+        ends_at_s, user = one.budget.ends_at_s, one.user.user if one.user is not None else ""
+        return (math.inf if ends_at_s is None else ends_at_s), one.tenant.id, one.budget.gpu_type, user
 
     return max(owned, key=key)
 

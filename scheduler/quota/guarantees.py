@@ -48,7 +48,8 @@ class GuaranteeClaims:
         self.running = self.demand.running
         for borrower in self.running.values():
             self.held.reserve(borrower.job.tenant, borrower.n_gpus)
-            self.limits.reserve(borrower.job.tenant, gpus=borrower.n_gpus)
+            job = borrower.job
+            self.limits.reserve(job.tenant, gpus=borrower.n_gpus, user=job.user, gpu_type=borrower.gpu_type)
             self.free[borrower.gpu_type] -= borrower.n_gpus
         self.present, self.booked = self.held.copy(), self.held.copy()
 
@@ -66,16 +67,18 @@ class GuaranteeClaims:
             is_within, owner = self.booked.owner(request.job.tenant, n)
             if not is_within or owner is None or self.booked.line(request.job.tenant).index(owner) > level:
                 continue
-            if self.limits.limit(request.job.tenant, gpus=n) is not None:
+            if self.limits.limit(request.job.tenant, gpus=n, user=request.job.user) is not None:
                 continue
             if self._find(request.job, n, owner):
-                self.limits.reserve(request.job.tenant, gpus=n)
+                claim, user = self.claimants.get(request.job.id), request.job.user
+                gpu_type = claim.gpu_type if claim is not None else ""
+                self.limits.reserve(request.job.tenant, gpus=n, user=user, gpu_type=gpu_type)
                 return True
         return False
 
     def _find(self, job: JobSnapshot, n: int, owner: str) -> bool:
         """Free GPUs of a type that the job may use, or such that borrowers give back."""
-        types = [t for t in self.free if not job.gpu_types or t in job.gpu_types]
+        types = [t for t in self.free if (not job.gpu_types or t in job.gpu_types) and self._may_have(job, n, t)]
         types.sort(key=lambda t: (-self.free[t], t))
         for gpu_type in types:
             if self._meet(job, n, owner, gpu_type):
@@ -95,6 +98,10 @@ class GuaranteeClaims:
             self.waiting_for.append((job.tenant, n))
             return True
         return False
+
+    def _may_have(self, job: JobSnapshot, n: int, gpu_type: str) -> bool:
+        users = self.limits.users
+        return users is None or users.type_limit(job.tenant, job.user, gpu_type, gpus=n) is None
 
     def _meet(self, job: JobSnapshot, n: int, owner: str, gpu_type: str) -> bool:
         """Whether free GPUs of the type, with those that borrowers give back, suffice: in number and by the books.
@@ -141,7 +148,9 @@ class GuaranteeClaims:
         self.caps[job.id] = Cap(victim.keeps, why)
         self.held.reserve(job.tenant, -victim.freed)
         self.booked.reserve(job.tenant, -victim.freed)
-        self.limits.release(job.tenant, gpus=victim.freed, jobs=0 if victim.keeps else 1)
+        gpu_type = victim.borrower.gpu_type
+        jobs = 0 if victim.keeps else 1
+        self.limits.release(job.tenant, gpus=victim.freed, jobs=jobs, user=job.user, gpu_type=gpu_type)
         self.free[victim.borrower.gpu_type] += victim.freed
 
     def _lent_to(self, gpu_type: str | None, *, but: Collection[str] = ()) -> list[Borrower]:

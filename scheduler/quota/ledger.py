@@ -11,13 +11,15 @@ from collections.abc import Iterable
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
+from scheduler.quota.user_limits import UserLedger, has_user_limits
 
 
 class Ledger:
     """Books GPUs and running jobs per tenant. What a tenant takes counts against all of its ancestors too.
 
     n_gpus: what the cluster has, so that a tenant may borrow what is guaranteed to no tenant, and no more; None =
-    only limits count. lending: None where no tenant has a guarantee or a limit of borrowing.
+    only limits count. lending: None where no tenant has a guarantee or a limit of borrowing. users: None where no
+    tenant limits single users. user, gpu_type: of the job; without a type only limits of all types together count.
     Raises ValueError for a duplicate tenant, an unknown parent or a circle of parents.
     """
 
@@ -32,12 +34,13 @@ class Ledger:
         self._jobs = dict.fromkeys(self._tenants, 0)
         known = self._tenants.values()
         self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
+        self.users = UserLedger(self._lines) if has_user_limits(known) else None
 
     @property
     def has_limits(self) -> bool:
         """Returns whether any tenant has a limit or a guarantee; without, nothing is ever refused."""
         limits = (limit for t in self._tenants.values() for limit in (t.max_gpus, t.max_running_jobs))
-        return self.lending is not None or any(limit is not None for limit in limits)
+        return self.lending is not None or self.users is not None or any(limit is not None for limit in limits)
 
     def copy(self) -> Ledger:
         """Returns a copy that is booked on independently."""
@@ -45,6 +48,7 @@ class Ledger:
         twin._tenants, twin._lines = self._tenants, self._lines
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
         twin.lending = None if self.lending is None else self.lending.copy()
+        twin.users = None if self.users is None else self.users.copy()
         return twin
 
     def gpus_of(self, tenant_id: str) -> int:
@@ -55,18 +59,28 @@ class Ledger:
         """Returns the running jobs of the tenant and of all below it."""
         return self._jobs[tenant_id]
 
-    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
+    def refusal(
+        self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = ""
+    ) -> Explanation | None:
         """Returns why the tenant may not take that much more now; None if it may.
 
         Limits come first, then what it may borrow.
         """
-        refused = self.limit(tenant_id, gpus=gpus, jobs=jobs)
+        refused = self.limit(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type)
         if refused is None and self.lending is not None:
             return self.lending.refusal(tenant_id, gpus)
         return refused
 
-    def limit(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> Explanation | None:
-        """Returns the hard limit that so much more would break, the nearest first; None if there is none."""
+    def limit(
+        self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = ""
+    ) -> Explanation | None:
+        """Returns the hard limit that so much more would break, the user's first, then the nearest; None if there is
+        none.
+        """
+        if self.users is not None and user:
+            refused = self.users.limit(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
+            if refused is not None:
+                return refused
         for tenant in self._line(tenant_id):
             used_jobs = self._jobs[tenant.id]
             if jobs > 0 and tenant.max_running_jobs is not None and used_jobs + jobs > tenant.max_running_jobs:
@@ -93,8 +107,10 @@ class Ledger:
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
         return None
 
-    def excess(self, tenant_id: str) -> Explanation | None:
-        """Returns OVER_QUOTA, with numbers, if the tenant or an ancestor holds more than it may; else None."""
+    def excess(self, tenant_id: str, *, user: str = "") -> Explanation | None:
+        """Returns OVER_QUOTA, with numbers, if the user, the tenant or an ancestor has more than it may; else None."""
+        if self.users is not None and user and (found := self.users.excess(tenant_id, user)) is not None:
+            return found
         for tenant in self._line(tenant_id):
             if tenant.max_gpus is not None and self._gpus[tenant.id] > tenant.max_gpus:
                 facts = {"tenant": name_of(tenant), "used": self._gpus[tenant.id], "quota": tenant.max_gpus}
@@ -104,7 +120,9 @@ class Ledger:
                 return Explanation(Reason.OVER_QUOTA_JOBS, facts)
         return None
 
-    def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
+    def reserve(
+        self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0, user: str = "", gpu_type: str = ""
+    ) -> None:
         """Books a job, whether it is within the limits or not: what is held is held.
 
         n_shared: of the GPUs, those that other jobs hold already; nothing is borrowed for them.
@@ -114,10 +132,14 @@ class Ledger:
             self._jobs[tenant.id] += jobs
         if self.lending is not None:
             self.lending.reserve(tenant_id, gpus - n_shared)
+        if self.users is not None and user:
+            self.users.reserve(tenant_id, user, gpus=gpus, jobs=jobs, gpu_type=gpu_type)
 
-    def release(self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0) -> None:
+    def release(
+        self, tenant_id: str, *, gpus: int, jobs: int = 1, n_shared: int = 0, user: str = "", gpu_type: str = ""
+    ) -> None:
         """Takes a job out of the books."""
-        self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared)
+        self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared, user=user, gpu_type=gpu_type)
 
     def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         try:

@@ -41,10 +41,10 @@ def admit(
     counter = SharedGpuCounter()
     for job, held in staying:
         state.free_later.reserve(job, held)
-        ledger_later.reserve(job.tenant, gpus=held.n_workers, n_shared=counter.n_shared(held))
+        _book(ledger_later, job, held, state.free_now, n_shared=counter.n_shared(held))
     _keep_promises(state, memory.resizing, ledger_later)
     _refuse_beyond_hours(state)
-    present = {job.id: _type_of(job.held, state.free_now) for job in state.running}
+    present = {job.id: state.free_now.gpu_type_of(job.held) for job in state.running}
     state.budget = Budget(_gpus_by_type(state), ledger_later, present=present)  # 4
     return state
 
@@ -60,7 +60,7 @@ def _initial_state(
     for job in snapshot.jobs:
         if (held := job.held) is not None:
             free_now.reserve(job, held)
-            ledger_now.reserve(job.tenant, gpus=held.n_workers, n_shared=counter.n_shared(held))
+            _book(ledger_now, job, held, free_now, n_shared=counter.n_shared(held))
     return RoundState(
         snapshot=snapshot,
         physically_free=free_now.copy(),
@@ -126,6 +126,7 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
     """runnable: needs of jobs that could run, as found so far."""
     reason = _hold(job, state.snapshot) or cluster.refusal(job)
     reason = reason or state.ledger_now.never(job.tenant, gpus=job.min_workers)
+    reason = reason or _never_of_user(job, state)
     if reason is not None and job.hold is None:  # without the budget it could run on GPUs of another type
         reason = state.limits.narrowed.get(job.id, reason)
     exhausted = state.limits.refusal(job) if reason is None else None
@@ -137,6 +138,20 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
     state.candidates.append(job)
     if exhausted is None:
         runnable.add(job.needs)
+
+
+def _never_of_user(job: JobSnapshot, state: RoundState) -> Explanation | None:
+    users = state.ledger_now.users
+    if users is None or not job.user:
+        return None
+    there = {node.gpu_type for node in state.snapshot.nodes}
+    types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
+    return users.never(job.tenant, job.user, gpus=job.min_workers, gpu_types=types)
+
+
+def _book(ledger: Ledger, job: JobSnapshot, held: GangAllocation, free: FreeResources, *, n_shared: int = 0) -> None:
+    gpu_type = free.gpu_type_of(held)
+    ledger.reserve(job.tenant, gpus=held.n_workers, n_shared=n_shared, user=job.user, gpu_type=gpu_type)
 
 
 def _hold(job: JobSnapshot, snapshot: ClusterSnapshot) -> Explanation | None:
@@ -159,12 +174,14 @@ def _keep_promises(state: RoundState, promises: Mapping[str, ResizePromise], led
         if promise is None:
             continue
         target = promise.allocation
-        if not _is_still_possible(state, job, promise) or ledger_later.refusal(job.tenant, gpus=target.n_workers):
+        gpu_type = state.free_now.gpu_type_of(target)
+        refused = ledger_later.refusal(job.tenant, gpus=target.n_workers, user=job.user, gpu_type=gpu_type)
+        if not _is_still_possible(state, job, promise) or refused is not None:
             state.pending_resizes.pop(job_id, None)
             continue
         state.free_later.reserve(job, target)
         state.free_now.restrict_to(state.free_later, target)
-        ledger_later.reserve(job.tenant, gpus=target.n_workers)
+        _book(ledger_later, job, target, state.free_now)
         if job_id in waiting:
             state.resuming[job_id] = target
     state.candidates = [job for job in state.candidates if job.id not in state.resuming]
@@ -201,8 +218,3 @@ def _gpus_by_type(state: RoundState) -> dict[str, int]:
             if node.is_schedulable and candidates.intersection(state.physically_free.occupants.get(gpu, ())):
                 counts[node.gpu_type] += 1
     return counts
-
-
-def _type_of(allocation: GangAllocation | None, free: FreeResources) -> str:
-    shares = allocation.shares if allocation else ()
-    return next((free.nodes[s.node].gpu_type for s in shares if s.gpus and s.node in free.nodes), "")

@@ -18,12 +18,13 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
         target = state.resuming.get(job.id)
         if target is None:
             continue
-        may_now = state.ledger_now.refusal(job.tenant, gpus=target.n_workers) is None
+        n, gpu_type = target.n_workers, state.free_now.gpu_type_of(target)
+        may_now = state.ledger_now.refusal(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type) is None
         partners = state.colocated_with.get(job.id, ())
         if may_now and state.physically_free.fits(job, target, colocated_with=partners):
             state.physically_free.reserve(job, target)
-            state.ledger_now.reserve(job.tenant, gpus=target.n_workers)
-            facts = {"n_workers": target.n_workers}
+            state.ledger_now.reserve(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type)
+            facts = {"n_workers": n}
             decisions[job.id] = Launch(job.id, target, (Explanation(Reason.RESUMES_RESIZED, facts),))
         else:
             decisions[job.id] = Wait(job.id, ())

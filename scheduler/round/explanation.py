@@ -72,7 +72,7 @@ def why_it_leaves(state: RoundState, proposal: Proposal, targets: PlacementTarge
         held = targets.leaving.get(job.id)
         if held is None:
             continue
-        excess = state.ledger_before.excess(job.tenant)
+        excess = state.ledger_before.excess(job.tenant, user=job.user)
         why = proposal.notes.get(job.id, ())
         refused = state.budget.refusal(job, held.n_workers)
         if refused is not None and refused.reason in _TAKEN_BACK:

@@ -62,7 +62,19 @@ def _check_tenant(tenant: TenantSnapshot) -> None:
         value = getattr(tenant, name)
         if value is not None and not 0 <= value < math.inf:
             raise ValueError(f"tenant {tenant.id!r} has {name} {value!r}; it must be a finite number of at least 0")
-    for budget in tenant.budgets:
+    users = [limit.user for limit in tenant.user_limits]
+    if len(set(users)) != len(users):
+        raise ValueError(f"tenant {tenant.id!r} limits a user twice; give each user once")
+    for limit in tenant.user_limits:
+        for name, value in (
+            ("max_gpus", limit.max_gpus),
+            ("max_running_jobs", limit.max_running_jobs),
+            *limit.gpus_by_type,
+        ):
+            if value is not None and not 0 <= value < math.inf:
+                whose = f"the limit of user {limit.user!r} in tenant {tenant.id!r}"
+                raise ValueError(f"{whose} has {name} {value!r}; it must be a finite number of at least 0")
+    for budget in (*tenant.budgets, *(budget for limit in tenant.user_limits for budget in limit.budgets)):
         for name in ("gpu_hours", "used_gpu_hours"):
             value = getattr(budget, name)
             if not 0 <= value < math.inf:

@@ -58,3 +58,34 @@ def test_a_request_is_made_listed_and_answered(
     assert main(["-o", "json", "quota", "requests", "--all"]) == CommandStatus.OK
     assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["withdrawn", "approved"]
     assert main(["quota", "refuse", first, "--note", "too late"]) == CommandStatus.REFUSED
+
+
+def test_limits_of_users_are_set_listed_and_removed(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for argv in (
+        ["quota", "users", "set", "vision", "everyone", "--gpus", "2", "--gpus-of", "A100=1"],
+        ["quota", "users", "set", "vision", "bob", "--running-jobs", "3", "--gpus-of", "T4=4", "--gpu-hours", "20"],
+    ):
+        assert main(argv) == CommandStatus.REFUSED  # bob is no admin
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    for argv in (
+        ["quota", "users", "set", "vision", "everyone", "--gpus", "2", "--gpus-of", "A100=1"],
+        ["quota", "users", "set", "vision", "bob", "--running-jobs", "3", "--gpus-of", "T4=4", "--gpu-hours", "20"],
+        ["quota", "users", "set", "vision", "bob", "--gpus", "none"],
+    ):
+        assert main(argv) == CommandStatus.OK, capsys.readouterr()
+    capsys.readouterr()
+    assert main(["-o", "json", "quota", "users", "ls", "vision"]) == CommandStatus.OK
+    everyone, own = json.loads(capsys.readouterr().out)
+    assert (everyone["user"], everyone["max_gpus"], everyone["gpus_by_type"]) == (None, 2, {"A100": 1})
+    assert (own["user"]["username"], own["max_gpus"], own["max_running_jobs"]) == ("bob", None, 3)
+    assert own["gpus_by_type"] == {"A100": 1, "T4": 4}
+    assert [one["gpu_hours"] for one in own["budgets"]] == [20.0]
+    assert main(["quota", "users", "ls", "vision"]) == CommandStatus.OK
+    assert "A100: 0 of 1, T4: 0 of 4" in capsys.readouterr().out
+    assert main(["quota", "users", "set", "vision", "bob", "--gpus", "many"]) != CommandStatus.OK
+    assert main(["quota", "users", "set", "vision", "bob"]) != CommandStatus.OK
+    assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.OK
+    assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.REFUSED

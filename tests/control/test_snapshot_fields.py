@@ -16,6 +16,7 @@ from mlhub.jobs.families import family_of
 from mlhub.jobs.models import Attempt, Job
 from mlhub.metrics.models import PairSample, SpeedSample
 from mlhub.registry.models import ModelVersion
+from mlhub.tenants.actions.user_quotas import limit_user
 from scheduler.api.snapshot import (
     ClusterSnapshot,
     JobSnapshot,
@@ -99,6 +100,7 @@ def test_every_field_differs_from_its_default_or_is_named_with_a_reason(world: W
     script = world.job(name="script", steps_total=0, not_before=world.now + timedelta(hours=1))
     package = ModelVersion.objects.create(model=script.model_version.model, number=2, kind="script")
     Job.objects.filter(pk=script.pk).update(model_version=package)
+    limit_user(world.cast.a, world.cast.bob, max_gpus=100, actor=world.cast.alice)
     one, other = rich(world)
     Job.objects.filter(pk=one.pk).update(steps_done=10)
     trial_of(other, study="sweep")

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mlhub.control.models import Round
 from mlhub.jobs.models import Job
+from mlhub.tenants.actions.user_quotas import limit_user
+from scheduler.api.snapshot import TenantSnapshot
+from scheduler.api.user_limits import UserLimit
 from scheduler.simulator.traces.clusters import uniform_cluster
 from scheduler.simulator.traces.trace import Trace, TraceJob
 from tests.cast import Cast, make_cast
@@ -59,3 +64,27 @@ def test_the_simulator_predicts_what_the_live_loop_does(policy: str) -> None:
         assert lived(trace, CLUSTER, policy, lambda wanted: submitted(wanted, cast)) == expected
 
     compare()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("policy", ["fifo", "mlhub"])
+def test_limits_of_users_hold_alike_live_and_simulated(policy: str) -> None:
+    """Of five jobs that fit together on the four GPUs, those of one user wait for each other."""
+    cast = make_cast()
+    limit_user(cast.a, cast.bob, max_gpus=2, max_running_jobs=1, actor=cast.alice)
+    rows = trace_of([(0, 2, 6), (1, 1, 4), (2, 2, 5), (3, 1, 3), (3, 1, 8)])
+    trace = replace(
+        rows, jobs=tuple(replace(one, user="bob" if i % 2 == 0 else "alice") for i, one in enumerate(rows.jobs))
+    )
+    limits = (UserLimit("bob", max_gpus=2, max_running_jobs=1),)
+    environment = environment_of(trace, CLUSTER, tenants=(TenantSnapshot("default", user_limits=limits),))
+
+    def submit(wanted: TraceJob) -> Job:
+        found = submitted(wanted, cast)
+        Job.objects.filter(pk=found.pk).update(created_by=cast.bob if wanted.user == "bob" else cast.alice)
+        return found
+
+    expected = simulated(environment, policy)
+    assert lived(trace, CLUSTER, policy, submit) == expected
+    unlimited = simulated(environment_of(trace, CLUSTER), policy)
+    assert unlimited != expected

@@ -17,6 +17,7 @@ from mlhub.events.models import Event
 from mlhub.events.verification import verify
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Artifact, Attempt, Job, PassedValidation, RemovedPart
+from mlhub.jobs.retention_rules import cutoffs
 from mlhub.metrics.actions import ReportingPod, store_lines
 from mlhub.metrics.models import LogLine, MetricPoint
 from mlhub.retention import rules
@@ -93,9 +94,7 @@ def test_nothing_is_removed_of_a_kind_that_is_kept_for_good(cast: Cast, settings
 
 def test_a_removal_that_ends_between_two_batches_goes_on_with_the_rest_and_counts_right(cast: Cast) -> None:
     old, now = trained(cast, name="old", days_ago=11), timezone.now()
-    before = rules.cutoff("logs", now=now)
-    assert before is not None
-    assert rules.remove_logs(before, now, 10) == 10
+    assert rules.remove_logs(cutoffs("logs", now=now), 10) == 10
     part = RemovedPart.objects.get(job=old.job, kind="logs")
     assert (left(old)[0], part.n_removed) == (15, 10)
     assert LogLine.objects.filter(attempt=old).order_by("seq").values_list("number", flat=True)[0] == 10
@@ -113,7 +112,7 @@ def test_a_batch_that_fails_is_neither_removed_nor_recorded(cast: Cast, monkeypa
     with monkeypatch.context() as failing:
         failing.setattr(rules, "_record", cut)
         with pytest.raises(ConnectionError):
-            rules.remove_logs(now, now, 10)
+            rules.remove_logs(cutoffs("logs", now=now), 10)
     assert left(old)[0] == N_LINES
     assert not RemovedPart.objects.exists()
 

@@ -10,6 +10,7 @@ import type {
   QueuedJob,
   Quota,
   QuotaOwner,
+  UserQuota,
   SchedulerStatus,
   WhatIfAnswer,
   Why,
@@ -60,6 +61,19 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     lent: 0,
     running_jobs: 0,
     queued_gpus: 0,
+    ...over,
+  };
+}
+
+/** Limits of one user, bob, in the project Vision. */
+export function userQuota(over: Partial<UserQuota> = {}): UserQuota {
+  return {
+    ...{ id: "00000000-0000-7000-8000-0000000000e1", kind: "project", owner: VISION.id, owner_name: VISION.name },
+    organisation: ACME.id,
+    user: { id: "00000000-0000-7000-8000-0000000000e2", username: "bob" },
+    ...{ max_gpus: 4, gpus_by_type: {}, max_running_jobs: null, max_waiting_jobs: null, max_storage_bytes: null },
+    ...{ budgets: [], version: 2 },
+    used: { gpus: 1, gpus_by_type: {}, running_jobs: 1, waiting_jobs: 0, storage_bytes: null, budgets: [] },
     ...over,
   };
 }

@@ -34,6 +34,7 @@ export const server = setupServer(
   answers("/api/v1/datasets", page([])),
   answers("/api/v1/organisations/{id}/service-accounts", page([])),
   answers("/api/v1/invitations", page([])),
+  answers("/api/v1/user-quotas/mine", []),
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/jobs/{id}/why", why()),
   answers("/api/v1/jobs/{id}/metrics/names", { names: [], next: null }),

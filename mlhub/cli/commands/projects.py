@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub project ls|create."""
+"""mlhub project ls|create|retention."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from mlhub.cli.commands.retention import retention
 from mlhub.cli.failures import CommandError
 from mlhub.cli.session import Session, session_of
 
 project = typer.Typer(help="Projects.", no_args_is_help=True)
+project.add_typer(retention, name="retention")
 
 
 @project.command("ls")

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.commands.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.commands.user_limits import users
 from mlhub.cli.output import Format, size, until
-from mlhub.cli.session import Session, session_of
-from mlhub.client.api import Api
+from mlhub.cli.session import session_of
 
 quota = typer.Typer(help="What may be used, and is used now; boosts; requests.", invoke_without_command=True)
-OwnerName = Annotated[str, typer.Argument(help="Name or id of an organisation, a team or a project.")]
+quota.add_typer(users, name="users")
 
 
 @quota.callback()
@@ -45,7 +45,7 @@ def show(context: typer.Context) -> None:
 def list_boosts(context: typer.Context) -> None:
     """List the boosts that are in effect in your organisations."""
     session = session_of(context)
-    rows = [{"owner": owner["name"], **boost} for owner in _owners(session.api) for boost in owner["boosts"]]
+    rows = [{"owner": owner["name"], **boost} for owner in owners_of(session.api) for boost in owner["boosts"]]
     columns = {
         "ID": lambda row: row["id"],
         "OF": lambda row: row["owner"],
@@ -69,7 +69,7 @@ def boost(
 ) -> None:
     """Raise a quota for some hours; it ends by itself."""
     session = session_of(context)
-    owner = _owner(session, name)
+    owner = owner_of(session, name)
     made = session.api.post(
         f"/{owner['kind']}s/{owner['id']}/quota/boosts",
         extra_guarantee=guarantee,
@@ -105,7 +105,7 @@ def make_request(
 ) -> None:
     """Ask those who may change a quota for more."""
     session = session_of(context)
-    owner = _owner(session, name)
+    owner = owner_of(session, name)
     ends_at = None if hours is None else (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
     made = session.api.post(
         f"/{owner['kind']}s/{owner['id']}/quota/requests",
@@ -176,26 +176,6 @@ def withdraw(context: typer.Context, id: RequestId) -> None:
     session = session_of(context)
     session.api.post(f"/quota-requests/{id}/withdraw")
     session.output.note("The request is withdrawn.")
-
-
-def _owners(api: Api) -> list[dict[str, Any]]:
-    """All organisations, teams and projects that the caller sees, with their boosts."""
-    organisations = list(api.all("/organisations"))
-    return [owner for one in organisations for owner in api.get(f"/organisations/{one['id']}/quota-tree")["owners"]]
-
-
-def _owner(session: Session, name: str) -> dict[str, Any]:
-    found = [one for one in _owners(session.api) if name in (one["id"], one["name"])]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(f"{one['id']} ({one['kind']})" for one in found)
-        raise CommandError(f"{len(found)} are called {name}.", remedy=f"Give an id: {ids}.")
-    raise CommandError(
-        f"There is no organisation, team or project {name} that you may see.",
-        remedy="The page Quotas lists them.",
-        code=CommandStatus.REFUSED,
-    )
 
 
 def _with_boosts(limit: int | None, boosted: int) -> int | None:

@@ -2264,7 +2264,13 @@ class AsyncOrganisationsOperations:
         return await self._transport.record(r.OrganisationDetail, "GET", path_of("/organisations/{id}", id=id))
 
     async def update(
-        self, id: Ref, /, *, name: str | Unset = UNSET, is_archived: bool | Unset = UNSET
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str | Unset = UNSET,
+        is_archived: bool | Unset = UNSET,
+        seen: b.OrganisationSeenRequest | Unset = UNSET,
     ) -> r.OrganisationDetail:
         """Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs.
 
@@ -2272,12 +2278,14 @@ class AsyncOrganisationsOperations:
 
         name: Another name; left out: the same.
         is_archived: Whether it takes no more projects, uploads and jobs; left out: as it is.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
         return await self._transport.record(
             r.OrganisationDetail,
             "PATCH",
             path_of("/organisations/{id}", id=id),
-            body={"name": name, "is_archived": is_archived},
+            body={"name": name, "is_archived": is_archived, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:
@@ -2502,6 +2510,61 @@ class AsyncOrganisationsOperations:
             body={"version": version, "seen": seen},
         )
 
+    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+        """What each user may have here, and has now: the limits of every user, and exceptions.
+
+        GET /organisations/{id}/quota/users
+        """
+        return await self._transport.record(r.UserQuotas, "GET", path_of("/organisations/{id}/quota/users", id=id))
+
+    async def update_quota_user(
+        self,
+        id: Ref,
+        /,
+        *,
+        username: str | Unset | None = UNSET,
+        max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.UserQuota:
+        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+
+        A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
+        checkpoint
+        and wait.
+
+        PATCH /organisations/{id}/quota/users
+
+        username: Whose limits; null: those of every user who has none of their own.
+        max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
+        gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
+        number: no limit.
+        max_running_jobs: The most jobs that the user may run at a time; null: no limit.
+        max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        version: The version that the caller saw, 0: there were none; 409 when it is stale.
+        """
+        return await self._transport.record(
+            r.UserQuota,
+            "PATCH",
+            path_of("/organisations/{id}/quota/users", id=id),
+            body={
+                "username": username,
+                "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
+                "max_running_jobs": max_running_jobs,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
+                "budgets": budgets,
+                "version": version,
+            },
+        )
+
     async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
@@ -2619,6 +2682,7 @@ class AsyncProjectsOperations:
         name: str | Unset = UNSET,
         team: str | Unset | None = UNSET,
         is_archived: bool | Unset = UNSET,
+        seen: b.ProjectSeenRequest | Unset = UNSET,
     ) -> r.Project:
         """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs.
 
@@ -2627,12 +2691,14 @@ class AsyncProjectsOperations:
         name: Another name; left out: the same.
         team: The id of its new team; null: of none; left out: the same.
         is_archived: Whether it takes no more uploads and jobs; left out: as it is.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
         return await self._transport.record(
             r.Project,
             "PATCH",
             path_of("/projects/{id}", id=id),
-            body={"name": name, "team": team, "is_archived": is_archived},
+            body={"name": name, "team": team, "is_archived": is_archived, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:
@@ -2787,12 +2853,159 @@ class AsyncProjectsOperations:
             body={"version": version, "seen": seen},
         )
 
+    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+        """What each user may have here, and has now: the limits of every user, and exceptions.
+
+        GET /projects/{id}/quota/users
+        """
+        return await self._transport.record(r.UserQuotas, "GET", path_of("/projects/{id}/quota/users", id=id))
+
+    async def update_quota_user(
+        self,
+        id: Ref,
+        /,
+        *,
+        username: str | Unset | None = UNSET,
+        max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.UserQuota:
+        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+
+        A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
+        checkpoint
+        and wait.
+
+        PATCH /projects/{id}/quota/users
+
+        username: Whose limits; null: those of every user who has none of their own.
+        max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
+        gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
+        number: no limit.
+        max_running_jobs: The most jobs that the user may run at a time; null: no limit.
+        max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        version: The version that the caller saw, 0: there were none; 409 when it is stale.
+        """
+        return await self._transport.record(
+            r.UserQuota,
+            "PATCH",
+            path_of("/projects/{id}/quota/users", id=id),
+            body={
+                "username": username,
+                "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
+                "max_running_jobs": max_running_jobs,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
+                "budgets": budgets,
+                "version": version,
+            },
+        )
+
     async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
         GET /projects/{id}/quota/versions
         """
         return await self._transport.rows(r.QuotaVersion, "GET", path_of("/projects/{id}/quota/versions", id=id))
+
+    async def retention(self, id: Ref, /) -> r.Retention:
+        """How long the project keeps what its jobs leave, by kind, and what there is of it.
+
+        GET /projects/{id}/retention
+        """
+        return await self._transport.record(r.Retention, "GET", path_of("/projects/{id}/retention", id=id))
+
+    async def update_retention(
+        self,
+        id: Ref,
+        /,
+        *,
+        logs: float | Unset | None = UNSET,
+        metrics: float | Unset | None = UNSET,
+        usage: float | Unset | None = UNSET,
+        results: float | Unset | None = UNSET,
+        checkpoints: float | Unset | None = UNSET,
+        failed_checkpoints: float | Unset | None = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.Retention:
+        """Changes how long it is kept, by admins of the organisation; what is due is removed within some minutes.
+
+        PATCH /projects/{id}/retention
+
+        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the
+        installation has it.
+        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has
+        it.
+        checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days;
+        0: for good; null: as the installation has it.
+        failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0:
+        for good; null: as the installation has it.
+        version: The version that the caller saw; 409 with both versions when it is stale.
+        """
+        return await self._transport.record(
+            r.Retention,
+            "PATCH",
+            path_of("/projects/{id}/retention", id=id),
+            body={
+                "logs": logs,
+                "metrics": metrics,
+                "usage": usage,
+                "results": results,
+                "checkpoints": checkpoints,
+                "failed_checkpoints": failed_checkpoints,
+                "version": version,
+            },
+        )
+
+    async def retention_preview(
+        self,
+        id: Ref,
+        /,
+        *,
+        logs: float | Unset | None = UNSET,
+        metrics: float | Unset | None = UNSET,
+        usage: float | Unset | None = UNSET,
+        results: float | Unset | None = UNSET,
+        checkpoints: float | Unset | None = UNSET,
+        failed_checkpoints: float | Unset | None = UNSET,
+    ) -> ApiRows[r.Reclaimable]:
+        """What would be removed now if so many days were kept, of the kinds that are given; nothing is changed.
+
+        POST /projects/{id}/retention/preview
+
+        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the
+        installation has it.
+        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has
+        it.
+        checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days;
+        0: for good; null: as the installation has it.
+        failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0:
+        for good; null: as the installation has it.
+        """
+        return await self._transport.rows(
+            r.Reclaimable,
+            "POST",
+            path_of("/projects/{id}/retention/preview", id=id),
+            body={
+                "logs": logs,
+                "metrics": metrics,
+                "usage": usage,
+                "results": results,
+                "checkpoints": checkpoints,
+                "failed_checkpoints": failed_checkpoints,
+            },
+        )
 
     def list_secrets(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Secret]:
         """The project's secrets by name, without their values.
@@ -3637,6 +3850,61 @@ class AsyncTeamsOperations:
             r.QuotaOwner, "POST", path_of("/teams/{id}/quota/restore", id=id), body={"version": version, "seen": seen}
         )
 
+    async def quota_users(self, id: Ref, /) -> r.UserQuotas:
+        """What each user may have here, and has now: the limits of every user, and exceptions.
+
+        GET /teams/{id}/quota/users
+        """
+        return await self._transport.record(r.UserQuotas, "GET", path_of("/teams/{id}/quota/users", id=id))
+
+    async def update_quota_user(
+        self,
+        id: Ref,
+        /,
+        *,
+        username: str | Unset | None = UNSET,
+        max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
+        max_running_jobs: int | Unset | None = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
+        budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.UserQuota:
+        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+
+        A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
+        checkpoint
+        and wait.
+
+        PATCH /teams/{id}/quota/users
+
+        username: Whose limits; null: those of every user who has none of their own.
+        max_gpus: The most GPUs that the user's jobs may hold at a time; null: no limit.
+        gpus_by_type: The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a
+        number: no limit.
+        max_running_jobs: The most jobs that the user may run at a time; null: no limit.
+        max_waiting_jobs: The most jobs that the user may have waiting; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that the user may store, of an organisation only; null: no limit.
+        budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        version: The version that the caller saw, 0: there were none; 409 when it is stale.
+        """
+        return await self._transport.record(
+            r.UserQuota,
+            "PATCH",
+            path_of("/teams/{id}/quota/users", id=id),
+            body={
+                "username": username,
+                "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
+                "max_running_jobs": max_running_jobs,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
+                "budgets": budgets,
+                "version": version,
+            },
+        )
+
     async def list_quota_versions(self, id: Ref, /) -> ApiRows[r.QuotaVersion]:
         """Who changed the quota, when, and what; the newest 100 changes, newest first.
 
@@ -3790,6 +4058,29 @@ class AsyncUsageOperations:
         )
 
 
+class AsyncUserQuotasOperations:
+    """The operations under /user-quotas."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def delete(self, id: Ref, /, *, version: int | None = None) -> None:
+        """Removes limits: a person's own, after which those of every user hold; or those of every user.
+
+        DELETE /user-quotas/{id}
+
+        version: The version that the caller saw; 409 when stale.
+        """
+        await self._transport.content("DELETE", path_of("/user-quotas/{id}", id=id), query={"version": version})
+
+    async def list_mine(self) -> ApiRows[r.UserQuota]:
+        """What the caller may have of each organisation, team and project that limits users, and has now.
+
+        GET /user-quotas/mine
+        """
+        return await self._transport.rows(r.UserQuota, "GET", path_of("/user-quotas/mine"))
+
+
 class AsyncUsersOperations:
     """The operations under /users."""
 
@@ -3931,6 +4222,7 @@ class AsyncWebhooksOperations:
         url: str | Unset = UNSET,
         topics: Sequence[v.WebhookTopic] | Unset = UNSET,
         is_active: bool | Unset = UNSET,
+        seen: b.WebhookSeenRequest | Unset = UNSET,
     ) -> r.Webhook:
         """Changes what is given.
 
@@ -3939,12 +4231,14 @@ class AsyncWebhooksOperations:
         url: A new address.
         topics: What it is notified of, all of it.
         is_active: false turns it off; true turns it on, for what happens from then on.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
         return await self._transport.record(
             r.Webhook,
             "PATCH",
             path_of("/webhooks/{id}", id=id),
-            body={"url": url, "topics": topics, "is_active": is_active},
+            body={"url": url, "topics": topics, "is_active": is_active, "seen": seen},
         )
 
     async def delete(self, id: Ref, /) -> None:
@@ -4051,6 +4345,7 @@ class AsyncOperations:
         self.tokens = AsyncTokensOperations(transport)
         self.uploads = AsyncUploadsOperations(transport)
         self.usage = AsyncUsageOperations(transport)
+        self.user_quotas = AsyncUserQuotasOperations(transport)
         self.users = AsyncUsersOperations(transport)
         self.webhooks = AsyncWebhooksOperations(transport)
         self.what_if = AsyncWhatIfOperations(transport)

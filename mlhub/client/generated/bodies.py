@@ -82,6 +82,13 @@ class NewNodesRequest(TypedDict):
     gpu_type: NotRequired[str]
 
 
+class OrganisationSeenRequest(TypedDict):
+    """What was seen of an organisation."""
+
+    name: NotRequired[str]
+    is_archived: NotRequired[bool]
+
+
 class PolicyWishRequest(TypedDict):
     """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
 
@@ -90,6 +97,14 @@ class PolicyWishRequest(TypedDict):
 
     name: str
     parameters: NotRequired[Mapping[str, Any]]
+
+
+class ProjectSeenRequest(TypedDict):
+    """What was seen of a project."""
+
+    name: NotRequired[str]
+    team: NotRequired[str | None]
+    is_archived: NotRequired[bool]
 
 
 class QuotaWishRequest(TypedDict):
@@ -159,3 +174,11 @@ class TraceRequest(TypedDict):
 
     name: NotRequired[str]
     text: str
+
+
+class WebhookSeenRequest(TypedDict):
+    """What was seen of a webhook."""
+
+    url: NotRequired[str]
+    topics: NotRequired[Sequence[v.WebhookTopic]]
+    is_active: NotRequired[bool]

@@ -172,6 +172,15 @@ class Blocker(ApiRecord):
     sentence: str
 
 
+class Budget(ApiRecord):
+    """What may be used in a period, with all below it."""
+
+    gpu_hours: float
+    period: v.BudgetPeriod | None
+    on_exhausted: v.OnExhausted | None
+    gpu_type: str | None
+
+
 class BudgetUse(ApiRecord):
     """A budget, and what of it is used in the present period."""
 
@@ -1629,6 +1638,15 @@ class Rack(ApiRecord):
     nodes: list[Node]
 
 
+class Reclaimable(ApiRecord):
+    """Reclaimable of an answer."""
+
+    n_items: int
+    n_jobs: int
+    n_bytes: int
+    kind: v.KeptKind
+
+
 class RecoveryCodes(ApiRecord):
     """RecoveryCodes of an answer."""
 
@@ -1832,6 +1850,26 @@ class ResumableUpload(ApiRecord):
     created_at: datetime
     written_at: datetime
     expires_at: datetime | None
+
+
+class Retention(ApiRecord):
+    """Retention of an answer."""
+
+    version: int
+    may_edit: bool
+    least_days: float
+    most_days: float | None
+    kinds: list[RetentionKind]
+
+
+class RetentionKind(ApiRecord):
+    """RetentionKind of an answer."""
+
+    kind: v.KeptKind
+    days: float | None
+    is_own: bool
+    installation_days: float | None
+    stored: StoredPart
 
 
 class Round(ApiRecord):
@@ -2243,6 +2281,14 @@ class StartupPhase(ApiRecord):
     duration_s: float
 
 
+class StoredPart(ApiRecord):
+    """StoredPart of an answer."""
+
+    n_items: int
+    n_jobs: int
+    n_bytes: int
+
+
 class Strategy(ApiRecord):
     """mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same."""
 
@@ -2568,6 +2614,43 @@ class UserDeletion(ApiRecord):
 
     remains: list[Remainder]
     sole_owner_of: list[str]
+
+
+class UserQuota(ApiRecord):
+    """What one user may have of an organisation, a team or a project, with all below it."""
+
+    id: str
+    kind: v.UserQuotaKindEnum
+    owner: str
+    owner_name: str
+    organisation: str
+    user: UserBrief | None
+    max_gpus: int | None
+    gpus_by_type: dict[str, int]
+    max_running_jobs: int | None
+    max_waiting_jobs: int | None
+    max_storage_bytes: int | None
+    budgets: list[Budget]
+    version: int
+    used: UserUse | None
+
+
+class UserQuotas(ApiRecord):
+    """UserQuotas of an answer."""
+
+    may_edit: bool
+    limits: list[UserQuota]
+
+
+class UserUse(ApiRecord):
+    """UserUse of an answer."""
+
+    gpus: int
+    gpus_by_type: dict[str, int]
+    running_jobs: int
+    waiting_jobs: int
+    storage_bytes: int | None
+    budgets: list[BudgetUse]
 
 
 class Verification(ApiRecord):

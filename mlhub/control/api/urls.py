@@ -17,6 +17,7 @@ from mlhub.control.api.quota_requests import (
 )
 from mlhub.control.api.replays import ReplayCancelView, ReplayExportView, ReplaysView, ReplayView
 from mlhub.control.api.timeline import TimelineView
+from mlhub.control.api.user_quotas import MyLimitsView, UserQuotasView, UserQuotaView
 from mlhub.control.api.whatif import WhatIfView
 from mlhub.control.api.why import WhyView
 from mlhub.tenants.models import Organisation, Project, Team
@@ -39,8 +40,11 @@ urlpatterns = [
             ("restore", quotas.QuotaRestoreView),
             ("boosts", QuotaBoostsView),
             ("requests", QuotaRequestMakingView),
+            ("users", UserQuotasView),
         )
     ),
+    path("user-quotas/mine", MyLimitsView.as_view()),
+    path("user-quotas/<uuid:id>", UserQuotaView.as_view()),
     path("quota-boosts/<uuid:id>/end", QuotaBoostEndView.as_view()),
     path("quota-requests", QuotaRequestsView.as_view()),
     path("quota-requests/<uuid:id>/approve", QuotaRequestApprovalView.as_view()),

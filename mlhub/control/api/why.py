@@ -34,7 +34,8 @@ class WhyQuerySerializer(StrictSerializer):
 class BlockerSerializer(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(
         choices=[kind.value for kind in BlockerKind],
-        help_text="Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, or borrowing.",
+        help_text="Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, the "
+        "same of the user, or borrowing.",
     )
     need = serializers.IntegerField(help_text="How much the job needs: workers, or 1 running job.")
     have = serializers.IntegerField(help_text="How much of it there is for the job now.")

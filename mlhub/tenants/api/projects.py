@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
 from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Project, Team
+from mlhub.tenants.models import Organisation, Project, Team
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -27,13 +29,19 @@ class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
     def patch(self, request: Request, **_: Any) -> Response:
         """Another name, another team, archived or open again; for admins. An archived one takes no uploads and jobs."""
         project, body, user = self.get_object(), read_body(s.ProjectChangeSerializer, request), caller(request)
-        if "name" in body:
-            actions.rename(project, name=body["name"], actor=user)
-        if "team" in body:
-            team = Team.objects.get_visible(user, body["team"], field="team") if body["team"] else None
-            actions.move(project, team=team, actor=user)
-        if "is_archived" in body:
-            actions.set_archived(project, is_archived=body["is_archived"], actor=user)
+        seen = body.pop("seen", None)
+        with transaction.atomic():
+            Organisation.objects.select_for_update().get(pk=project.organisation_id)
+            project.refresh_from_db(fields=["name", "team", "archived_at"])
+            present = {"name": project.name, "team": project.team_id, "is_archived": project.archived_at is not None}
+            require_as_seen(f"the project {project.name}", seen=seen, present=present, yours=body)
+            if "name" in body:
+                actions.rename(project, name=body["name"], actor=user)
+            if "team" in body:
+                team = Team.objects.get_visible(user, body["team"], field="team") if body["team"] else None
+                actions.move(project, team=team, actor=user)
+            if "is_archived" in body:
+                actions.set_archived(project, is_archived=body["is_archived"], actor=user)
         return Response(s.ProjectSerializer(project).data)
 
     @extend_schema(responses={204: None})

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.as_seen import SEEN
 from mlhub.tenants.actions.credentials import SCOPES
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
@@ -252,6 +253,21 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         )
 
 
+class ProjectSeenSerializer(StrictSerializer):
+    """What was seen of a project."""
+
+    name = serializers.CharField(required=False, max_length=100, help_text="The name as it was seen.")
+    team = serializers.UUIDField(required=False, allow_null=True, help_text="The id of the team; null: of none.")
+    is_archived = serializers.BooleanField(required=False, help_text="Whether it was archived.")
+
+
+class OrganisationSeenSerializer(StrictSerializer):
+    """What was seen of an organisation."""
+
+    name = serializers.CharField(required=False, max_length=100, help_text="The name as it was seen.")
+    is_archived = serializers.BooleanField(required=False, help_text="Whether it was archived.")
+
+
 class ProjectChangeSerializer(StrictSerializer):
     name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
     team = serializers.UUIDField(
@@ -260,6 +276,7 @@ class ProjectChangeSerializer(StrictSerializer):
     is_archived = serializers.BooleanField(
         required=False, help_text="Whether it takes no more uploads and jobs; left out: as it is."
     )
+    seen = ProjectSeenSerializer(required=False, help_text=SEEN)
 
 
 class OrganisationChangeSerializer(StrictSerializer):
@@ -267,6 +284,7 @@ class OrganisationChangeSerializer(StrictSerializer):
     is_archived = serializers.BooleanField(
         required=False, help_text="Whether it takes no more projects, uploads and jobs; left out: as it is."
     )
+    seen = OrganisationSeenSerializer(required=False, help_text=SEEN)
 
 
 class ProjectWriteSerializer(NameSerializer):

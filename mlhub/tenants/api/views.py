@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import django_filters
+from django.db import transaction
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, generics, status
 from rest_framework.response import Response
 
 from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.core.as_seen import require_as_seen
 from mlhub.tenants import actions
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.authentication import caller
@@ -73,10 +75,16 @@ class OrganisationView(VisibleMixin, generics.RetrieveAPIView[Organisation]):
         """Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs."""
         organisation, user = self.get_object(), caller(request)
         body = read_body(s.OrganisationChangeSerializer, request)
-        if "name" in body:
-            actions.rename(organisation, name=body["name"], actor=user)
-        if "is_archived" in body:
-            actions.set_archived(organisation, is_archived=body["is_archived"], actor=user)
+        seen = body.pop("seen", None)
+        with transaction.atomic():
+            Organisation.objects.select_for_update().get(pk=organisation.pk)
+            organisation.refresh_from_db(fields=["name", "archived_at"])
+            present = {"name": organisation.name, "is_archived": organisation.archived_at is not None}
+            require_as_seen(f"the organisation {organisation.name}", seen=seen, present=present, yours=body)
+            if "name" in body:
+                actions.rename(organisation, name=body["name"], actor=user)
+            if "is_archived" in body:
+                actions.set_archived(organisation, is_archived=body["is_archived"], actor=user)
         return Response(s.OrganisationDetailSerializer(organisation).data)
 
     @extend_schema(responses={204: None})

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.as_seen import SEEN
 from mlhub.webhooks.models import Delivery, DeliveryState, Webhook
 from mlhub.webhooks.topics import CHOICES, DELIVERY_CHOICES, MAIL_CHOICES
 
@@ -51,6 +52,19 @@ class WebhookWriteSerializer(StrictSerializer):
     )
 
 
+class WebhookSeenSerializer(StrictSerializer):
+    """What was seen of a webhook."""
+
+    url = serializers.CharField(max_length=2000, required=False, help_text="The address as it was seen.")
+    topics = serializers.ListField(
+        child=serializers.ChoiceField(choices=CHOICES),
+        required=False,
+        max_length=len(CHOICES),
+        help_text="What it was notified of.",
+    )
+    is_active = serializers.BooleanField(required=False, help_text="Whether it was notified of events.")
+
+
 class WebhookChangeSerializer(StrictSerializer):
     url = serializers.CharField(max_length=2000, required=False, help_text="A new address.")
     topics = serializers.ListField(
@@ -63,6 +77,7 @@ class WebhookChangeSerializer(StrictSerializer):
     is_active = serializers.BooleanField(
         required=False, help_text="false turns it off; true turns it on, for what happens from then on."
     )
+    seen = WebhookSeenSerializer(required=False, help_text=SEEN)
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):

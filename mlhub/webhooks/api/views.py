@@ -78,6 +78,7 @@ class WebhookView(AdminsWebhook):
             url=body.get("url"),
             chosen=body.get("topics"),
             is_active=body.get("is_active"),
+            seen=body.get("seen"),
             actor=caller(request),
         )
         return Response(s.WebhookSerializer(changed).data)

@@ -32,21 +32,22 @@ class LeavingGang:
     tenant: str
     n_gpus: int
     after_s: float
+    user: str = ""
 
 
 class QuotaBooks(Protocol):
     """Counts what tenants hold, as scheduler.quota.ledger does."""
 
-    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> object | None:
+    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> object | None:
         """Returns why the tenant may not take so much more; None if it may."""
 
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
 
-    def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
+    def reserve(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> None:
         """Books a job."""
 
-    def release(self, tenant_id: str, *, gpus: int, jobs: int = 1) -> None:
+    def release(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> None:
         """Takes a job out of the books."""
 
 
@@ -160,14 +161,14 @@ class _State:
         self._starts[job.id] = now_s
         heapq.heappush(self.ends, (from_s + self._train_s(job, n_workers, steps_left(job)), job.id, 0))
         if self._quota is not None:
-            self._quota.reserve(job.tenant, gpus=n_workers)
+            self._quota.reserve(job.tenant, gpus=n_workers, user=job.user)
 
     def leave(self, gang: LeavingGang) -> None:
         """Releases the gang's GPUs later."""
         heapq.heappush(self.ends, (gang.after_s, "", len(self._leaving)))
         self._leaving.append(gang)
         if self._quota is not None:
-            self._quota.reserve(gang.tenant, gpus=gang.n_gpus)
+            self._quota.reserve(gang.tenant, gpus=gang.n_gpus, user=gang.user)
 
     def fill(self, now_s: float) -> None:
         """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
@@ -187,7 +188,7 @@ class _State:
             self.free -= n_workers
 
     def _is_allowed(self, job: JobSnapshot, n_workers: int) -> bool:
-        return self._quota is None or self._quota.refusal(job.tenant, gpus=n_workers) is None
+        return self._quota is None or self._quota.refusal(job.tenant, gpus=n_workers, user=job.user) is None
 
     def _is_own(self, job: JobSnapshot, n_workers: int) -> bool:
         """Whether it would run within a guarantee: such jobs come before those that borrow."""
@@ -210,7 +211,7 @@ class _State:
         more = n_workers - one.n_workers
         self.free -= more
         if self._quota is not None:
-            self._quota.reserve(one.job.tenant, gpus=more, jobs=0)
+            self._quota.reserve(one.job.tenant, gpus=more, jobs=0, user=one.job.user)
         one.n_workers, one.steps, one.at_s, one.version = n_workers, steps, at_s, one.version + 1
         heapq.heappush(self.ends, (at_s + self._train_s(one.job, n_workers, steps), one.job.id, one.version))
 
@@ -223,7 +224,7 @@ class _State:
             if not job_id:
                 gang = self._leaving[version]
                 end_s = at_s
-                self._release(gang.tenant, gang.n_gpus)
+                self._release(gang.tenant, gang.n_gpus, user=gang.user)
                 continue
             ended = self.active.get(job_id)
             if ended is None or ended.version != version:  # it grew since
@@ -231,13 +232,13 @@ class _State:
             end_s = at_s
             del self.active[job_id]
             self.done[job_id] = JobProgress(self._starts[job_id], at_s)
-            self._release(ended.job.tenant, ended.n_workers)
+            self._release(ended.job.tenant, ended.n_workers, user=ended.job.user)
         return end_s
 
-    def _release(self, tenant: str, n_gpus: int) -> None:
+    def _release(self, tenant: str, n_gpus: int, *, user: str) -> None:
         self.free += n_gpus
         if self._quota is not None:
-            self._quota.release(tenant, gpus=n_gpus)
+            self._quota.release(tenant, gpus=n_gpus, user=user)
             self._released_by.add(tenant)
 
     def _train_s(self, job: JobSnapshot, n_workers: int, steps: float) -> float:

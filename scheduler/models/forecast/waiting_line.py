@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The waiting jobs of a forecast in their order, by tenant and least size, so that the next one that fits is found
-quickly.
+"""The waiting jobs of a forecast in their order, by tenant, user and least size, so that the next one that fits is
+found quickly.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from scheduler.api.snapshot import JobSnapshot
 
 MOST_REFUSED = 200  # groups that quota refuses at one instant; those behind them wait for the next one
 
-_Group = tuple[str, int]  # tenant ("" where that does not matter) and least size
+_Group = tuple[str, int, str]  # tenant and user ("" where these do not matter), with the least size between them
 
 
 class WaitingLine:
-    """Holds waiting jobs in groups of one tenant and one least size, each in order: where its first job may not start,
-    no other of the group may.
+    """Holds waiting jobs in groups of one tenant, user and least size, each in order: where its first job may not
+    start, no other of the group may.
 
     strict_order: no job overtakes one for which too few GPUs are free; one that its quota refuses holds up none.
     by_tenant: False = quota does not count, and the tenants are one.
@@ -35,7 +35,8 @@ class WaitingLine:
         self._strict_order = strict_order
         self._groups: dict[_Group, deque[tuple[int, JobSnapshot]]] = {}
         for place, job in enumerate(queue):
-            group = (job.tenant if by_tenant else "", sizes(job)[0])
+            owner = (job.tenant, job.user) if by_tenant else ("", "")
+            group = (owner[0], sizes(job)[0], owner[1])
             self._groups.setdefault(group, deque()).append((place, job))
 
     def __bool__(self) -> bool:

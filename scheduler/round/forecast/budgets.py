@@ -64,7 +64,10 @@ class BudgetForecast:
         """Its budget is used up now."""
         decision = self._decisions[job_id]
         reasons = [e.reason for e in decision.explanations[:1]]
-        return isinstance(decision, Wait | Preempt) and reasons == [Reason.BUDGET_EXHAUSTED]
+        return isinstance(decision, Wait | Preempt) and reasons in (
+            [Reason.BUDGET_EXHAUSTED],
+            [Reason.USER_BUDGET_EXHAUSTED],
+        )
 
     def _from(self, job: JobSnapshot, start_s: float | None) -> Prediction:
         """It starts when the period does; None = no one knows when."""

@@ -138,7 +138,7 @@ class RoundForecast:
         jobs = {job.id: job for job in self._state.snapshot.jobs}
         running = self._running(decisions, found)
         leaving = [
-            LeavingGang(job.tenant, job.held.n_workers, max(0.0, job.checkpoint_s))
+            LeavingGang(job.tenant, job.held.n_workers, max(0.0, job.checkpoint_s), job.user)
             for job in self._state.snapshot.jobs
             if job.held is not None and job.id not in found
         ]

@@ -28,7 +28,8 @@ def colocate(progress: PlacementProgress, colocation: Colocation, job: JobSnapsh
     elif held is not None:
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     elif _may_join_now(progress, job, allocation, partners):
-        progress.state.ledger_now.reserve(job.tenant, gpus=grant.n_workers, n_shared=grant.n_workers)
+        n, gpu_type = grant.n_workers, progress.free_later.gpu_type_of(allocation)
+        progress.state.ledger_now.reserve(job.tenant, gpus=n, n_shared=n, user=job.user, gpu_type=gpu_type)
         progress.state.physically_free.reserve(job, allocation)
         progress.targets.placed[job.id] = (allocation, grant.explanations)
     else:
@@ -38,7 +39,8 @@ def colocate(progress: PlacementProgress, colocation: Colocation, job: JobSnapsh
 def _may_join_now(
     progress: PlacementProgress, job: JobSnapshot, allocation: GangAllocation, partners: set[str]
 ) -> bool:
-    if progress.state.ledger_now.limit(job.tenant, gpus=allocation.n_workers) is not None:
+    ledger, gpu_type = progress.state.ledger_now, progress.free_later.gpu_type_of(allocation)
+    if ledger.limit(job.tenant, gpus=allocation.n_workers, user=job.user, gpu_type=gpu_type) is not None:
         return False
     return progress.state.physically_free.fits(job, allocation, colocated_with=partners)
 

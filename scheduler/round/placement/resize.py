@@ -39,7 +39,8 @@ def shrink(progress: PlacementProgress, job: JobSnapshot) -> None:
 
 def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     """Places a job that waits: now, or where others leave, or with fewer workers; else the grant is refused."""
-    may_now = progress.state.ledger_now.refusal(job.tenant, gpus=grant.n_workers) is None
+    ledger = progress.state.ledger_now
+    may_now = ledger.refusal(job.tenant, gpus=grant.n_workers, user=job.user, gpu_type=grant.gpu_type) is None
     allocation = progress.finder.find(progress.free_now, job, grant) if may_now else None
     if allocation is not None and not progress.free_later.fits(job, allocation):
         allocation = None
@@ -47,7 +48,7 @@ def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
         None if _is_good(progress, job, allocation, grant) else progress.finder.find(progress.free_later, job, grant)
     )
     if allocation is not None and not _is_worse(progress, job, allocation, later):
-        progress.state.ledger_now.reserve(job.tenant, gpus=allocation.n_workers)
+        ledger.reserve(job.tenant, gpus=allocation.n_workers, user=job.user, gpu_type=grant.gpu_type)
         progress.place(job, allocation, grant)
         return
     if later is None:
@@ -68,13 +69,14 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     assert held is not None
     more = max(0, grant.n_workers - held.n_workers)
     progress.free_later.release(job, held)
-    may_now = progress.state.ledger_now.refusal(job.tenant, gpus=more, jobs=0) is None
+    ledger = progress.state.ledger_now
+    may_now = ledger.refusal(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type) is None
     own = progress.with_own(progress.free_now, job, held) if may_now else None
     allocation = progress.finder.find(own, job, grant, keep=held) if own is not None else None
     least = held.n_workers + progress.may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing
     if allocation is not None and progress.free_later.fits(job, allocation) and allocation.n_workers >= least:
         more = allocation.n_workers - held.n_workers
-        progress.state.ledger_now.reserve(job.tenant, gpus=more, jobs=0)
+        ledger.reserve(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
         progress.place(job, allocation, grant)
         return
     later = progress.finder.find(progress.free_later, job, grant, keep=held)

@@ -66,6 +66,7 @@ class CountingEnvironment(SteadyEnvironment):
             id=job.id,
             tenant=job.tenant,
             study=job.study,
+            user=job.user,
             submitted_at_s=job.submitted_at_s,
             steps_total=steps,
             batch_size=1000,

@@ -170,6 +170,7 @@ class MuriEnvironment(SteadyEnvironment):
             id=job.id,
             tenant=job.tenant,
             study=job.study,
+            user=job.user,
             submitted_at_s=job.submitted_at_s,
             steps_total=max(1, int(job.extra["iterations"])),
             batch_size=max(1, int(job.extra["batch_size"])) * job.n_gpus,

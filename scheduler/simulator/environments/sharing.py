@@ -158,6 +158,7 @@ class SharingEnvironment(SteadyEnvironment):
             id=job.id,
             tenant=job.tenant,
             study=job.study,
+            user=job.user,
             submitted_at_s=job.submitted_at_s,
             steps_total=self._steps(job, trace),
             batch_size=job.n_gpus,

@@ -55,13 +55,13 @@ def read_trace(text: str, *, name: str) -> Trace:
 
 def trace_to_csv(trace: Trace) -> str:
     """Returns the trace in MLHub's own format."""
-    names = (*MLHUB_COLUMNS, "tenant", "model", "priority", "min_gpus", "max_gpus", "study", *MLHUB_EXTRAS)
+    names = (*MLHUB_COLUMNS, "tenant", "model", "priority", "min_gpus", "max_gpus", "study", "user", *MLHUB_EXTRAS)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     for job in trace.jobs:
         numbers = (job.submitted_at_s, job.n_gpus, job.duration_s)
-        texts = (job.tenant, job.model, job.priority, job.min_gpus, job.max_gpus, job.study)
+        texts = (job.tenant, job.model, job.priority, job.min_gpus, job.max_gpus, job.study, job.user)
         writer.writerow([job.id, *numbers, *texts, *(job.extra.get(name) for name in MLHUB_EXTRAS)])
     return text.getvalue()
 
@@ -154,6 +154,7 @@ def _mlhub_job(row: Row) -> TraceJob:
         min_gpus=least,
         max_gpus=most,
         study=row.text("study"),
+        user=row.text("user"),
         extra={name: row.number(name) for name in MLHUB_EXTRAS if row.text(name)},
     )
 

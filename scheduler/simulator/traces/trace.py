@@ -39,6 +39,7 @@ class TraceJob:
     duration_s: float
     tenant: str = "default"
     study: str = ""  # of which it is a trial
+    user: str = ""  # whose it is, within the tenant
     model: str = ""
     priority: int = 0
     min_gpus: int | None = None

@@ -9,6 +9,7 @@ import { Link } from "react-router";
 import { useMe } from "@/api/session";
 import type { OrganisationBrief, Quota } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
+import { UserLimitBars } from "@/components/display/UserLimitBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
@@ -19,7 +20,7 @@ import { bytes, number } from "@/lib/quantities";
 
 import { FirstSteps } from "./FirstSteps";
 import { MyJobs, useMyJobs } from "./MyJobs";
-import { clusterQuery, invitationsQuery, quotaQuery } from "./queries";
+import { clusterQuery, invitationsQuery, myLimitsQuery, quotaQuery } from "./queries";
 
 const MOST_QUOTAS = 4;
 const NEARLY_FULL = 0.9;
@@ -51,6 +52,7 @@ export function HomePage() {
             {me.memberships.slice(0, MOST_QUOTAS).map(({ organisation }) => (
               <OrganisationQuota key={organisation.id} organisation={organisation} />
             ))}
+            <MyLimits />
           </Stack>
         </SectionCard>
         <ClusterNow />
@@ -83,6 +85,22 @@ function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }
       )}
     </QueryResult>
   );
+}
+
+/** Where one person may not have all that the organisation, team or project has. */
+function MyLimits() {
+  const limits = useQuery(myLimitsQuery).data ?? [];
+  return limits.map((quota) => (
+    <Stack key={quota.owner} gap={4} component="section" aria-label={t`Your own limits in ${quota.owner_name}`}>
+      <Text size="sm" fw={600}>
+        {t`Your own limits in ${quota.owner_name}`}
+      </Text>
+      <UserLimitBars quota={quota} name={quota.owner_name} />
+      <Text size="xs" c="dimmed">
+        {t`Admins of the organisation can raise them.`}
+      </Text>
+    </Stack>
+  ));
 }
 
 function Rings({ quota }: { quota: Quota }) {

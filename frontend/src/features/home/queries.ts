@@ -41,6 +41,12 @@ export const quotaQuery = (organisationId: string) =>
     queryFn: () => unwrap(api.GET("/api/v1/organisations/{id}/quota", { params: { path: { id: organisationId } } })),
   });
 
+/** What one may have oneself, of organisations, teams and projects that limit their users. */
+export const myLimitsQuery = queryOptions({
+  queryKey: ["user-quotas", "mine"],
+  queryFn: () => unwrap(api.GET("/api/v1/user-quotas/mine")),
+});
+
 export const clusterQuery = queryOptions({
   queryKey: ["cluster"],
   queryFn: () => unwrap(api.GET("/api/v1/cluster")),

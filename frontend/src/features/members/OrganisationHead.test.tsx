@@ -39,7 +39,11 @@ it("is renamed by an owner, archived after asking, and opened again", async () =
   await user.click(within(await screen.findByRole("dialog")).getByRole("button", { name: "Archive organisation" }));
   await user.click(await screen.findByRole("button", { name: "Open organisation" }));
   expect(await screen.findByRole("button", { name: "Archive organisation" })).toBeVisible();
-  expect(sent).toEqual([{ name: "Acme Labs" }, { is_archived: true }, { is_archived: false }]);
+  expect(sent).toEqual([
+    { name: "Acme Labs", seen: { name: "Acme" } },
+    { is_archived: true, seen: { is_archived: false } },
+    { is_archived: false, seen: { is_archived: true } },
+  ]);
 });
 
 it("offers admins who own nothing no such button", async () => {
@@ -76,5 +80,5 @@ it("moves a project to another team", async () => {
   );
   const { user } = renderPage("/members");
   await user.selectOptions(await screen.findByLabelText(`Team of ${project().name}`), "Core");
-  await expect.poll(() => sent).toEqual([{ team: team.id }]);
+  await expect.poll(() => sent).toEqual([{ team: team.id, seen: { team: null } }]);
 });

@@ -7,22 +7,40 @@ import { type SubmitEvent, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
 import type { Organisation } from "@/api/types";
+import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+
+interface Change {
+  name?: string;
+  is_archived?: boolean;
+  /** What was on screen of what is changed. */
+  seen: { name?: string; is_archived?: boolean };
+}
 
 export function OrganisationHead({ organisation }: { organisation: Organisation }) {
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
+  const [began, setBegan] = useState(organisation.name);
   const params = { params: { path: { id: organisation.id } } };
   const isArchived = organisation.archived_at !== null;
   const change = useMutation({
-    mutationFn: (body: { name?: string; is_archived?: boolean }) =>
-      unwrap(api.PATCH("/api/v1/organisations/{id}", { ...params, body })),
-    onSuccess: async () => {
-      await queries.invalidateQueries();
-      setName(null);
-    },
+    mutationFn: (body: Change) => unwrap(api.PATCH("/api/v1/organisations/{id}", { ...params, body })),
+    onSuccess: () => reload(),
   });
+  const conflict = changedMeanwhile(change.error);
+  const archive = () => change.mutateAsync({ is_archived: true, seen: { is_archived: false } });
+
+  async function reload() {
+    await queries.invalidateQueries();
+    change.reset();
+    setName(null);
+  }
+
+  function edit() {
+    setBegan(organisation.name);
+    setName(organisation.name);
+  }
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/organisations/{id}", params));
@@ -31,7 +49,7 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
 
   function submit(event: SubmitEvent) {
     event.preventDefault();
-    if (name !== null) change.mutate({ name: name.trim() });
+    if (name !== null) change.mutate({ name: name.trim(), seen: { name: began } });
   }
 
   return (
@@ -42,11 +60,11 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
         </Title>
         {organisation.role === "owner" && (
           <Group gap="xs">
-            <Button size="xs" variant="default" onClick={() => setName(organisation.name)}>
+            <Button size="xs" variant="default" onClick={edit}>
               {t`Rename organisation`}
             </Button>
             {isArchived ? (
-              <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate({ is_archived: false })}>
+              <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate({ is_archived: false, seen: { is_archived: true } })}>
                 {t`Open organisation`}
               </Button>
             ) : (
@@ -55,7 +73,7 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
                 size="xs"
                 title={t`Archive ${organisation.name}?`}
                 text={t`It takes no projects, uploads and jobs until it is opened again. Jobs that wait or run go on; everything stays readable.`}
-                action={() => change.mutateAsync({ is_archived: true })}
+                action={archive}
               />
             )}
             <ConfirmButton
@@ -85,7 +103,16 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
           </Group>
         </form>
       )}
-      <ProblemAlert error={change.error} />
+      {conflict && change.variables ? (
+        <BothVersions
+          problem={conflict}
+          labels={{ name: t`Name`, is_archived: t`Archived` }}
+          onTheirs={() => void reload()}
+          onMine={(seen) => change.mutate({ ...change.variables, seen: seen as Change["seen"] })}
+        />
+      ) : (
+        <ProblemAlert error={change.error} />
+      )}
     </>
   );
 }

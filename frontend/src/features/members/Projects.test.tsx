@@ -39,7 +39,10 @@ it("archives a project after asking, and opens it again", async () => {
   expect(await screen.findByText("Archived")).toBeVisible();
   await user.click(await screen.findByRole("button", { name: `Open ${NAME}` }));
   expect(await screen.findByRole("button", { name: `Archive ${NAME}` })).toBeVisible();
-  expect(sent).toEqual([{ is_archived: true }, { is_archived: false }]);
+  expect(sent).toEqual([
+    { is_archived: true, seen: { is_archived: false } },
+    { is_archived: false, seen: { is_archived: true } },
+  ]);
 });
 
 it("renames a project", async () => {
@@ -50,7 +53,31 @@ it("renames a project", async () => {
   await user.type(input, "Speech");
   await user.click(screen.getByRole("button", { name: "Save" }));
   expect(await screen.findByRole("button", { name: "Rename Speech" })).toBeVisible();
-  expect(sent).toEqual([{ name: "Speech" }]);
+  expect(sent).toEqual([{ name: "Speech", seen: { name: NAME } }]);
+});
+
+it("shows both names when another admin was first, and saves one's own over theirs on request", async () => {
+  const { sent, user } = shown("admin");
+  server.use(
+    http.patch("/api/v1/projects/:id", async ({ request }) => {
+      const body = (await request.json()) as { name: string; seen: { name: string } };
+      sent.push(body);
+      if (body.seen.name === "Theirs") return HttpResponse.json<Project>(project({ name: body.name }));
+      const both = { present: { name: "Theirs" }, yours: { name: body.name } };
+      return problem(409, { code: "changed_meanwhile", detail: "Another person changed the project meanwhile.", ...both });
+    }),
+  );
+  await user.click(await screen.findByRole("button", { name: `Rename ${NAME}` }));
+  await user.type(screen.getByLabelText(`New name of ${NAME}`), " 2");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  const conflict = within(await screen.findByRole("alert"));
+  expect(conflict.getByText("Theirs")).toBeVisible();
+  expect(conflict.getByText(`${NAME} 2`)).toBeVisible();
+  await user.click(conflict.getByRole("button", { name: "Save mine over them" }));
+  await expect.poll(() => sent).toEqual([
+    { name: `${NAME} 2`, seen: { name: NAME } },
+    { name: `${NAME} 2`, seen: { name: "Theirs" } },
+  ]);
 });
 
 it("says what a project holds that cannot be deleted", async () => {

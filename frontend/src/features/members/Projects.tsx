@@ -9,6 +9,7 @@ import { Link } from "react-router";
 import { api, Problem, unwrap } from "@/api/client";
 import { useProjects } from "@/api/session";
 import type { Organisation, Project, Team } from "@/api/types";
+import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { teamsQuery } from "@/features/members/queries";
@@ -17,6 +18,8 @@ interface Change {
   name?: string;
   is_archived?: boolean;
   team?: string | null;
+  /** What was on screen of what is changed; left out: what there is in the list. */
+  seen?: Omit<Change, "seen">;
 }
 
 export function Projects({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
@@ -41,15 +44,40 @@ interface RowProps {
 function ProjectRow({ project, teams, isAdmin }: RowProps) {
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
+  const [began, setBegan] = useState(project.name);
   const isArchived = project.archived_at !== null;
   const params = { params: { path: { id: project.id } } };
   const change = useMutation({
-    mutationFn: (body: Change) => unwrap(api.PATCH("/api/v1/projects/{id}", { ...params, body })),
-    onSuccess: async () => {
-      await queries.invalidateQueries();
-      setName(null);
-    },
+    mutationFn: (body: Change) =>
+      unwrap(api.PATCH("/api/v1/projects/{id}", { ...params, body: { seen: seenOf(body, project, began), ...body } })),
+    onSuccess: () => reload(),
   });
+  const conflict = changedMeanwhile(change.error);
+
+  async function reload() {
+    await queries.invalidateQueries();
+    change.reset();
+    setName(null);
+  }
+
+  function edit() {
+    setBegan(project.name);
+    setName(project.name);
+  }
+
+  const bothVersions = conflict && change.variables && (
+    <Table.Tr>
+      <Table.Td colSpan={3}>
+        <BothVersions
+          problem={conflict}
+          labels={{ name: t`Name`, team: t`Team`, is_archived: t`Archived` }}
+          textOf={(field, value) => changeText(field, value, teams)}
+          onTheirs={() => void reload()}
+          onMine={(seen) => change.mutate({ ...change.variables, seen: seen as Omit<Change, "seen"> })}
+        />
+      </Table.Td>
+    </Table.Tr>
+  );
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/projects/{id}", params));
@@ -58,94 +86,117 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
 
   if (name !== null) {
     return (
-      <Table.Tr>
-        <Table.Td>
-          <TextInput
-            aria-label={t`New name of ${project.name}`}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-            error={change.error instanceof Problem ? change.error.detail : undefined}
-          />
-        </Table.Td>
-        <Table.Td colSpan={2}>
-          <Group gap="xs" justify="flex-end" wrap="nowrap">
-            <Button size="xs" variant="default" onClick={() => setName(null)}>
-              {t`Keep the name`}
-            </Button>
-            <Button
-              size="xs"
-              loading={change.isPending}
-              disabled={name.trim() === ""}
-              onClick={() => change.mutate({ name: name.trim() })}
-            >
-              {t`Save`}
-            </Button>
-          </Group>
-        </Table.Td>
-      </Table.Tr>
+      <>
+        <Table.Tr>
+          <Table.Td>
+            <TextInput
+              aria-label={t`New name of ${project.name}`}
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+              error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
+            />
+          </Table.Td>
+          <Table.Td colSpan={2}>
+            <Group gap="xs" justify="flex-end" wrap="nowrap">
+              <Button size="xs" variant="default" onClick={() => setName(null)}>
+                {t`Keep the name`}
+              </Button>
+              <Button
+                size="xs"
+                loading={change.isPending}
+                disabled={name.trim() === ""}
+                onClick={() => change.mutate({ name: name.trim() })}
+              >
+                {t`Save`}
+              </Button>
+            </Group>
+          </Table.Td>
+        </Table.Tr>
+        {bothVersions}
+      </>
     );
   }
   return (
-    <Table.Tr>
-      <Table.Td>
-        {project.name} {isArchived && <Badge color="gray">{t`Archived`}</Badge>}
-      </Table.Td>
-      <Table.Td>
-        {isAdmin && teams.length > 0 ? (
-          <NativeSelect
-            size="xs"
-            aria-label={t`Team of ${project.name}`}
-            value={project.team?.id ?? ""}
-            onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
-            data={[{ value: "", label: t`None` }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
-            error={change.error instanceof Problem ? change.error.detail : undefined}
-          />
-        ) : (
-          (project.team?.name ?? "–")
-        )}
-      </Table.Td>
-      <Table.Td>
-        <Group gap="xs" justify="flex-end" wrap="nowrap">
-          <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={t`Secrets of ${project.name}`}>
-            {t`Secrets`}
-          </Button>
-          {isAdmin && (
-            <>
-              <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={() => setName(project.name)}>
-                {t`Rename`}
-              </Button>
-              {isArchived ? (
-                <Button
-                  size="xs"
-                  variant="default"
-                  aria-label={t`Open ${project.name}`}
-                  loading={change.isPending}
-                  onClick={() => change.mutate({ is_archived: false })}
-                >
-                  {t`Open again`}
+    <>
+      <Table.Tr>
+        <Table.Td>
+          {project.name} {isArchived && <Badge color="gray">{t`Archived`}</Badge>}
+        </Table.Td>
+        <Table.Td>
+          {isAdmin && teams.length > 0 ? (
+            <NativeSelect
+              size="xs"
+              aria-label={t`Team of ${project.name}`}
+              value={project.team?.id ?? ""}
+              onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
+              data={[{ value: "", label: t`None` }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
+              error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
+            />
+          ) : (
+            (project.team?.name ?? "–")
+          )}
+        </Table.Td>
+        <Table.Td>
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={t`Secrets of ${project.name}`}>
+              {t`Secrets`}
+            </Button>
+            <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/retention`} aria-label={t`Retention of ${project.name}`}>
+              {t`Retention`}
+            </Button>
+            {isAdmin && (
+              <>
+                <Button size="xs" variant="default" aria-label={t`Rename ${project.name}`} onClick={edit}>
+                  {t`Rename`}
                 </Button>
-              ) : (
+                {isArchived ? (
+                  <Button
+                    size="xs"
+                    variant="default"
+                    aria-label={t`Open ${project.name}`}
+                    loading={change.isPending}
+                    onClick={() => change.mutate({ is_archived: false })}
+                  >
+                    {t`Open again`}
+                  </Button>
+                ) : (
+                  <ConfirmButton
+                    label={t`Archive`}
+                    ariaLabel={t`Archive ${project.name}`}
+                    size="xs"
+                    title={t`Archive ${project.name}?`}
+                    text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
+                    action={() => change.mutateAsync({ is_archived: true })}
+                  />
+                )}
                 <ConfirmButton
-                  label={t`Archive`}
-                  ariaLabel={t`Archive ${project.name}`}
+                  label={t`Delete`}
+                  ariaLabel={t`Delete ${project.name}`}
                   size="xs"
-                  title={t`Archive ${project.name}?`}
-                  text={t`It takes no uploads and no jobs until it is opened again. Jobs that wait or run go on; all that it holds stays readable.`}
-                  action={() => change.mutateAsync({ is_archived: true })}
+                  title={t`Delete ${project.name}?`}
+                  text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
+                  action={remove}
                 />
-              )}
-              <ConfirmButton
-                label={t`Delete`}
-                ariaLabel={t`Delete ${project.name}`}
-                size="xs"
-                title={t`Delete ${project.name}?`}
-                text={t`For good, and only an empty project: its jobs, datasets and models are deleted first.`}
-                action={remove}
-              />
             </>
           )}
         </Group>
       </Table.Td>
     </Table.Tr>
+    {bothVersions}
+    </>
   );
+}
+
+/** began: the name on screen when the change of it began. */
+function seenOf(body: Change, project: Project, began: string): Omit<Change, "seen"> {
+  return {
+    ...(body.name !== undefined && { name: began }),
+    ...(body.team !== undefined && { team: project.team?.id ?? null }),
+    ...(body.is_archived !== undefined && { is_archived: project.archived_at !== null }),
+  };
+}
+
+function changeText(field: string, value: unknown, teams: Team[]): string {
+  if (field === "team") return teams.find(({ id }) => id === value)?.name ?? (value === null ? t`None` : String(value));
+  return typeof value === "boolean" ? (value ? t`yes` : t`no`) : String(value);
 }

@@ -14,6 +14,7 @@ import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
 import { OwnerForm } from "@/features/quotas/OwnerForm";
 import { AskForMore } from "@/features/quotas/requests/AskForMore";
 import { Requests } from "@/features/quotas/requests/Requests";
+import { UserQuotas } from "@/features/quotas/users/UserQuotas";
 import { quotaTreeQuery } from "@/features/quotas/queries";
 import classes from "@/features/quotas/quotas.module.css";
 
@@ -62,6 +63,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     organisationId={organisationId}
                     mayEdit={owner.kind === "organisation" ? isStaff : may_edit}
                   />
+                  <UserQuotas owner={owner} />
                   {!(owner.kind === "organisation" ? isStaff : may_edit) && <AskForMore owner={owner} />}
                   {edited === owner.id && (
                     <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />

@@ -15,6 +15,8 @@ const NAMES: Record<string, string> = {
   shares_fairly: t`Its parts share fairly`,
   half_life_s: t`Half-life of use, seconds`,
   budgets: t`Budgets`,
+  max_waiting_jobs: t`Waiting jobs`,
+  gpus_by_type: t`GPUs by type`,
 };
 
 export function ruleName(name: string): string {

@@ -21,7 +21,8 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
   const params = { params: { path: { id: webhook.id } } };
   const reload = () => queries.invalidateQueries({ queryKey: webhooksQuery(organisationId).queryKey });
   const change = useMutation({
-    mutationFn: (body: { is_active: boolean }) => unwrap(api.PATCH("/api/v1/webhooks/{id}", { ...params, body })),
+    mutationFn: (body: { is_active: boolean }) =>
+      unwrap(api.PATCH("/api/v1/webhooks/{id}", { ...params, body: { ...body, seen: { is_active: webhook.is_active } } })),
     onSuccess: reload,
   });
   const test = useMutation({

@@ -14,6 +14,8 @@ const LABELS: Record<Blocker["kind"], string> = {
   quota_gpus: t`GPUs of the quota`,
   quota_running_jobs: t`Running jobs of the quota`,
   borrowing: t`GPUs that may be borrowed`,
+  user_gpus: t`Limits of users`,
+  user_running_jobs: t`Running jobs`,
 };
 
 /** What a larger quota gives. */
@@ -24,7 +26,7 @@ export function BlockerBars({ blockers }: { blockers: Blocker[] }) {
   return (
     <Stack component="ul" gap="sm" className={classes.list ?? ""} aria-label={t`Need against have`}>
       {blockers.map((blocker) => (
-        <li key={`${blocker.kind} ${blocker.tenant}`}>
+        <li key={`${blocker.kind} ${blocker.tenant} ${blocker.gpu_types.join(" ")}`}>
           <BlockerBar blocker={blocker} />
         </li>
       ))}

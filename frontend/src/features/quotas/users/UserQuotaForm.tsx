@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of one user's limits, or of everyone's: only what is typed is changed.
+import { t } from "@lingui/core/macro";
+import { Button, Group, NumberInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+
+import { Problem } from "@/api/client";
+import type { QuotaOwner, UserQuota } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { BudgetFields } from "@/features/quotas/BudgetFields";
+import { ConflictAlert } from "@/features/quotas/ConflictAlert";
+import type { TypedBudget } from "@/features/quotas/rules";
+import { limited, userQuotasQuery } from "@/features/quotas/users/queries";
+import { asCount, asLimits, asTypes, COUNTS, type TypedLimits, typesText } from "@/features/quotas/users/typedLimits";
+
+interface Props {
+  owner: QuotaOwner;
+  /** What holds now; undefined: there are no limits yet. */
+  quota: UserQuota | undefined;
+  /** null: everyone; undefined: the person is still to be named. */
+  user: UserQuota["user"] | undefined;
+  onDone: () => void;
+}
+
+export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
+  const queries = useQueryClient();
+  const [typed, setTyped] = useState<TypedLimits>({});
+  const [person, setPerson] = useState("");
+  const [version] = useState(quota?.version ?? 0);
+  const isNew = user === undefined;
+  const username = isNew ? person.trim() : (user?.username ?? null);
+  const reload = () => queries.invalidateQueries({ queryKey: userQuotasQuery(owner).queryKey });
+  const save = useMutation({
+    mutationFn: (over: number) => limited(owner, { ...asLimits(typed), username, version: over }),
+    onSuccess: async () => {
+      await reload();
+      notifications.show({ message: t`The limits of ${username ?? t`everyone`} in ${owner.name} are saved.`, color: "teal" });
+      onDone();
+    },
+  });
+  const problem = save.error instanceof Problem ? save.error : undefined;
+  const types = typed.types ?? typesText(quota);
+  const isUnreadable = asTypes(types) === null;
+  const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
+  const cannotSave = isUnreadable || isIncomplete || (isNew ? person.trim() === "" : Object.keys(typed).length === 0);
+
+  function type(change: TypedLimits) {
+    setTyped((before) => ({ ...before, ...change }));
+    save.reset();
+  }
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    save.mutate(version);
+  }
+
+  async function loadPresent() {
+    await reload();
+    onDone();
+  }
+
+  return (
+    <form onSubmit={submit} aria-label={t`Limits of ${username || t`one person`} in ${owner.name}`}>
+      <Stack gap="sm">
+        {isNew && (
+          <TextInput
+            label={t`User name`}
+            maxLength={150}
+            value={person}
+            onChange={(event) => setPerson(event.currentTarget.value)}
+            error={problem?.of("username")}
+          />
+        )}
+        <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
+          {COUNTS.filter(({ name }) => name !== "max_storage_bytes" || owner.kind === "organisation").map((count) => (
+            <NumberInput
+              key={count.name}
+              label={count.label}
+              description={count.description}
+              placeholder={t`No limit`}
+              min={0}
+              allowNegative={false}
+              allowDecimal={count.unit > 1}
+              value={typed[count.name] ?? asCount(quota, count)}
+              onChange={(value) => type({ [count.name]: value })}
+              error={problem?.of(count.name)}
+            />
+          ))}
+          <TextInput
+            label={t`GPUs by type`}
+            description={t`as in A100: 2, T4: 4`}
+            placeholder={t`No limit`}
+            value={types}
+            onChange={(event) => type({ types: event.currentTarget.value })}
+            error={isUnreadable ? t`Give types with numbers, as in A100: 2, T4: 4` : problem?.of("gpus_by_type")}
+          />
+        </SimpleGrid>
+        <BudgetFields
+          budgets={typed.budgets ?? (quota?.budgets as TypedBudget[] | undefined) ?? []}
+          onType={(budgets) => type({ budgets })}
+          errorOf={(field) => problem?.of(field)}
+        />
+        {problem?.status === 409 ? (
+          <ConflictAlert problem={problem} onTheirs={() => void loadPresent()} onMine={(over) => save.mutate(over)} />
+        ) : (
+          <ProblemAlert error={save.error} />
+        )}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onDone}>
+            {t`Cancel`}
+          </Button>
+          <Button type="submit" loading={save.isPending} disabled={cannotSave}>
+            {t`Save`}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

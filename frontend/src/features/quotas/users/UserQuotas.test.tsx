@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of users on the page of quotas: shown with what is used; admins set them for everyone and for one person.
+import { screen, waitFor, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { UserQuota, UserQuotaPatch } from "@/api/types";
+import { asTypes } from "@/features/quotas/users/typedLimits";
+import { renderPage } from "@/testing/render";
+import { quota, quotaOwner, userQuota } from "@/testing/schedulingFixtures";
+import { answers, problem, server } from "@/testing/server";
+
+const EVERYONE = userQuota({ id: "00000000-0000-7000-8000-0000000000e0", user: null, used: null, max_gpus: 2, version: 5 });
+
+function serve(limits: UserQuota[], may_edit: boolean) {
+  server.use(
+    answers("/api/v1/organisations/{id}/quota", quota()),
+    answers("/api/v1/organisations/{id}/quota-tree", { may_edit, owners: [quotaOwner()] }),
+    answers("/api/v1/projects/{id}/quota/users", { may_edit, limits }),
+  );
+}
+
+async function opened() {
+  const { user } = renderPage("/quotas");
+  await user.click(await screen.findByRole("button", { name: "Limits of users in Vision" }));
+  return { user, section: await screen.findByRole("region", { name: "Limits of users in Vision" }) };
+}
+
+it("shows everyone's limits and each exception with what is used of it", async () => {
+  serve([EVERYONE, userQuota({ gpus_by_type: { A100: 2 } })], false);
+  const { section } = await opened();
+  expect(within(section).getByRole("list", { name: "Limits of everyone" })).toHaveTextContent("GPUs2");
+  const own = within(section).getByRole("list", { name: "Limits of bob" });
+  expect(own).toHaveTextContent("1 of 4");
+  expect(own).toHaveTextContent("GPUs of type A1000 of 2");
+  expect(within(section).queryByRole("button")).not.toBeInTheDocument();
+});
+
+it("limits one more person, beginning with what holds for everyone", async () => {
+  const received: UserQuotaPatch[] = [];
+  serve([EVERYONE], true);
+  server.use(
+    http.patch("/api/v1/projects/:id/quota/users", async ({ request }) => {
+      received.push((await request.json()) as UserQuotaPatch);
+      return HttpResponse.json(userQuota());
+    }),
+  );
+  const { user, section } = await opened();
+  await user.click(within(section).getByRole("button", { name: "Limit one person" }));
+  const form = screen.getByRole("form", { name: "Limits of one person in Vision" });
+  expect(within(form).getByLabelText("GPUs")).toHaveValue("2");
+  expect(within(form).queryByLabelText("Storage (GiB)")).not.toBeInTheDocument();
+  await user.type(within(form).getByLabelText("User name"), "bob");
+  await user.type(within(form).getByLabelText("GPUs by type"), "A100: 2, T4");
+  expect(within(form).getByRole("button", { name: "Save" })).toBeDisabled();
+  await user.type(within(form).getByLabelText("GPUs by type"), ": 4");
+  await user.click(within(form).getByRole("button", { name: "Save" }));
+  await waitFor(() => expect(received).toEqual([{ username: "bob", version: 0, gpus_by_type: { A100: 2, T4: 4 } }]));
+});
+
+it("shows both versions when another admin was first, and saves over theirs on request", async () => {
+  const versions: (number | undefined)[] = [];
+  serve([EVERYONE], true);
+  server.use(
+    http.patch("/api/v1/projects/:id/quota/users", async ({ request }) => {
+      const body = (await request.json()) as UserQuotaPatch;
+      versions.push(body.version);
+      if (body.version === 6) return HttpResponse.json(EVERYONE);
+      const both = { present: { max_gpus: 9 }, yours: { max_gpus: 23 }, version: 6 };
+      return problem(409, { code: "stale_version", detail: "Another admin changed these limits meanwhile.", ...both });
+    }),
+  );
+  const { user, section } = await opened();
+  await user.click(within(section).getByRole("button", { name: "Change the limits of everyone" }));
+  const form = screen.getByRole("form", { name: "Limits of one person in Vision" });
+  await user.type(within(form).getByLabelText("GPUs"), "3");
+  await user.click(within(form).getByRole("button", { name: "Save" }));
+  const conflict = await screen.findByRole("alert");
+  expect(conflict).toHaveTextContent("923");
+  await user.click(within(conflict).getByRole("button", { name: "Save mine over them" }));
+  expect(await screen.findByText("The limits of everyone in Vision are saved.")).toBeVisible();
+  expect(versions).toEqual([5, 6]);
+});
+
+it("removes an exception, in the version on screen", async () => {
+  let asked = "";
+  serve([EVERYONE, userQuota()], true);
+  server.use(
+    http.delete("/api/v1/user-quotas/:id", ({ request }) => {
+      asked = new URL(request.url).search;
+      return new HttpResponse(null, { status: 204 });
+    }),
+  );
+  const { user, section } = await opened();
+  await user.click(within(section).getByRole("button", { name: "Remove the limits of bob" }));
+  await waitFor(() => expect(asked).toBe("?version=2"));
+});
+
+it("shows one's own limits on Home", async () => {
+  server.use(
+    answers("/api/v1/organisations/{id}/quota", quota()),
+    answers("/api/v1/cluster", { racks: [], backend: { away_since: null } }),
+    answers("/api/v1/user-quotas/mine", [userQuota({ max_running_jobs: 3 })]),
+  );
+  renderPage("/");
+  const own = await screen.findByRole("region", { name: "Your own limits in Vision" });
+  expect(own).toHaveTextContent("GPUs1 of 4");
+  expect(own).toHaveTextContent("Running jobs1 of 3");
+});
+
+it("reads types with numbers, and nothing else", () => {
+  expect(asTypes("A100: 2, RTX 4090:1")).toEqual({ A100: 2, "RTX 4090": 1 });
+  expect(asTypes("")).toEqual({});
+  expect(asTypes("A100")).toBeNull();
+  expect(asTypes("A100: -1")).toBeNull();
+});

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of retention: what is kept and stored, what other days would remove, and two admins at once.
+import { screen, within } from "@testing-library/react";
+import { http, HttpResponse } from "msw";
+import { expect, it } from "vitest";
+
+import type { Retention } from "@/api/types";
+import { project } from "@/testing/fixtures";
+import { renderPage } from "@/testing/render";
+import { answers, problem, server } from "@/testing/server";
+
+const PATH = "/api/v1/projects/:id/retention";
+const NOTHING = { n_items: 0, n_jobs: 0, n_bytes: 0 };
+
+function rules(over: Partial<Retention> = {}): Retention {
+  const usual = { is_own: false, installation_days: null, days: null, stored: NOTHING };
+  return {
+    ...{ version: 4, may_edit: true, least_days: 0, most_days: null },
+    kinds: [
+      { ...usual, kind: "logs", days: 90, installation_days: 90 },
+      { ...usual, kind: "checkpoints", days: 14, is_own: true, stored: { n_items: 312, n_jobs: 41, n_bytes: 18 * 2 ** 30 } },
+    ],
+    ...over,
+  };
+}
+
+it("says what other days would remove before they are saved, and saves them in the version on screen", async () => {
+  const sent: unknown[] = [];
+  server.use(
+    answers(PATH, rules()),
+    http.post(`${PATH}/preview`, async ({ request }) => {
+      sent.push(await request.json());
+      return HttpResponse.json([{ kind: "checkpoints", n_items: 312, n_jobs: 41, n_bytes: 18 * 2 ** 30 }]);
+    }),
+    http.patch(PATH, async ({ request }) => {
+      sent.push(await request.json());
+      return HttpResponse.json(rules({ version: 5 }));
+    }),
+  );
+  const { user } = renderPage(`/projects/${project().id}/retention`);
+  expect(await screen.findByText("18.0 GiB of 41 jobs")).toBeVisible();
+  expect(screen.getByText("90 days")).toHaveTextContent("(as the installation)");
+  await user.clear(screen.getByLabelText("Days of Checkpoints"));
+  await user.type(screen.getByLabelText("Days of Checkpoints"), "2");
+  await user.click(screen.getByRole("button", { name: "What would be removed?" }));
+  expect(await screen.findByRole("status")).toHaveTextContent("Checkpoints: 312 of 41 jobs, 18.0 GiB");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  await expect.poll(() => sent).toEqual([{ checkpoints: 2 }, { checkpoints: 2, version: 4 }]);
+});
+
+it("shows both versions when another admin was first", async () => {
+  const versions: unknown[] = [];
+  server.use(
+    answers(PATH, rules()),
+    http.patch(PATH, async ({ request }) => {
+      const { version } = (await request.json()) as { version: number };
+      versions.push(version);
+      if (version === 7) return HttpResponse.json(rules({ version: 8 }));
+      const both = { present: { logs: null }, yours: { logs: 5 }, version: 7 };
+      return problem(409, { code: "stale_version", detail: "Another admin changed these rules meanwhile.", ...both });
+    }),
+  );
+  const { user } = renderPage(`/projects/${project().id}/retention`);
+  await user.type(await screen.findByLabelText("Days of Logs"), "5");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  const conflict = within(await screen.findByRole("alert"));
+  expect(conflict.getByText("as the installation")).toBeVisible();
+  await user.click(conflict.getByRole("button", { name: "Save mine over them" }));
+  await expect.poll(() => versions).toEqual([4, 7]);
+});
+
+it("shows members the rules, and no fields", async () => {
+  server.use(answers(PATH, rules({ may_edit: false })));
+  renderPage(`/projects/${project().id}/retention`);
+  expect(await screen.findByText("90 days")).toBeVisible();
+  expect(screen.queryByRole("button", { name: "Save" })).not.toBeInTheDocument();
+  expect(screen.queryByLabelText("Days of Logs")).not.toBeInTheDocument();
+});

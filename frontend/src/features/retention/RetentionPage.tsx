@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a project keeps what its jobs leave, and what that takes; admins choose other days after a look at the effect.
+import { plural, t } from "@lingui/core/macro";
+import { Alert, Button, Group, List, NumberInput, Table, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type SubmitEvent, useState } from "react";
+import { useParams } from "react-router";
+
+import { api, Problem, unwrap } from "@/api/client";
+import { useProjects } from "@/api/session";
+import type { Reclaimable, Retention } from "@/api/types";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { StaleVersion } from "@/components/feedback/StaleVersion";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { asDays, daysText, KINDS, type RetentionKind, type TypedDays } from "@/features/retention/kinds";
+import { retentionQuery } from "@/features/retention/queries";
+import { bytes, number } from "@/lib/quantities";
+
+export function RetentionPage() {
+  const { id = "" } = useParams();
+  const project = useProjects().find((one) => one.id === id);
+  const rules = useQuery(retentionQuery(id));
+  return (
+    <Page
+      title={project === undefined ? t`Retention` : t`Retention of ${project.name}`}
+      subtitle={t`For how many days the project keeps what its jobs leave. Pinned checkpoints, models and datasets always stay.`}
+      back={<BackLink to="/members">{t`Members`}</BackLink>}
+    >
+      <QueryResult of={rules}>{(found) => <Rules key={found.version} projectId={id} rules={found} />}</QueryResult>
+    </Page>
+  );
+}
+
+function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
+  const queries = useQueryClient();
+  const [typed, setTyped] = useState<TypedDays>({});
+  const params = { params: { path: { id: projectId } } };
+  const days = asDays(typed);
+  const preview = useMutation({
+    mutationFn: () => unwrap(api.POST("/api/v1/projects/{id}/retention/preview", { ...params, body: days })),
+  });
+  const save = useMutation({
+    mutationFn: (version: number) =>
+      unwrap(api.PATCH("/api/v1/projects/{id}/retention", { ...params, body: { ...days, version } })),
+    onSuccess: async () => {
+      notifications.show({ message: t`The rules are saved; what is due goes within some minutes.`, color: "teal" });
+      await reload();
+    },
+  });
+  const problem = save.error ?? preview.error;
+  const isUnchanged = Object.keys(typed).length === 0;
+
+  async function reload() {
+    setTyped({});
+    preview.reset();
+    save.reset();
+    await queries.invalidateQueries({ queryKey: retentionQuery(projectId).queryKey });
+  }
+
+  function type(kind: RetentionKind, value: string | number) {
+    setTyped((before) => ({ ...before, [kind]: value }));
+    preview.reset();
+    save.reset();
+  }
+
+  function submit(event: SubmitEvent) {
+    event.preventDefault();
+    save.mutate(rules.version);
+  }
+
+  return (
+    <form onSubmit={submit} aria-label={t`Rules of retention`}>
+      <ScrollTable label={t`Rules of retention`} head={[t`What`, t`Kept for`, t`Stored`, t`Other days`]} minWidth={640}>
+        {rules.kinds.map(({ kind, days: kept, is_own, installation_days, stored }) => (
+          <Table.Tr key={kind}>
+            <Table.Td>{KINDS[kind]}</Table.Td>
+            <Table.Td>
+              {daysText(kept)}
+              {!is_own && (
+                <Text span size="xs" c="dimmed">
+                  {" "}
+                  {t`(as the installation)`}
+                </Text>
+              )}
+            </Table.Td>
+            <Table.Td>{stored.n_items === 0 ? "–" : t`${bytes(stored.n_bytes)} of ${jobs(stored.n_jobs)}`}</Table.Td>
+            <Table.Td>
+              {rules.may_edit && (
+                <NumberInput
+                  aria-label={t`Days of ${KINDS[kind]}`}
+                  description={t`0: for good; empty: ${daysText(installation_days)}`}
+                  min={0}
+                  allowNegative={false}
+                  w={180}
+                  value={typed[kind] ?? (is_own ? (kept ?? 0) : "")}
+                  onChange={(value) => type(kind, value)}
+                  error={problem instanceof Problem ? problem.of(kind) : undefined}
+                />
+              )}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+      {preview.data && <Effect rows={preview.data} />}
+      <StaleVersion
+        error={save.error}
+        labels={KINDS}
+        textOf={(value) => (value === null ? t`as the installation` : daysText(Number(value) || null))}
+        onTheirs={() => void reload()}
+        onMine={(version) => save.mutate(version)}
+      />
+      {!(save.error instanceof Problem && save.error.status === 409) && <ProblemAlert error={problem} />}
+      {rules.may_edit && (
+        <Group justify="flex-end" gap="xs" mt="sm">
+          <Button variant="default" loading={preview.isPending} disabled={isUnchanged} onClick={() => preview.mutate()}>
+            {t`What would be removed?`}
+          </Button>
+          <Button type="submit" loading={save.isPending} disabled={isUnchanged}>
+            {t`Save`}
+          </Button>
+        </Group>
+      )}
+    </form>
+  );
+}
+
+function Effect({ rows }: { rows: Reclaimable[] }) {
+  const gone = rows.filter(({ n_items }) => n_items > 0);
+  const total = gone.reduce((sum, { n_bytes }) => sum + n_bytes, 0);
+  return (
+    <Alert
+      color={gone.length > 0 ? "orange" : "blue"}
+      role="status"
+      mt="sm"
+      title={gone.length > 0 ? t`${bytes(total)} would be removed` : t`Nothing would be removed now`}
+    >
+      <List size="sm">
+        {gone.map(({ kind, n_items, n_jobs, n_bytes }) => (
+          <List.Item key={kind}>{t`${KINDS[kind]}: ${number(n_items)} of ${jobs(n_jobs)}, ${bytes(n_bytes)}`}</List.Item>
+        ))}
+      </List>
+      <Text size="xs" c="dimmed">
+        {t`For good. Nothing is removed before the rules are saved.`}
+      </Text>
+    </Alert>
+  );
+}
+
+function jobs(n: number): string {
+  return plural(n, { one: "# job", other: "# jobs" });
+}

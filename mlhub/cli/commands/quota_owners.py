@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Organisations, teams and projects by name, as commands about quotas take them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.session import Session
+from mlhub.client.api import Api
+
+OwnerName = Annotated[str, typer.Argument(help="Name or id of an organisation, a team or a project.")]
+
+
+def owners_of(api: Api) -> list[dict[str, Any]]:
+    """All organisations, teams and projects that the caller sees, with their boosts."""
+    organisations = list(api.all("/organisations"))
+    return [owner for one in organisations for owner in api.get(f"/organisations/{one['id']}/quota-tree")["owners"]]
+
+
+def owner_of(session: Session, name: str) -> dict[str, Any]:
+    found = [one for one in owners_of(session.api) if name in (one["id"], one["name"])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(f"{one['id']} ({one['kind']})" for one in found)
+        raise CommandError(f"{len(found)} are called {name}.", remedy=f"Give an id: {ids}.")
+    raise CommandError(
+        f"There is no organisation, team or project {name} that you may see.",
+        remedy="The page Quotas lists them.",
+        code=CommandStatus.REFUSED,
+    )

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub quota users: what single users may have of an organisation, a team or a project."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.commands.quota_owners import OwnerName, owner_of
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.output import Format, size
+from mlhub.cli.session import session_of
+
+users = typer.Typer(help="What one person may have of an organisation, a team or a project.", no_args_is_help=True)
+GIB = 2**30
+EVERYONE = "everyone"
+PersonName = Annotated[str, typer.Argument(help="A member's user name; everyone: all without limits of their own.")]
+
+
+@users.command("mine")
+def mine(context: typer.Context) -> None:
+    """List your own limits, and what you have of them now."""
+    session = session_of(context)
+    session.output.rows(session.api.get("/user-quotas/mine"), {"OF": lambda row: row["owner_name"], **_COLUMNS})
+
+
+@users.command("ls")
+def list_limits(context: typer.Context, name: OwnerName) -> None:
+    """List limits of users within an organisation, a team or a project, and what they have of them now."""
+    session = session_of(context)
+    owner = owner_of(session, name)
+    found = session.api.get(f"/{owner['kind']}s/{owner['id']}/quota/users")["limits"]
+    session.output.rows(found, {"USER": lambda row: row["user"]["username"] if row["user"] else EVERYONE, **_COLUMNS})
+
+
+@users.command("set")
+def set_limits(
+    context: typer.Context,
+    name: OwnerName,
+    person: PersonName,
+    gpus: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="GPUs at a time.")] = None,
+    gpus_of: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE=NUMBER|none", help="GPUs of a type at a time; repeatable.")
+    ] = None,
+    running_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that run at a time.")] = None,
+    waiting_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that wait at a time.")] = None,
+    storage_gib: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="GiB stored, of an organisation only.")
+    ] = None,
+    gpu_hours: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER|none", help="GPU-hours of all types a month, after which no job starts."),
+    ] = None,
+) -> None:
+    """Change limits of one person or of everyone; what is left out stays as it is, none lifts a limit."""
+    session = session_of(context)
+    owner = owner_of(session, name)
+    address = f"/{owner['kind']}s/{owner['id']}/quota/users"
+    counts = {"max_gpus": (gpus, 1), "max_running_jobs": (running_jobs, 1), "max_waiting_jobs": (waiting_jobs, 1)}
+    counts["max_storage_bytes"] = (storage_gib, GIB)
+    body: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
+    username = None if person == EVERYONE else person
+    if gpus_of or gpu_hours is not None:
+        present = _present(session.api.get(address)["limits"], username)
+        if gpus_of:
+            body["gpus_by_type"] = _types(present.get("gpus_by_type", {}), gpus_of)
+        if gpu_hours is not None:
+            body["budgets"] = _budgets(present.get("budgets", []), gpu_hours)
+    if not body:
+        raise CommandError("Nothing to change.", remedy="Give at least one limit; see --help.")
+    made = session.api.patch(address, username=username, **body)
+    if session.output.form is not Format.TABLE:
+        session.output.data(made)
+    else:
+        session.output.note(f"The limits of {person} in {owner['name']} are saved.")
+
+
+@users.command("rm")
+def remove_limits(context: typer.Context, name: OwnerName, person: PersonName) -> None:
+    """Remove a person's own limits, after which those of everyone hold; or those of everyone."""
+    session = session_of(context)
+    owner = owner_of(session, name)
+    limits = session.api.get(f"/{owner['kind']}s/{owner['id']}/quota/users")["limits"]
+    username = None if person == EVERYONE else person
+    found = next((row for row in limits if _is_of(row, username)), None)
+    if found is None:
+        raise CommandError(
+            f"{person} has no limits of their own in {owner['name']}.",
+            remedy=f"mlhub quota users ls {owner['name']} lists them.",
+            code=CommandStatus.REFUSED,
+        )
+    session.api.delete(f"/user-quotas/{found['id']}?version={found['version']}")
+    session.output.note(f"The limits of {person} in {owner['name']} are removed.")
+
+
+def _present(limits: list[dict[str, Any]], username: str | None) -> dict[str, Any]:
+    """What the person's limits are, or would begin as."""
+    own = next((row for row in limits if _is_of(row, username)), None)
+    return own or next((row for row in limits if row["user"] is None), {})
+
+
+def _is_of(row: dict[str, Any], username: str | None) -> bool:
+    return (row["user"]["username"] if row["user"] else None) == username
+
+
+def _number(text: str, unit: int) -> int | None:
+    if text == "none":
+        return None
+    try:
+        return round(float(text) * unit) if unit > 1 else int(text)
+    except (ValueError, OverflowError):
+        raise CommandError(f"{text!r} is no number.", remedy="Give a number, or none for no limit.") from None
+
+
+def _types(present: dict[str, int], asked: list[str]) -> dict[str, int]:
+    found = dict(present)
+    for one in asked:
+        gpu_type, mark, most = one.rpartition("=")
+        if not mark or not gpu_type:
+            raise CommandError(f"{one!r} is no type with a number.", remedy="Give it as in --gpus-of A100=2.")
+        limit = _number(most, 1)
+        found.pop(gpu_type, None)
+        if limit is not None:
+            found[gpu_type] = limit
+    return found
+
+
+def _budgets(present: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
+    """The budget of a month for all types is replaced; the others stay."""
+    others = [one for one in present if (one["period"], one["gpu_type"]) != ("month", "")]
+    if text == "none":
+        return others
+    try:
+        hours = float(text)
+    except ValueError:
+        raise CommandError(f"{text!r} is no number.", remedy="Give GPU-hours, or none for no limit.") from None
+    return [*others, {"gpu_hours": hours, "period": "month", "on_exhausted": "stop_new", "gpu_type": ""}]
+
+
+def _of(row: dict[str, Any], field: str, used: str) -> str:
+    limit = row[field]
+    if limit is None:
+        return "no limit"
+    shown = size if field == "max_storage_bytes" else str
+    now = row["used"] and row["used"][used]
+    return shown(limit) if now is None else f"{shown(now)} of {shown(limit)}"
+
+
+def _by_type(row: dict[str, Any]) -> str:
+    used = row["used"] and row["used"]["gpus_by_type"]
+    return ", ".join(
+        f"{gpu_type}: {most}" if used is None else f"{gpu_type}: {used.get(gpu_type, 0)} of {most}"
+        for gpu_type, most in row["gpus_by_type"].items()
+    )
+
+
+def _hours(row: dict[str, Any]) -> str:
+    used = [one["used_gpu_hours"] for one in row["used"]["budgets"]] if row["used"] else []
+    texts = []
+    for number, one in enumerate(row["budgets"]):
+        now = f"{used[number]:.1f} of " if number < len(used) else ""
+        texts.append(f"{now}{one['gpu_hours']:g} a {one['period']} {one['gpu_type']}".strip())
+    return ", ".join(texts)
+
+
+_COLUMNS: dict[str, Any] = {
+    "GPUS": lambda row: _of(row, "max_gpus", "gpus"),
+    "BY TYPE": _by_type,
+    "RUNNING": lambda row: _of(row, "max_running_jobs", "running_jobs"),
+    "WAITING": lambda row: _of(row, "max_waiting_jobs", "waiting_jobs"),
+    "STORAGE": lambda row: _of(row, "max_storage_bytes", "storage_bytes"),
+    "GPU-HOURS": _hours,
+}

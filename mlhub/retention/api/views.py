@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A project's rules of retention: what is kept for how long, what that takes, and what other rules would remove."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.core.api.views import read_body
+from mlhub.jobs.models import ProjectRetention
+from mlhub.jobs.retention_actions import check_days, set_retention
+from mlhub.jobs.retention_rules import KINDS, bounds, installation_days
+from mlhub.retention.api import serializers as s
+from mlhub.retention.stored import reclaimable, stored
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Project
+from mlhub.tenants.permissions import role_of
+from mlhub.tenants.roles import Role
+
+if TYPE_CHECKING:
+    from rest_framework.request import Request
+
+
+class RetentionView(APIView):
+    @extend_schema(responses=s.RetentionSerializer)
+    def get(self, request: Request, id: str) -> Response:
+        """How long the project keeps what its jobs leave, by kind, and what there is of it."""
+        return Response(_shown(Project.objects.get_visible(request.user, id), request))
+
+    @extend_schema(request=s.RetentionChangeSerializer, responses=s.RetentionSerializer)
+    def patch(self, request: Request, id: str) -> Response:
+        """Changes how long it is kept, by admins of the organisation; what is due is removed within some minutes."""
+        project: Project = Project.objects.get_visible(request.user, id)
+        body: dict[str, Any] = read_body(s.RetentionChangeSerializer, request)
+        set_retention(project, version=body.pop("version", None), days=body, actor=caller(request))
+        return Response(_shown(project, request))
+
+
+class RetentionPreviewView(APIView):
+    required_scope = "read"
+
+    @extend_schema(request=s.RetentionDaysSerializer, responses=s.ReclaimableSerializer(many=True))
+    def post(self, request: Request, id: str) -> Response:
+        """What would be removed now if so many days were kept, of the kinds that are given; nothing is changed."""
+        project: Project = Project.objects.get_visible(request.user, id)
+        days: dict[str, Any] = read_body(s.RetentionDaysSerializer, request)
+        check_days(days)
+        meant = {kind: installation_days(kind) if value is None else value for kind, value in days.items()}
+        found = reclaimable(project, meant, now=timezone.now())
+        rows = [{"kind": kind, **asdict(part)} for kind, part in found.items()]
+        return Response(s.ReclaimableSerializer(rows, many=True).data)
+
+
+def _shown(project: Project, request: Request) -> dict[str, Any]:
+    row = ProjectRetention.objects.filter(project=project).first()
+    own: dict[str, float] = row.days if row is not None else {}
+    role, (least, most) = role_of(caller(request), project.organisation), bounds()
+    kinds = [
+        {
+            "kind": kind,
+            "days": (own[kind] or None) if kind in own else installation_days(kind),
+            "is_own": kind in own,
+            "installation_days": installation_days(kind),
+            "stored": asdict(stored(project, kind)),
+        }
+        for kind in KINDS
+    ]
+    found = {
+        "version": row.version if row is not None else 0,
+        "may_edit": role is not None and role.covers(Role.ADMIN),
+        "least_days": least,
+        "most_days": most,
+        "kinds": kinds,
+    }
+    return s.RetentionSerializer(found).data

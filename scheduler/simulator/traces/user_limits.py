@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of users in a cluster file's tenants: [{user: ann, max_gpus: 4, gpus_by_type: {A100: 2}, budgets: [...]}]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.api.user_limits import UserLimit
+from scheduler.simulator.traces.budgets import budgets_from_list
+from scheduler.simulator.traces.trace import BadInput
+
+_FIELDS = ("user", "max_gpus", "gpus_by_type", "max_running_jobs", "budgets")
+
+
+def user_limits_from_list(tenant: str, value: Any, name: str) -> tuple[UserLimit, ...]:
+    """Returns the limits of single users in a tenant; users are those of the trace's column user.
+
+    name: of the file. Raises BadInput that names the tenant, the user and what is wrong.
+    """
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) and one.get("user") for one in value):
+        raise BadInput(name, None, f"tenant {tenant!r} has user_limits {value!r}; give a list, each with a user")
+    found: dict[str, UserLimit] = {}
+    for one in value:
+        limit = _limit(tenant, one, name)
+        if limit.user in found:
+            raise BadInput(name, None, f"tenant {tenant!r} limits the user {limit.user!r} twice; give each user once")
+        found[limit.user] = limit
+    return tuple(found.values())
+
+
+def _limit(tenant: str, value: Mapping[str, Any], name: str) -> UserLimit:
+    user = str(value["user"])
+    unknown = [key for key in value if key not in _FIELDS]
+    if unknown:
+        known = ", ".join(_FIELDS)
+        problem = f"the limit of user {user!r} in {tenant!r} has the field {unknown[0]!r}; known: {known}"
+        raise BadInput(name, None, problem)
+    by_type = value.get("gpus_by_type") or {}
+    if not isinstance(by_type, Mapping):
+        problem = f"the limit of user {user!r} in {tenant!r} has gpus_by_type {by_type!r}; give a number by GPU type"
+        raise BadInput(name, None, problem)
+    return UserLimit(
+        user=user,
+        name=user,
+        max_gpus=_count(tenant, user, "max_gpus", value.get("max_gpus"), name),
+        gpus_by_type=tuple(
+            (str(gpu_type), _count(tenant, user, "gpus_by_type", most, name) or 0) for gpu_type, most in by_type.items()
+        ),
+        max_running_jobs=_count(tenant, user, "max_running_jobs", value.get("max_running_jobs"), name),
+        budgets=budgets_from_list(tenant, value.get("budgets", []), name),
+    )
+
+
+def _count(tenant: str, user: str, field: str, value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        problem = f"the limit of user {user!r} in {tenant!r} has {field} {value!r}; it must be a whole number of at"
+        raise BadInput(name, None, f"{problem} least 0")
+    return value

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub project retention: shown, tried out, set by admins."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.jobs.models import ProjectRetention
+from tests.cast import Cast
+from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_rules_are_shown_tried_out_and_set(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["project", "retention", "set", "vision", "logs=30", "results=0"]
+    assert main(command) == CommandStatus.REFUSED
+    assert "admin" in capsys.readouterr().err
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["-o", "json", *command, "--dry-run"]) == CommandStatus.OK
+    assert [row["kind"] for row in json.loads(capsys.readouterr().out)] == ["logs", "results"]
+    assert not ProjectRetention.objects.exists()
+    assert main(command) == CommandStatus.OK
+    assert ProjectRetention.objects.get().days == {"logs": 30.0, "results": 0.0}
+    assert main(["project", "retention", "set", "vision", "logs=usual"]) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["-o", "json", "project", "retention", "show", "vision"]) == CommandStatus.OK
+    kinds = {row["kind"]: row for row in json.loads(capsys.readouterr().out)}
+    assert (kinds["logs"]["is_own"], kinds["results"]["days"]) == (False, None)
+    assert main(["project", "retention", "set", "vision", "logs"]) != CommandStatus.OK
+    assert "logs=30" in capsys.readouterr().err
+    assert main(["project", "retention", "set", "vision", "lgos=1"]) == CommandStatus.REFUSED
