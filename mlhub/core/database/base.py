@@ -18,6 +18,7 @@ from typing import Any
 
 import psycopg2
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import IsolationLevel
 from psycopg2 import extensions
 
 MAX_IDLE_S = 60.0  # an idle one costs the server memory
@@ -96,7 +97,7 @@ def keep_connections(most: int) -> None:
         idle.close_all()
 
 
-class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
+class DatabaseWrapper(base.DatabaseWrapper):
     """Closing hands the connection on; Django then sets up the state of a session anew, as of a new connection."""
 
     def get_new_connection(self, conn_params: Any) -> Any:
@@ -105,7 +106,7 @@ class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
         if found is None:
             self._opened_at = time.monotonic()
             return super().get_new_connection(conn_params)
-        self.isolation_level = base.IsolationLevel.READ_COMMITTED
+        self.isolation_level = IsolationLevel.READ_COMMITTED
         connection, self._opened_at = found
         return connection
 
@@ -114,7 +115,7 @@ class DatabaseWrapper(base.DatabaseWrapper):  # type: ignore[misc]
         is_offered = self.connection is not None and idle.most > 0 and is_plain
         if is_offered and idle.put(self._key, self.connection, self._opened_at):
             return None
-        return super()._close()
+        return super()._close()  # type: ignore[misc]  # the stubs lack it
 
 
 def _is_usable(connection: Any) -> bool:

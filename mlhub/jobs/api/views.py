@@ -233,8 +233,9 @@ def shown_submitted(job: Job) -> dict[str, Any]:
     """As shown(); a job that was just stored has no attempt and no problem of a dry run, and is not read again."""
     if not job.is_as_stored:
         return shown(job)
-    job.validation_problem = None
-    job._prefetched_objects_cache = {"attempts": Attempt.objects.none()}
+    known: Any = job  # what with_what_is_shown() would add
+    known.validation_problem = None
+    known._prefetched_objects_cache = {"attempts": Attempt.objects.none()}
     return s.job_json(job)
 
 
