@@ -4,7 +4,7 @@
 import os
 import sys
 
-from django.core.asgi import get_asgi_application
+import django
 
 from mlhub.core.secret_key import require_secret_key
 from mlhub.storage.streamed_uploads import SplitUploads
@@ -16,8 +16,14 @@ sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mlhub.settings")
 require_secret_key()
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
-from mlhub.notebooks.proxy import NotebookHosts  # noqa: E402 (its models need Django to be set up)
+from django.conf import settings  # noqa: E402 (all of these need Django to be set up)
 
+from mlhub.core.asgi_handler import OneThreadHandler  # noqa: E402
+from mlhub.core.database.base import keep_connections  # noqa: E402
+from mlhub.notebooks.proxy import NotebookHosts  # noqa: E402
+
+keep_connections(settings.IDLE_CONNECTIONS)
+django_application = OneThreadHandler()
 application = NotebookHosts(SplitUploads(django_application))

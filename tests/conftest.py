@@ -29,6 +29,7 @@ def pytest_configure() -> None:
 
     look_for_static_files_once()
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
+    settings.IDLE_CONNECTIONS = 0  # of tests that import mlhub.asgi: the database could not be removed at the end
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 64, 1
 
 

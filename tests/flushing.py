@@ -14,6 +14,7 @@ from django.core.management.color import Style
 from django.db.backends.postgresql.operations import DatabaseOperations
 
 REFUSING = ["usage_usageentry"]  # tables from which no row can be deleted; none refers to them
+FILLED_BY_TRIGGERS = {"metrics_detachedrows"}  # as rows of other tables are deleted: emptied after them
 KEPT = {"django_content_type", "auth_permission"}  # the same ones would be made again
 EMPTY = """
 DO $$
@@ -38,7 +39,7 @@ END $$;
 
 def delete_rows(operations: DatabaseOperations, style: Style, tables: list[str], **_: Any) -> list[str]:
     """What Django's flush runs instead of TRUNCATE; the lock waits for transactions that still write."""
-    emptied = [table for table in tables if table not in KEPT]
+    emptied = sorted((table for table in tables if table not in KEPT), key=FILLED_BY_TRIGGERS.__contains__)
     quoted = ", ".join(operations.quote_name(table) for table in emptied)
     return [EMPTY.format(tables=quoted, names=_literals(emptied), refusing=_literals(REFUSING))]
 

@@ -13,14 +13,14 @@ from django.db import connection
 def lock_until_commit(name: str) -> None:
     """Waits for the lock and keeps it until the present transaction ends."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_key(name)])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [lock_key(name)])
 
 
 @contextmanager
 def work_lock(name: str) -> Iterator[bool]:
     """Yields whether the lock was free; never waits. A worker that dies frees it with its connection."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_key(name)])
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [lock_key(name)])
         row = cursor.fetchone()
     is_mine = bool(row and row[0])
     try:
@@ -28,9 +28,9 @@ def work_lock(name: str) -> Iterator[bool]:
     finally:
         if is_mine:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s)", [_key(name)])
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [lock_key(name)])
 
 
-def _key(name: str) -> int:
-    """A signed 64-bit number, as PostgreSQL wants it."""
+def lock_key(name: str) -> int:
+    """The number of the lock: a signed 64-bit number, as PostgreSQL wants it."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)

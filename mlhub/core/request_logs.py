@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -51,11 +52,11 @@ class RequestLogMiddleware:
             response: HttpResponseBase = self.get_response(request)
             return _finish(request, response, request_id=request_id, began=began)
         finally:
-            structlog.contextvars.clear_contextvars()
-            set_origin(None)
+            if not isinstance(request, ASGIRequest):  # there the context is the request's own, and a stream logs in it
+                structlog.contextvars.clear_contextvars()
+                set_origin(None)
 
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        # nothing is cleared: the context is this request's own, and a stream goes on logging in it
         began, request_id = time.perf_counter(), _bind(request)
         set_origin(RequestOrigin.of(request))
         response: HttpResponseBase = await self.get_response(request)

@@ -60,6 +60,8 @@ def delete_secret(project: Project, *, name: str, actor: User) -> None:
 
 def check_secrets(project: Project, names: Sequence[str]) -> None:
     """Raises InvalidInputError for a name that is no secret of the project."""
+    if not names:
+        return
     known = set(ProjectSecret.objects.filter(project=project).values_list("name", flat=True))
     missing = [name for name in names if name not in known]
     if missing:

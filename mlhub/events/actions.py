@@ -12,7 +12,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, transaction
 from django.utils import timezone
 
-from mlhub.core.locks import lock_until_commit
+from mlhub.core.locks import lock_key
 from mlhub.events.chain import hash_of
 from mlhub.events.models import ChainHead, Event
 from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit
@@ -37,8 +37,7 @@ def append(
     A lock is held from here to the commit, so that ids rise in the order of commits and a cursor passes over nothing:
     lock rows first, append last.
     """
-    with transaction.atomic():
-        lock_until_commit("events")
+    with transaction.atomic(savepoint=False):  # what fails here fails the transaction
         event = Event(
             organisation=organisation,
             kind=kind,
@@ -53,18 +52,21 @@ def append(
     return event
 
 
-NEXT = """SELECT hash, nextval(pg_get_serial_sequence('events_event', 'id')) FROM events_chainhead WHERE id = 1"""
+# two statements, sent at once: the second one sees what was committed while the first one waited for the lock
+NEXT = """SELECT pg_advisory_xact_lock(%s);
+SELECT hash, nextval(pg_get_serial_sequence('events_event', 'id')) FROM events_chainhead WHERE id = 1"""
 ADVANCE = "UPDATE events_chainhead SET hash = %s, n_events = n_events + 1 WHERE id = 1"
 
 
 def _link(event: Event) -> None:
-    """Stores the event as the newest of the chain. The caller holds the lock of events, which is why this is brief."""
+    """Stores the event as the newest of the chain, and takes the lock of events, which is why this is brief."""
+    key = [lock_key("events")]
     with connection.cursor() as cursor:
-        cursor.execute(NEXT)
+        cursor.execute(NEXT, key)
         found = cursor.fetchone()
         if found is None:  # the first event of all
             ChainHead.objects.create(pk=1)
-            cursor.execute(NEXT)
+            cursor.execute(NEXT, key)
             found = cursor.fetchone()
         event.previous_hash, event.id = found
         event.hash = hash_of(event, event.previous_hash)  # the id is a part of it

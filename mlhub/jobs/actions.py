@@ -124,7 +124,10 @@ def submit_job(
                 return job
             earlier = validations.find(job)
             if earlier is None or not reuse_validation(job, earlier):
-                work_queue.enqueue(HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True)
+                work_queue.enqueue(
+                    HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True, is_new_subject=True
+                )
+                job.is_as_stored = True
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)

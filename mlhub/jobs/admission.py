@@ -309,8 +309,10 @@ def check_resources(request: dict[str, Any]) -> None:
             field="resources.n_workers",
             remedy="Give a number from min_workers to max_workers.",
         )
+    if types is None:
+        return
     there = dict(Node.objects.values_list("gpu_type").annotate(n=Sum("n_slots")).order_by("gpu_type"))
-    if types is None or not there:
+    if not there:
         return
     unknown = sorted(set(types) - set(there))
     if unknown:

@@ -22,6 +22,7 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 COLLECT = "mlhub.jobs.tasks.collect_checkpoints"
+REMOVE_DETACHED = "mlhub.retention.tasks.remove_detached"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def deletion_of(job: Job, *, actor: User) -> Deletion:
 def delete_job(job: Job, *, actor: User) -> None:
     """For who submitted it, and admins: the job with its attempts, curves, log, predictions and checkpoints.
 
-    The model that it trained stays, and so do events. Raises ConflictError while it has not ended, NotAllowedError.
+    The model that it trained stays, and so do events. Points, lines and checkpoints, however many, are out of reach at
+    once, and removed after the request. Raises ConflictError while it has not ended, NotAllowedError.
     """
     _require_right(job, actor)
     with transaction.atomic():
@@ -87,7 +89,9 @@ def delete_job(job: Job, *, actor: User) -> None:
             project_id=str(found.project_id),
             n_attempts=n_attempts,
         )
-        send_on_commit(COLLECT)  # should the message be lost, the next collection finds the same
+        # should a message be lost, the next collection finds the same
+        send_on_commit(COLLECT)
+        send_on_commit(REMOVE_DETACHED)
 
 
 def _require_right(job: Job, actor: User) -> None:

@@ -128,6 +128,8 @@ class Job(models.Model):
 
     objects = JobQuerySet.as_manager()
 
+    is_as_stored = False  # of this object: it was just submitted, and nothing was changed or added to it since
+
     @property
     def further(self) -> list[dict[str, Any]]:
         """The further datasets of its script: [{name, dataset: {id, name}, version, number, files}]."""

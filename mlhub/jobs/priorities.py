@@ -16,11 +16,11 @@ def check_priority(project: Project, priority: int, *, actor: User, is_resumed: 
 
     is_resumed: the job has the priority already; it was paused, and the ceiling or the person's role changed meanwhile.
     """
-    role = role_of(actor, project.organisation)
-    if role is not None and role.covers(Role.ADMIN):
-        return
     ceiling, owner = ceiling_of(project)
-    if priority > ceiling:
+    if priority <= ceiling:
+        return
+    role = role_of(actor, project.organisation)
+    if role is None or not role.covers(Role.ADMIN):
         raise InvalidInputError(
             f"The priority {priority} is above {ceiling}, the highest that members of {owner} may give.",
             field="priority",

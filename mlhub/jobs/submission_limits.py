@@ -7,6 +7,7 @@ They hold for each way into the queue: submitting, cloning, resuming.
 from __future__ import annotations
 
 from django.conf import settings
+from django.db.models import Count, Q
 
 from mlhub.core.errors import QuotaExceededError
 from mlhub.core.locks import lock_until_commit
@@ -45,12 +46,16 @@ def check_waiting_jobs(project: Project, user: User, *, is_actor: bool = True) -
     """
     organisation = project.organisation
     lock_until_commit(f"waiting-jobs:{organisation.pk}")
-    waiting = Job.objects.queued().filter(project__organisation=organisation, intent=Intent.RUN)
+    waiting = (
+        Job.objects.queued()
+        .filter(project__organisation=organisation, intent=Intent.RUN)
+        .aggregate(of_all=Count("pk"), of_user=Count("pk", filter=Q(created_by=user)))
+    )
     of_organisation, of_user = settings.MAX_WAITING_JOBS_PER_ORGANISATION, settings.MAX_WAITING_JOBS_PER_USER
     whose = "You have" if is_actor else f"{user.username} has"
-    _require(waiting.filter(created_by=user).count(), of_user, whose=whose, limit="max_waiting_jobs_per_user")
+    _require(waiting["of_user"], of_user, whose=whose, limit="max_waiting_jobs_per_user")
     _require(
-        waiting.count(), of_organisation, whose=f"{organisation.name} has", limit="max_waiting_jobs_per_organisation"
+        waiting["of_all"], of_organisation, whose=f"{organisation.name} has", limit="max_waiting_jobs_per_organisation"
     )
     check_user_waiting_jobs(project, user, is_actor=is_actor)
 

@@ -58,7 +58,8 @@ class Series(models.Model):
 
 class MetricPoint(models.Model):
     pk = models.CompositePrimaryKey("series_id", "step")
-    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="points")
+    # no constraint, here and below: rows of what was deleted are removed in pieces (detached.py)
+    series = models.ForeignKey(Series, on_delete=models.DO_NOTHING, db_constraint=False, related_name="points")
     step = models.BigIntegerField()
     epoch = models.FloatField()
     value = models.FloatField()
@@ -71,7 +72,7 @@ class MetricPoint(models.Model):
 
 class LogLine(models.Model):
     pk = models.CompositePrimaryKey("attempt_id", "role", "index", "number")
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="log_lines")
+    attempt = models.ForeignKey(Attempt, on_delete=models.DO_NOTHING, db_constraint=False, related_name="log_lines")
     role = models.CharField(max_length=10)
     index = models.PositiveIntegerField()
     number = models.BigIntegerField()
@@ -183,13 +184,28 @@ class UsageSample(models.Model):
     """What a pod used of its machine in one interval: a line of its stream "usage" (mlhub/wire/resource_usage.py)."""
 
     pk = models.CompositePrimaryKey("attempt_id", "role", "index", "number")
-    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="usage_samples")
+    attempt = models.ForeignKey(Attempt, on_delete=models.DO_NOTHING, db_constraint=False, related_name="usage_samples")
     role = models.CharField(max_length=10)
     index = models.PositiveIntegerField()
     number = models.PositiveIntegerField()
     at = models.DateTimeField()  # the interval's end
     interval_s = models.FloatField()
     values = models.JSONField()  # by the names of RESOURCES
+
+
+class DetachedKind(models.TextChoices):
+    POINTS = "points"
+    LINES = "lines"
+    USAGE = "usage"
+
+
+class DetachedRows(models.Model):
+    """A series or an attempt was deleted whose points, lines or samples may be there yet; written by triggers alone."""
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=6, choices=DetachedKind)
+    series_id = models.BigIntegerField(null=True)  # of points
+    attempt_id = models.UUIDField(null=True)  # of lines and usage
 
 
 class StallRecord(models.Model):

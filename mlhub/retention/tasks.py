@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from mlhub.core.locks import work_lock
 from mlhub.jobs.retention_rules import cutoffs
+from mlhub.metrics.detached import remove_piece
 from mlhub.retention.rules import OWNED_RULES, RULES, cutoff
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -34,4 +35,17 @@ def remove_expired(batch: int = BATCH) -> dict[str, int]:
                 removed[kind] = removed.get(kind, 0) + n
     if removed:
         logger.info("retention.removed", **removed)
+    return removed
+
+
+@shared_task
+def remove_detached(batch: int = BATCH) -> int:
+    """Removes points, lines and samples of deleted jobs, in pieces, for a bounded time; returns how many rows. One run
+    at a time; the next one goes on."""
+    removed, until = 0, time.monotonic() + RUN_S
+    with work_lock("detached-rows") as is_mine:
+        while is_mine and time.monotonic() < until and (n := remove_piece(batch)) is not None:
+            removed += n
+    if removed:
+        logger.info("retention.detached_removed", rows=removed)
     return removed

@@ -121,8 +121,11 @@ TEMPLATES = [
 
 DATABASE_URL = secret_value(os.environ, "DATABASE_URL", default="postgresql://mlhub@127.0.0.1:5432/mlhub")
 DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL)}
+DATABASES["default"]["ENGINE"] = "mlhub.core.database"
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# connections that a web process keeps open for its next requests; 0: none, as a pooler in front of PostgreSQL may want
+IDLE_CONNECTIONS = env.int("MLHUB_IDLE_CONNECTIONS", default=8)
 REDIS_URL = secret_value(os.environ, "REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 AUTH_USER_MODEL = "tenants.User"
@@ -236,6 +239,7 @@ CELERY_BEAT_SCHEDULE = {
     "send-mail-notices": {"task": "mlhub.webhooks.tasks.send_mail_notices", "schedule": 10.0},
     "watch-waiting-jobs": {"task": "mlhub.webhooks.tasks.watch_waiting_jobs", "schedule": 60.0},
     "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
+    "remove-detached": {"task": "mlhub.retention.tasks.remove_detached", "schedule": 60.0},
     "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
 }
 
@@ -372,7 +376,7 @@ MAX_PLATFORM_RETRIES = 5
 
 # Requests of one token, user, organisation, address or pod: mlhub/core/rate_limits/limits.py
 # submissions that one web process works on at a time, shared between organisations; 0: any number
-SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=2)
+SUBMISSION_SEATS = env.int("MLHUB_SUBMISSION_SEATS", default=1)
 # trained models that one web process keeps loaded to be tried out, 0: none; a model that is not used is closed after
 PREDICTORS = env.int("MLHUB_PREDICTORS", default=2)
 PREDICTOR_IDLE_S = env.float("MLHUB_PREDICTOR_IDLE_S", default=300.0)

@@ -37,7 +37,7 @@ def used_bytes(organisation: Organisation) -> int:
 
 def bytes_left(organisation: Organisation) -> int | None:
     """What the organisation's quota still has room for; 0 or less when it is used up, None without a limit."""
-    quota = Quota.objects.filter(organisation=organisation).first()
+    quota: Quota | None = getattr(organisation, "quota", None)
     if quota is None or quota.max_storage_bytes is None:
         return None
     return int(quota.max_storage_bytes) - used_bytes(organisation)

@@ -84,25 +84,27 @@ def enqueue(
     size_bytes: int = 0,
     is_bulk: bool = False,
     is_outgoing: bool = False,
+    is_new_subject: bool = False,
 ) -> WorkItem:
     """Adds work in the present transaction; what waits or is under way already is not added again.
 
     task: the full name of the Celery task that does it when called with the subject's id. is_bulk: it comes after the
     user's interactive work, as large files do, and what is beyond INTERACTIVE_ITEMS. is_outgoing: it calls other sites,
-    and is done by the process that may, and that has the key of secrets; no code of users runs there.
+    and is done by the process that may, and that has the key of secrets; no code of users runs there. is_new_subject:
+    this transaction makes the subject, so nobody else can have added work on it.
     """
     interactive = WorkItem.objects.open().filter(organisation=organisation, user=user, is_bulk=False)
-    item, is_new = WorkItem.objects.open().get_or_create(
-        task=task,
-        subject_id=subject_id,
-        defaults={
-            "organisation": organisation,
-            "user": user,
-            "is_outgoing": is_outgoing,
-            "is_bulk": is_bulk or size_bytes >= LARGE_BYTES or interactive.count() >= INTERACTIVE_ITEMS,
-            "request_id": current_request_id()[:64],
-        },
-    )
+    fields = {
+        "organisation": organisation,
+        "user": user,
+        "is_outgoing": is_outgoing,
+        "is_bulk": is_bulk or size_bytes >= LARGE_BYTES or interactive.count() >= INTERACTIVE_ITEMS,
+        "request_id": current_request_id()[:64],
+    }
+    if is_new_subject:
+        item, is_new = WorkItem.objects.create(task=task, subject_id=subject_id, **fields), True
+    else:
+        item, is_new = WorkItem.objects.open().get_or_create(task=task, subject_id=subject_id, defaults=fields)
     if is_new:
         send_on_commit(OUTGOING_WORK if is_outgoing else WORK)
     found: WorkItem = item

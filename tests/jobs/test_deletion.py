@@ -16,6 +16,7 @@ from mlhub.jobs.models import Artifact, Attempt, DeletedJob, Job
 from mlhub.jobs.tasks import collect_checkpoints
 from mlhub.metrics.models import LogLine
 from mlhub.registry.models import Model, ModelVersion
+from mlhub.retention.tasks import remove_detached
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob, Holding
 from tests.cast import Cast, make_cast
@@ -58,6 +59,7 @@ def test_an_ended_job_goes_with_its_attempts_its_log_and_its_bytes_and_its_event
     assert delete(cast, cast.bob, found).status_code == 204
     assert not Job.objects.exists()
     assert not Attempt.objects.exists()
+    remove_detached()
     assert not LogLine.objects.exists()
     assert storage.used_bytes(cast.a) == 0
     assert cast.client(cast.bob).get(f"/api/v1/jobs/{found.id}").status_code == 404

@@ -30,7 +30,7 @@ from mlhub.jobs.api.strategy_serializers import StrategySerializer
 from mlhub.jobs.changes import change_job
 from mlhub.jobs.cursor import cursor_of
 from mlhub.jobs.deletion import delete_job, deletion_of
-from mlhub.jobs.models import Artifact, Job, JobKind
+from mlhub.jobs.models import Artifact, Attempt, Job, JobKind
 from mlhub.jobs.predictions import model_version_of_job
 from mlhub.jobs.strategies import strategies
 from mlhub.registry.builtin_models import notebook_version
@@ -42,6 +42,7 @@ from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from rest_framework.request import Request
 
@@ -82,7 +83,7 @@ class JobsView(VisibleMixin, generics.ListAPIView[Job]):
         """Submits a job. 422 names what can never run, 409 what is not ready yet."""
         received_at = timezone.now()
         with submission_seat(caller(request)):
-            return Response(shown(self._submit(request, received_at)), status=status.HTTP_201_CREATED)
+            return Response(shown_submitted(self._submit(request, received_at)), status=status.HTTP_201_CREATED)
 
     def _submit(self, request: Request, received_at: datetime) -> Job:
         body = read_body(JobSubmitSerializer, request)
@@ -186,7 +187,7 @@ class CloneView(JobActionView):
         overrides = read_body(JobCloneSerializer, request)
         with submission_seat(caller(request)):
             job = actions.clone_job(self.job(request), actor=caller(request), **overrides)
-            return Response(shown(job), status=status.HTTP_201_CREATED)
+            return Response(shown_submitted(job), status=status.HTTP_201_CREATED)
 
 
 class DeletionView(JobActionView):
@@ -225,7 +226,17 @@ class ResultView(VisibleMixin, generics.GenericAPIView[Job]):
 
 def shown(job: Job) -> dict[str, Any]:
     """The job's JSON, freshly read."""
-    return s.JobSerializer(Job.objects.with_what_is_shown().get(pk=job.pk)).data
+    return s.job_json(Job.objects.with_what_is_shown().get(pk=job.pk))
+
+
+def shown_submitted(job: Job) -> dict[str, Any]:
+    """As shown(); a job that was just stored has no attempt and no problem of a dry run, and is not read again."""
+    if not job.is_as_stored:
+        return shown(job)
+    known: Any = job  # what with_what_is_shown() would add
+    known.validation_problem = None
+    known._prefetched_objects_cache = {"attempts": Attempt.objects.none()}
+    return s.job_json(job)
 
 
 def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion | None:
@@ -248,9 +259,12 @@ def dataset_version_of(user: User, body: dict[str, Any]) -> DatasetVersion | Non
     if (version_id := body.pop("dataset_version", None)) is not None:
         found = versions.get_visible(user, version_id, field="dataset_version")
     else:
-        dataset = Dataset.objects.get_named(user, body.pop("dataset"), field="dataset", project=near)
-        newest = versions.filter(dataset=dataset).order_by("-number")
-        found = newest.filter(state=VersionState.READY).first() or newest.first()
+        asked = body.pop("dataset")
+        found = _newest_ready(versions.visible_to(user), "dataset", asked)
+        if found is None:
+            dataset = Dataset.objects.get_named(user, asked, field="dataset", project=near)
+            newest = versions.filter(dataset=dataset).order_by("-number")
+            found = newest.filter(state=VersionState.READY).first() or newest.first()
     if found is None:
         raise InvalidInputError("The dataset has no version.", field="dataset", remedy="Upload one.")
     body["project"] = project or found.dataset.project
@@ -267,9 +281,12 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
         project, name = _project_of(user, body), body.pop("model")
         if (of_alias := _version_of_alias(user, name, project)) is not None:
             return of_alias
-        model = Model.objects.get_named(user, name, field="model", project=project.pk)
-        newest = versions.filter(model=model, source="upload").order_by("-number")
-        found = newest.filter(state=VersionState.READY).first() or newest.first()
+        uploaded = versions.filter(source="upload")
+        found = _newest_ready(uploaded.visible_to(user), "model", name)
+        if found is None:
+            model = Model.objects.get_named(user, name, field="model", project=project.pk)
+            newest = uploaded.filter(model=model).order_by("-number")
+            found = newest.filter(state=VersionState.READY).first() or newest.first()
     if found is None:
         raise InvalidInputError(
             "The model has no code of its own: it holds trained weights.",
@@ -277,6 +294,13 @@ def model_version_of(user: User, body: dict[str, Any]) -> ModelVersion:
             remedy="Name a model_version to start from its weights.",
         )
     return found
+
+
+def _newest_ready(versions: Any, owner: str, asked: UUID | str) -> Any:
+    """The newest ready version of the dataset or model of that id, in one query; None for a name, and without one."""
+    if isinstance(asked, str):
+        return None
+    return versions.filter(**{f"{owner}_id": asked}, state=VersionState.READY).order_by("-number").first()
 
 
 def _version_of_alias(user: User, name: Any, project: Project) -> ModelVersion | None:
@@ -300,7 +324,7 @@ def project_of(user: User, body: dict[str, Any]) -> Project:
 def _project_of(user: User, body: dict[str, Any]) -> Project:
     """As project_of; it stays in the body, so that it is read once."""
     if not isinstance(body["project"], Project):
-        projects = Project.objects.select_related("organisation")
+        projects = Project.objects.select_related("organisation__quota", "team__quota", "quota")  # their limits
         body["project"] = projects.get_named(user, body["project"], field="project", project=None)
     found: Project = body["project"]
     return found

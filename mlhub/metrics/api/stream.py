@@ -23,7 +23,7 @@ from mlhub.events.api.serializers import EventSerializer
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
 from mlhub.events.wakeups import job_topic
-from mlhub.jobs.api.serializers import JobSerializer
+from mlhub.jobs.api.serializers import job_json
 from mlhub.jobs.cursor import Cursor, cursor_of
 from mlhub.jobs.models import Job
 from mlhub.metrics import reads
@@ -75,7 +75,7 @@ def news_after(job_id: UUID, cursor: Cursor) -> News | None:
     events = [dict(EventSerializer(e).data) for e in rows.select_related("actor")[:BATCH_EVENTS]]
     return News(
         cursor=Cursor(events[-1]["id"] if events else cursor.event_id, max(cursor.seq, until)),
-        job=dict(JobSerializer(job).data),
+        job=job_json(job),
         events=events,
         points=reads.points_after(job_id, cursor.seq, until=until),
         lines=reads.lines_after(job_id, cursor.seq, until=until),

@@ -96,8 +96,8 @@ def record_ended_boosts(now: datetime) -> int:
 
 def gpu_limit_of(organisation: Organisation) -> int | None:
     """The most GPUs that the organisation may use now, with its boosts; None = no limit."""
-    quota = Quota.objects.filter(organisation=organisation).first()
-    if quota is None:
+    quota: Quota | None = getattr(organisation, "quota", None)
+    if quota is None or quota.max_gpus is None:
         return None
     found = QuotaBoost.objects.of(organisation).in_effect(timezone.now())
     return raised(quota.max_gpus, found.aggregate(n=Sum("extra_max_gpus"))["n"] or 0, absent=None)
