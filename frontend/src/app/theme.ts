@@ -42,6 +42,7 @@ const TEXT_DARKENED: Record<string, number> = { yellow: 0.45, orange: 0.25, teal
 export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
   variables: {},
   light: {
+    "--ground": "var(--mantine-color-gray-0)", // of the frame around the page
     "--mantine-color-dimmed": "var(--mantine-color-gray-7)",
     "--mantine-color-error": "var(--mantine-color-red-9)",
     "--mantine-color-red-text": "var(--mantine-color-red-9)",
@@ -53,6 +54,7 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
     ),
   },
   dark: {
+    "--ground": "var(--mantine-color-dark-8)",
     "--mantine-color-dimmed": "var(--mantine-color-dark-1)",
     "--mantine-color-error": "var(--mantine-color-red-4)",
     "--mantine-color-anchor": "var(--mantine-color-indigo-3)", // also on rows that are chosen or under the pointer

@@ -21,7 +21,7 @@ export function NameFilter({ label, value, options, onChange }: Props) {
     <Autocomplete
       size="xs"
       w={120}
-      label={label}
+      aria-label={label}
       placeholder={t`Any ${label.toLowerCase()}`}
       data={options}
       value={shown}
