@@ -23,7 +23,7 @@ export function NameFilter({ label, value, options, onChange }: Props) {
       w={120}
       aria-label={label}
       placeholder={t`Any ${label.toLowerCase()}`}
-      data={options}
+      data={[...new Set(options)]}
       value={shown}
       onChange={(typed) => setText({ of: value, typed })}
       onOptionSubmit={settle}
