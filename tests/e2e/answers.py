@@ -73,6 +73,26 @@ FIELDS: dict[tuple[str, str], Any] = {
         "kind": "table", "columns": ["width", "colour", "label"], "rows": [[0.5, LONG, "yes"], [1.25, "red", None]],
     },
     ("DatasetVersion", "statistics"): table_statistics(),
+    ("Node", "message"): "",
+    ("Node", "maintenance"): None,
+    ("Node", "is_ready"): True,
+    ("Node", "is_schedulable"): True,
+    ("Node", "servers"): [],
+    ("JobDetail", "notes"): "Learning rate by the linear rule; the next run warms up for 500 steps.",
+    ("JobDetail", "tags"): ["baseline", "thesis"],
+    ("JobDetail", "waited_s"): 1560.0,
+    ("JobDetail", "trained_s"): 5040.0,
+    ("JobDetail", "jct_s"): None,
+    ("JobDetail", "batch_size"): 256,
+    ("PlannedRun", "nodes"): ["node-a1"],
+    ("PlannedRun", "mode"): "all_reduce",
+    ("PlannedRun", "gpu_hours"): 3.2,
+    ("PlanAlternative", "gpu_hours_delta"): 0.8,
+    ("PlanAlternative", "finish_delta_s"): -700.0,
+    ("QuotaEffect", "used_gpus_with_job"): 6,
+    ("QuotaEffect", "max_gpus"): 16,
+    ("OrganisationBrief", "name"): "vision",
+    ("ProjectBrief", "name"): "diagnosis",
     ("JobDetail", "state"): "running",
     ("JobDetail", "failure"): None,
     ("JobDetail", "result_version"): None,
@@ -149,7 +169,13 @@ def answer(method: str, path: str, content: Content, query: dict[str, list[str]]
 
 def asked(answered: Any, query: dict[str, list[str]]) -> Any:
     """Only what was asked for of a list: entries in those states, no more than the limit."""
-    if not isinstance(answered, dict) or not isinstance(answered.get("results"), list):
+    if not isinstance(answered, dict):
+        return answered
+    if "racks" in answered:
+        return {**answered, "racks": scene.racks(answered["racks"])}
+    if attempts := answered.get("attempts"):
+        return {**answered, "current_attempt": attempts[-1]}
+    if not isinstance(answered.get("results"), list):
         return answered
     results = answered["results"]
     if states := query.get("state"):

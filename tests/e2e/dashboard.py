@@ -37,6 +37,7 @@ CONTENTS: tuple[Content, ...] = get_args(Content)
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 120_000  # of a busy machine
 SETTLED_MS = 30_000
+PARTS_MS = 10_000
 CHOSEN = f"dataset={ID}&model={ID}"
 # what a page shows only when its address says so
 QUERIES = {"/compare": f"?jobs={ID},{ID[:-1]}2", "/jobs/new": f"?{CHOSEN}", "/studies/new": f"?{CHOSEN}"}
@@ -118,9 +119,21 @@ def show(page: Any, address: str) -> None:
     for closed in page.get_by_role("button", name="Advanced settings").all():
         if closed.get_attribute("aria-expanded") == "false":
             closed.click()
+    _wait_for_parts(page)
     page.evaluate("document.fonts.ready")
     if page.get_by_role("heading", level=1).first.inner_text() == "This page failed":
         raise AssertionError(f"{address}: {page.locator('main').inner_text()}")
+
+
+def _wait_for_parts(page: Any) -> None:
+    """Until no part in the window is a skeleton; what is below it may wait to be looked at."""
+    from playwright.sync_api import TimeoutError as Late
+
+    in_window = "[...document.querySelectorAll('main .mantine-Skeleton-root')].every(s => s.getBoundingClientRect().top > innerHeight)"
+    try:
+        page.wait_for_function(in_window, timeout=PARTS_MS)
+    except Late:
+        return  # what never comes is in the picture
 
 
 def font_styles() -> str:

@@ -37,7 +37,8 @@ WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"policy", ("pollux", "fair-share")),
     (r"^(tag|tags|aliases|alias)$", ("baseline", "thesis", "nightly")),
     (r"user_agent", ("Firefox on Linux", "Chrome on macOS")),
-    (r"^(role|kind)$", ("worker", "project", "team")),
+    (r"^mode$", ("all_reduce", "parameter_server")),
+    (r"^username$", ("ada", "grace", "alan")),
     (r"^by$|actor|owner", ("ada", "grace", "alan")),
 )
 
@@ -113,6 +114,17 @@ def slots(node: int, n_gpus: int, with_gpu: dict[str, Any]) -> list[dict[str, An
         known = {name: value for name, value in gpu.items() if name in with_gpu}
         made.append({"index": index, "job": job, "colocated": [], "gpu": known})
     return made
+
+
+def racks(racks_made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With names as racks and nodes have them."""
+    for i, rack in enumerate(racks_made):
+        rack["name"] = f"rack-{i + 1}"
+        for j, node in enumerate(rack["nodes"]):
+            node.update(name=f"node-{'abc'[i % 3]}{j + 1}", gpu_type=("A100", "A100", "H100")[i % 3])
+            if (i, j) == (2, 1):
+                node["is_schedulable"] = False
+    return racks_made
 
 
 def attempts(whole: dict[str, Any]) -> list[dict[str, Any]]:

@@ -27,8 +27,8 @@ NOTICED = 28  # of 255: less is what compression and the edges of letters make
 LIMIT = 0.012  # the part of a picture's points that may differ by more
 
 
-def reduced(png: bytes, width: int) -> Image.Image:
-    picture = Image.open(io.BytesIO(png)).convert("RGB")
+def reduced(shot: bytes, width: int) -> Image.Image:
+    picture = Image.open(io.BytesIO(shot)).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, MOST_HEIGHT_PX)))
     return picture.reduce(REDUCTIONS[width])
 
@@ -44,14 +44,19 @@ def difference(one: Image.Image, other: Image.Image) -> float:
 
 
 def pictures(page: Any, address: str, content: Content) -> Iterator[tuple[str, Image.Image]]:
-    """The page at both widths and in both schemes, each with the name of its reference."""
+    """The page at both widths and in both schemes, each with the name of its reference.
+
+    With nothing and with very much in it, each width is drawn in one scheme: colours do not depend on that.
+    """
     show(page, address)
-    for size in (WIDE, NARROW):
+    for size, own in ((WIDE, "light"), (NARROW, "dark")):
         page.set_viewport_size(size)
         for scheme in SCHEMES:
+            if content != "usual" and scheme != own:
+                continue
             set_scheme(page, scheme)
-            png = page.screenshot(full_page=True, animations="disabled")
-            yield f"{name_of(address)}-{content}-{size['width']}-{scheme}", reduced(png, size["width"])
+            shot = page.screenshot(full_page=True, animations="disabled", type="jpeg", quality=90)
+            yield f"{name_of(address)}-{content}-{size['width']}-{scheme}", reduced(shot, size["width"])
     page.set_viewport_size(WIDE)
 
 

@@ -109,7 +109,8 @@ it("shows log, events, attempts and decisions although the metrics cannot be rea
   const { user } = renderPage(`${ADDRESS}/metrics`);
   const metrics = within(await screen.findByRole("region", { name: "Metrics" }));
   expect(await metrics.findByRole("alert")).toHaveTextContent("The metrics' store is away.");
-  const open = (name: string) => user.click(screen.getByRole("link", { name }));
+  const tabs = within(screen.getByRole("navigation", { name: "Parts of the job" }));
+  const open = (name: string) => user.click(tabs.getByRole("link", { name }));
   await open("Logs");
   expect(await screen.findByText("still here", { exact: false })).toBeVisible();
   await open("Events");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The finish fan: the loss over time, how it would go on, and when the job is predicted to end, now and as first predicted.
 import { t } from "@lingui/core/macro";
-import { Text } from "@mantine/core";
+import { Skeleton, Text } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 
@@ -19,13 +19,16 @@ import { FanPicture } from "./FanPicture";
 import { mainMetricQuery } from "./queries";
 import { type Fan, fanOf } from "./model";
 
+/** Of the card, which its skeleton keeps. */
+const FAN_HEIGHT = 330;
 const POINTS = 600;
 
 export function FinishFan({ job }: { job: JobDetail }) {
   const { ref, width } = useElementSize();
-  const key = useQuery(mainMetricQuery(job.id, job.steps_done > 0)).data ?? null;
-  const curve = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null }).data ?? [];
+  const { data: key = null, isPending: isNaming } = useQuery(mainMetricQuery(job.id, job.steps_done > 0));
+  const { data: curve = [], isLoading } = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null });
   const fan = fanOf(job, curve);
+  if (isNaming || isLoading) return <Skeleton h={FAN_HEIGHT} aria-label={t`Loading`} />;
   const title = key ?? t`Curve`;
   if (fan === null) {
     if (isOver(job)) return null;
