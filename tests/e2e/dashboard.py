@@ -129,7 +129,7 @@ def _wait_for_parts(page: Any) -> None:
     """Until no part in the window is a skeleton; what is below it may wait to be looked at."""
     from playwright.sync_api import TimeoutError as Late
 
-    in_window = "[...document.querySelectorAll('main .mantine-Skeleton-root')].every(s => s.getBoundingClientRect().top > innerHeight)"
+    in_window = "[...document.querySelectorAll('main .mantine-Skeleton-root')].every(s => s.offsetTop > innerHeight)"
     try:
         page.wait_for_function(in_window, timeout=PARTS_MS)
     except Late:

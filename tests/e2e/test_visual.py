@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.answers import ID
 from tests.e2e.chromium import require_chromium
 from tests.e2e.dashboard import opened
-from tests.e2e.visual import compare, pictures
+from tests.e2e.visual import compare, file_of, pictures
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 MOST_SEEN = ("/", "/jobs", f"/jobs/{ID}", "/cluster/timeline")
@@ -17,7 +17,9 @@ MOST_SEEN = ("/", "/jobs", f"/jobs/{ID}", "/cluster/timeline")
 def test_the_pages_that_people_see_most_look_as_their_references_do() -> None:
     require_chromium()
     with opened("usual") as (page, _):
-        found = [compare(*named) for address in MOST_SEEN for named in pictures(page, address, "usual")]
+        drawn = [named for address in MOST_SEEN for named in pictures(page, address, "usual")]
+    assert all(file_of(name).exists() for name, _ in drawn)
+    found = [compare(*named) for named in drawn]
     assert not [problem for problem in found if problem], (
         "make visual shows them; make visual-renew takes them as they are"
     )

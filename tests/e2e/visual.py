@@ -69,10 +69,10 @@ def file_of(name: str) -> Path:
 
 
 def compare(name: str, picture: Image.Image) -> str | None:
-    """What is wrong with it; None where it looks as its reference does."""
+    """What is wrong with it; None where it looks as its reference does, or has none yet."""
     file = file_of(name)
     if not file.exists():
-        return f"{name} has no reference: make visual-renew makes one"
+        return None
     found = difference(picture, Image.open(file).convert("RGB"))
     return f"{name} differs in {100 * found:.1f} % of its points" if found > LIMIT else None
 
@@ -80,6 +80,7 @@ def compare(name: str, picture: Image.Image) -> str | None:
 def main(pattern: str, *, renew: bool, folder: Path) -> int:
     """Of pages whose name matches. Pictures that differ are written into `folder`."""
     wrong: list[str] = []
+    n_unknown = 0
     for content in CONTENTS:
         with opened(content) as (page, _):
             for address in addresses():
@@ -89,11 +90,15 @@ def main(pattern: str, *, renew: bool, folder: Path) -> int:
                     if renew:
                         REFERENCES.mkdir(exist_ok=True)
                         picture.save(file_of(name), quality=QUALITY, method=6)
+                    elif not file_of(name).exists():
+                        n_unknown += 1
                     elif problem := compare(name, picture):
                         folder.mkdir(parents=True, exist_ok=True)
                         picture.save(folder / f"{name}.png")
                         wrong.append(problem)
-    sys.stdout.write("".join(f"{line}\n" for line in wrong) or "All pages look as their references do.\n")
+    if n_unknown:
+        sys.stdout.write(f"{n_unknown} pictures have no reference yet: make visual-renew makes them.\n")
+    sys.stdout.write("".join(f"{line}\n" for line in wrong) or "All with a reference look as it does.\n")
     return 1 if wrong else 0
 
 
