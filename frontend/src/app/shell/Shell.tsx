@@ -79,7 +79,7 @@ export function Shell() {
             <Icon name={isFolded ? "unfold" : "fold"} size={16} />
           </ActionIcon>
         </div>
-        <UnstyledButton className={classes.search} onClick={() => setShown("palette")} aria-label={t`Search`} aria-keyshortcuts="Control+K Meta+K">
+        <UnstyledButton className={classes.search} onClick={() => setShown("palette")} aria-keyshortcuts="Control+K Meta+K">
           <Icon name="search" size={15} />
           <span>{t`Search`}</span>
           <kbd aria-hidden>{KEYS}</kbd>
