@@ -4,6 +4,7 @@ import { plural, t } from "@lingui/core/macro";
 import { Text } from "@mantine/core";
 
 import type { JobPreview } from "@/api/types";
+import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { duration } from "@/lib/time";
 
 import classes from "./PlanBars.module.css";
@@ -52,11 +53,12 @@ export function PlanBars({ preview }: { preview: JobPreview }) {
   );
 }
 
-/** null where the end is not known. */
+/** null where the end, or the start that it rests on, is not known. */
 function barOf(run: Run, now_ms: number, label: string): Bar | null {
   const seconds = (iso: string | null) => (iso === null ? null : Math.max(0, (Date.parse(iso) - now_ms) / 1000));
   const finish_s = seconds(run.finish_at);
-  if (finish_s === null) return null;
-  const start_s = Math.min(finish_s, run.decision === "wait" ? (seconds(run.start_at) ?? 0) : 0);
+  const start = run.decision === "wait" ? meaningfulStart(run.start_at, now_ms) : null;
+  if (finish_s === null || (run.decision === "wait" && start === null)) return null;
+  const start_s = Math.min(finish_s, seconds(start) ?? 0);
   return { label, start_s, finish_s, p90_s: Math.max(finish_s, seconds(run.finish_p90_at) ?? finish_s) };
 }
