@@ -121,9 +121,10 @@ it("shows log, events, attempts and decisions although the metrics cannot be rea
   expect(await screen.findByRole("table", { name: "Decisions" })).toBeVisible();
   expect(screen.queryByRole("alert")).not.toBeInTheDocument();
   await open("Metrics");
+  const again = within(await screen.findByRole("region", { name: "Metrics" }));
+  expect(await again.findByRole("alert")).toBeVisible();
 
   isDown = false;
-  const again = within(await screen.findByRole("region", { name: "Metrics" }));
   await user.click(await again.findByRole("button", { name: "Try again" }));
   await expect.poll(() => latest("train/loss").slice(0, 2)).toEqual(["0.9", "110"]);
 });
