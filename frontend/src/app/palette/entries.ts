@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { JobState, Me } from "@/api/types";
+import type { Me } from "@/api/types";
 import { GROUPS, isFor } from "@/app/shell/places";
 import type { IconName } from "@/components/display/Icon";
 import { JOB_STATES } from "@/domain/jobState";
@@ -59,7 +59,7 @@ export const jobsFoundQuery = (search: string) =>
         id,
         group: t`Jobs`,
         label: name,
-        detail: `${JOB_STATES[state as JobState].label} · ${project.name}`,
+        detail: `${JOB_STATES[state].label} · ${project.name}`,
         icon: "jobs",
         to: `/jobs/${id}`,
       }));

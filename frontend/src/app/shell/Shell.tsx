@@ -31,6 +31,9 @@ const Notices = lazyComponent(async () => (await import("./Notices")).Notices);
 
 const KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
 
+// eslint-disable-next-line lingui/no-unlocalized-strings -- the names of keys
+const SHORTCUTS = "Control+K Meta+K";
+
 type Window = "palette" | "keys" | null;
 
 export function Shell() {
@@ -79,7 +82,7 @@ export function Shell() {
             <Icon name={isFolded ? "unfold" : "fold"} size={16} />
           </ActionIcon>
         </div>
-        <UnstyledButton className={classes.search} onClick={() => setShown("palette")} aria-keyshortcuts="Control+K Meta+K">
+        <UnstyledButton className={classes.search} onClick={() => setShown("palette")} aria-keyshortcuts={SHORTCUTS}>
           <Icon name="search" size={15} />
           <span>{t`Search`}</span>
           <kbd aria-hidden>{KEYS}</kbd>

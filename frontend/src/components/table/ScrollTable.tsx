@@ -35,5 +35,5 @@ export function ScrollTable({ label, head, minWidth = 640, isOneLine = false, ch
 /** The whole text of a cell that is cut off; a cell that says more itself keeps what it says. */
 function showWhole({ target }: PointerEvent) {
   const cell = target instanceof Element ? target.closest("td") : null;
-  if (cell !== null && cell.title === "" && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
+  if (cell !== null && cell.title === "" && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
 }

@@ -36,11 +36,11 @@ const MARGIN = 0.04;
 
 /** null where there are too few points to draw a curve. */
 export function fanOf(job: JobDetail, points: readonly CurvePoint[]): Fan | null {
-  const past = points.flatMap(({ at, value }) => (value !== null && Number.isFinite(value) ? [{ at_ms: Date.parse(at), value }] : []));
+  const past = points.flatMap(({ at, value }) => (Number.isFinite(value) ? [{ at_ms: Date.parse(at), value }] : []));
   if (past.length < 2) return null;
   const [p50_ms, p90_ms, first_ms, finished_ms] = [job.predicted_finish_at, job.predicted_finish_p90_at, job.first_predicted_finish_at, job.finished_at].map(parsed);
   const last = past.at(-1) as FanPoint;
-  const isAhead = finished_ms === null && p50_ms !== null && p50_ms !== undefined && p50_ms > last.at_ms;
+  const isAhead = finished_ms === null && typeof p50_ms === "number" && p50_ms > last.at_ms;
   const future = isAhead ? futureOf(job, points, last, p50_ms) : [];
   const values = [...past.map(({ value }) => value), ...future.flatMap(({ low, high }) => [low, high])];
   const times = [last.at_ms, first_ms, finished_ms, ...(isAhead ? [p50_ms, p90_ms] : [])].filter((ms): ms is number => typeof ms === "number");

@@ -24,7 +24,7 @@ export function ProfileCard({ job }: { job: Job }) {
   const { data, error, isPending, refetch } = useQuery(speedQuery(job));
   const newest = data?.samples.at(-1);
   if (isPending) return null;
-  if (newest === undefined && error === null && data?.refused.length === 0) return <NothingMeasured />;
+  if (newest === undefined && error === null && data.refused.length === 0) return <NothingMeasured />;
   return (
     <SectionCard title={t`Profile`}>
       <ProblemAlert error={error} onRetry={() => void refetch()} />
