@@ -62,7 +62,7 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e chaos-ci chaos fuzz soak docs
+.PHONY: test lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
 # is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
 PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
@@ -126,6 +126,15 @@ unit: setup frontend/node_modules/.installed  ## Python tests, with real Postgre
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && time npm test --silent
+
+visual: setup frontend browser  ## All pages of the dashboard look as their references do (ARGS=pattern of pages)
+	@time python -m tests.e2e.visual $(ARGS)
+
+pictures: setup frontend browser  ## The README's pictures of the dashboard
+	@python -m tests.e2e.showcase
+
+visual-renew: setup frontend browser  ## Take the pages as they are for references (ARGS=pattern of pages)
+	@time python -m tests.e2e.visual --renew $(ARGS)
 
 e2e: setup frontend browser  ## The whole platform, driven through a real browser
 	@time python -m pytest -m e2e $(or $(ARGS),tests/e2e)

@@ -13,13 +13,16 @@ from typing import Any, Literal
 
 import yaml
 
+from tests.e2e import scene
+
 SCHEMA = Path(__file__).resolve().parents[2] / "frontend" / "openapi.yaml"
-Content = Literal["usual", "empty"]
+Content = Literal["usual", "empty", "huge"]
 ID = "00000000-0000-7000-8000-0000000000f1"
 LONG = "transformer-encoder_wmt14-en-de_large-batch_cosine-warm-restarts_label-smoothing_attempt-of-thursday"
-NAMES = ("digits-cnn", LONG, "Résumé classifier", "resnet50-imagenet")
+NAMES = ("digits-cnn", "bert-large-squad", "Résumé classifier", "resnet50-imagenet", LONG)
 SENTENCE = "All 8 GPUs of rack-1 are in use; it needs 4 on one node, and quota is left for 2."
-N_LISTED, N_NESTED, N_POINTS = 8, 3, 40
+RIGHT_TO_LEFT = "مصنف الصور الطبية للمستشفى الجامعي"
+N_LISTED, N_HUGE, N_NESTED, N_POINTS = 8, 60, 3, 80
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
 
@@ -37,15 +40,6 @@ def table_statistics() -> dict[str, Any]:
     ]  # fmt: skip
     problem = {"column": types[6], "message": "Every cell is empty.", "remedy": "Leave the column out."}
     return {"kind": "table", "n_rows": 138, "columns": columns, "problems": [problem]}
-
-
-def curve(**fixed: Any) -> list[dict[str, Any]]:
-    """Points of a loss that falls, a step each."""
-    at = "2026-11-20T10:00:{:02d}Z"
-    return [
-        {"step": 10 * i, "epoch": i / 10, "value": 2.3 / (1 + i / 4), "at": at.format(i), **fixed}
-        for i in range(N_POINTS)
-    ]
 
 
 METRICS = ("train/loss", "eval/accuracy", "eval/f1_macro_of_the_validation_split")
@@ -79,11 +73,45 @@ FIELDS: dict[tuple[str, str], Any] = {
         "kind": "table", "columns": ["width", "colour", "label"], "rows": [[0.5, LONG, "yes"], [1.25, "red", None]],
     },
     ("DatasetVersion", "statistics"): table_statistics(),
+    ("Node", "message"): "",
+    ("Node", "maintenance"): None,
+    ("Node", "is_ready"): True,
+    ("Node", "is_schedulable"): True,
+    ("Node", "servers"): [],
+    ("JobDetail", "notes"): "Learning rate by the linear rule; the next run warms up for 500 steps.",
+    ("JobDetail", "tags"): ["baseline", "thesis"],
+    ("JobDetail", "waited_s"): 1560.0,
+    ("JobDetail", "trained_s"): 5040.0,
+    ("JobDetail", "jct_s"): None,
+    ("JobDetail", "batch_size"): 256,
+    ("PlannedRun", "nodes"): ["node-a1"],
+    ("PlannedRun", "mode"): "all_reduce",
+    ("PlannedRun", "gpu_hours"): 3.2,
+    ("PlanAlternative", "gpu_hours_delta"): 0.8,
+    ("PlanAlternative", "finish_delta_s"): -700.0,
+    ("QuotaEffect", "used_gpus_with_job"): 6,
+    ("QuotaEffect", "max_gpus"): 16,
+    ("OrganisationBrief", "name"): "vision",
+    ("ProjectBrief", "name"): "diagnosis",
     ("JobDetail", "state"): "running",
-    ("Series", "points"): curve(attempt_number=1),
-    ("RunCurve", "points"): curve(timestamp="2026-11-20T10:00:00Z"),
+    ("JobDetail", "failure"): None,
+    ("JobDetail", "result_version"): None,
+    ("JobDetail", "finished_at"): None,
+    ("JobDetail", "steps_done"): 1600,
+    ("JobDetail", "steps_total"): 3800,
+    ("JobDetail", "dropped"): [],
+    ("JobDetail", "removed_parts"): [],
+    ("ComparedCurves", "curves"): scene.compared_curves(),
+    ("BackendStanding", "away_since"): None,
+    ("Cluster", "ledger_failing_since"): None,
+    ("JobDetail", "epochs"): 10,
+    ("JobDetail", "epoch"): 4.21,
+    ("JobDetail", "step_s"): 0.213,
+    ("Series", "points"): scene.curve(N_POINTS, attempt_number=1),
+    ("RunCurve", "points"): scene.curve(N_POINTS, timestamp="2026-11-20T10:00:00Z"),
     ("MetricNames", "names"): [
-        {"key": key, "n_points": N_POINTS, "last_step": 390, "last_value": 0.21, "attempt_number": 1} for key in METRICS
+        {"key": key, "n_points": N_POINTS, "last_step": 1600, "last_value": 0.21, "attempt_number": 1}
+        for key in METRICS
     ],
     ("Study", "settings"): {"epochs": 9, "batch_size": 64},
     ("Study", "space"): SPACE,
@@ -100,6 +128,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     },
     ("Speed", "staleness"): [400, 120, 30, 4],
 }  # fmt: skip
+CRAFTED = ("owners", "slots", "attempts")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
@@ -118,7 +147,10 @@ NUMBERS: tuple[tuple[str, float], ...] = (
     (r"_s$|seconds", 754.25),
     (r"_ms$", 24),
     (r"progress|share|probability|importance|coverage|fraction|utilisation", 0.42),
-    (r"gpu_hours|cost|price", 1234.5),
+    (r"useful_gpu_hours", 61.2),
+    (r"startup_gpu_hours", 3.4),
+    (r"lost_gpu_hours", 4.9),
+    (r"gpu_hours|cost|price", 69.5),
 )
 
 
@@ -128,8 +160,40 @@ def document() -> dict[str, Any]:
     return found
 
 
-def answer(method: str, path: str, content: Content) -> Any:
+def answer(method: str, path: str, content: Content, query: dict[str, list[str]] | None = None) -> Any:
     """What the API returns there; KeyError where there is no such route, or one that returns nothing."""
+    if path.endswith("/cluster/timeline") and content != "empty":
+        return scene.timeline()
+    return asked(_made(method, path, content), query or {})
+
+
+def asked(answered: Any, query: dict[str, list[str]]) -> Any:
+    """Only what was asked for of a list: entries in those states, no more than the limit."""
+    if not isinstance(answered, dict):
+        return answered
+    if "racks" in answered:
+        return {**answered, "racks": scene.racks(answered["racks"])}
+    if attempts := answered.get("attempts"):
+        return {**answered, "current_attempt": attempts[-1]}
+    if not isinstance(answered.get("results"), list):
+        return answered
+    results = answered["results"]
+    if states := query.get("state"):
+        results = [{**entry, "state": states[at % len(states)]} for at, entry in enumerate(results)]
+        results = [_of_state(entry) for entry in results[: 2 * len(states) + 1]]
+    return {**answered, "results": results[: int(query.get("limit", ["1000"])[0])]}
+
+
+def _of_state(entry: dict[str, Any]) -> dict[str, Any]:
+    """What does not fit the state of a job is not there."""
+    absent = {
+        "failure": entry["state"] != "failed",
+        "finished_at": entry["state"] not in ("succeeded", "failed", "cancelled"),
+    }
+    return {name: None if absent.get(name, False) else value for name, value in entry.items()}
+
+
+def _made(method: str, path: str, content: Content) -> Any:
     for pattern, operations in document()["paths"].items():
         if method.lower() in operations and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", pattern), path):
             schema = operations[method.lower()]["responses"]["200"]["content"]["application/json"]["schema"]
@@ -142,6 +206,12 @@ class Maker:
 
     def __init__(self, content: Content) -> None:
         self.content = content
+        self.nodes = 0
+
+    def n_nodes(self) -> int:
+        """How many nodes were made before this one."""
+        self.nodes += 1
+        return self.nodes - 1
 
     def value(self, schema: dict[str, Any], *, name: str, at: int, owner: str = "") -> Any:
         if "$ref" in schema:
@@ -182,26 +252,43 @@ class Maker:
             return at % 2 == 0
         if types in ("integer", "number"):
             return number(schema, name=name, at=at, is_whole=types == "integer")
-        return string(schema, name=name, at=at) if types == "string" else None
+        return self.text(schema, name=name, at=at) if types == "string" else None
 
     def entries(self, schema: dict[str, Any], *, name: str, owner: str) -> list[Any]:
         if self.content == "empty":
             return []
-        n = N_LISTED if name in ("", "results") else N_NESTED
+        if name == "owners" and owner == "QuotaTree":
+            return scene.quota_owners(self.value(schema["items"], name=name, at=0))
+        if name == "attempts" and owner == "JobDetail":
+            return scene.attempts(self.value(schema["items"], name=name, at=0))
+        if name == "slots" and owner == "Node":
+            gpu = self.value(document()["components"]["schemas"]["Gpu"], name="gpu", at=0, owner="Gpu")
+            return scene.slots(self.n_nodes(), 4, gpu)
+        listed = N_HUGE if self.content == "huge" else N_LISTED
+        n = listed if name in ("", "results") else N_NESTED
         return [self.value(schema["items"], name=name, at=i, owner=owner) for i in range(n)]
 
     def object(self, schema: dict[str, Any], *, at: int, owner: str) -> dict[str, Any]:
         made = {}
         for field, inner in schema.get("properties", {}).items():
             is_given = (owner, field) in FIELDS and (
-                self.content == "usual" or field in ("is_staff", "is_needed", "role", "state")
+                self.content != "empty" or field in ("is_staff", "is_needed", "role", "state")
             )
-            made[field] = FIELDS[owner, field] if is_given else self.value(inner, name=field, at=at, owner="")
-        if not made and self.content == "usual" and isinstance(schema.get("additionalProperties"), dict):
+            made[field] = (
+                FIELDS[owner, field]
+                if is_given
+                else self.value(inner, name=field, at=at, owner=owner if field in CRAFTED else "")
+            )
+        if not made and self.content != "empty" and isinstance(schema.get("additionalProperties"), dict):
             return (
                 dict(PARAMETERS) if not schema["additionalProperties"] else self.named(schema["additionalProperties"])
             )
         return made
+
+    def text(self, schema: dict[str, Any], *, name: str, at: int) -> str:
+        """Where there is very much, every name is long, and every second one is written from right to left."""
+        found = string(schema, name=name, at=at)
+        return (RIGHT_TO_LEFT if at % 2 else f"{LONG}-{at}") if self.content == "huge" and found in NAMES else found
 
     def named(self, schema: dict[str, Any]) -> dict[str, Any]:
         return {name: self.value(schema, name="", at=i) for i, name in enumerate(METRICS)}
@@ -209,7 +296,9 @@ class Maker:
 
 def number(schema: dict[str, Any], *, name: str, at: int, is_whole: bool) -> float:
     """Within its bounds."""
-    found = next((value for pattern, value in NUMBERS if re.search(pattern, name)), at + 2)
+    found = next((value * (1 + 0.17 * (at % 5)) for pattern, value in NUMBERS if re.search(pattern, name)), at + 2)
+    if name in ("progress", "share", "utilisation"):
+        found = min(1, found)
     low, high = schema.get("minimum", 0), schema.get("maximum", float("inf"))
     bounded = max(low, min(high, found))
     return int(bounded) if is_whole else bounded
@@ -217,10 +306,12 @@ def number(schema: dict[str, Any], *, name: str, at: int, is_whole: bool) -> flo
 
 def string(schema: dict[str, Any], *, name: str, at: int) -> str:
     if schema.get("format") == "date-time":
-        return f"2026-11-{20 + at % 3}T10:{at:02d}:00Z"
+        return scene.moment(name, at)
     if schema.get("format") == "date":
         return "2026-11-20"
     if schema.get("format") == "uuid":
         return ID[:-2] + f"{0xF1 + at:02x}"[-2:]
+    if (known := scene.word(name, at)) is not None:
+        return known
     found = next((text for pattern, text in STRINGS if re.search(pattern, name)), f"value-{at}")
     return NAMES[at % len(NAMES)] if found == "" and name not in ("cursor", "next", "previous") else found

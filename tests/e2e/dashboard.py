@@ -14,14 +14,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tests.e2e.answers import ID, Content, answer
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM
+from tests.e2e.scene import NOW
 
 FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
 DIST = FRONTEND / "dist"
 ROUTER = FRONTEND / "src" / "app" / "router.tsx"
+TABS = FRONTEND / "src" / "features" / "jobs" / "detail" / "tabs" / "tabs.ts"
+FONTS = FRONTEND / "node_modules" / "@fontsource-variable"
+# one family for each of the two, whatever the machine has: pictures are the same on all
+FONT_FILES = {
+    "Inter": FONTS / "inter" / "files" / "inter-latin-wght-normal.woff2",
+    "Dashboard Mono": FONTS / "jetbrains-mono" / "files" / "jetbrains-mono-latin-wght-normal.woff2",
+}
 ORIGIN = "http://dashboard.test"
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
@@ -29,6 +37,7 @@ CONTENTS: tuple[Content, ...] = get_args(Content)
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 PATIENCE_MS = 120_000  # of a busy machine
 SETTLED_MS = 30_000
+PARTS_MS = 10_000
 CHOSEN = f"dataset={ID}&model={ID}"
 # what a page shows only when its address says so
 QUERIES = {"/compare": f"?jobs={ID},{ID[:-1]}2", "/jobs/new": f"?{CHOSEN}", "/studies/new": f"?{CHOSEN}"}
@@ -40,12 +49,27 @@ def addresses() -> list[str]:
     text = ROUTER.read_text()
     within = re.findall(r'\bpath: "([^"*/][^"*]*)"', text)
     found = ["/", *(f"/{path}" for path in within), *re.findall(r'openRoute\("([^"]+)"', text), "/nowhere"]
-    return [re.sub(r":\w+", ID, path) + QUERIES.get(path, "") for path in found]
+    tabs = [path.replace(":tab?", tab) for path in found if path.endswith("/:tab?") for tab in job_tabs()]
+    whole = [path.removesuffix("/:tab?") for path in found]
+    return [re.sub(r":\w+", ID, path) + QUERIES.get(path, "") for path in [*whole, *tabs]]
+
+
+def job_tabs() -> list[str]:
+    """Those of a job's page that have an address of their own."""
+    names = re.search(r"TAB_NAMES = \[(.*?)\]", TABS.read_text(), flags=re.DOTALL)
+    assert names is not None
+    return [name for name in re.findall(r'"(\w+)"', names[1]) if name != "overview"]
 
 
 def respond(route: Any, content: Content) -> None:
     """Answers a request of the dashboard: files of the build, answers of the API, and nothing else."""
     path = urlsplit(route.request.url).path
+    if path.startswith("/test-fonts/"):
+        route.fulfill(
+            body=FONT_FILES[path.removeprefix("/test-fonts/").replace("%20", " ")].read_bytes(),
+            content_type="font/woff2",
+        )
+        return
     if path.endswith("/stream"):
         return  # open, and silent
     if path.startswith("/api/"):
@@ -65,7 +89,7 @@ def _respond_as_api(route: Any, path: str, content: Content) -> None:
         problem = {"title": "Not here", "status": 401, "detail": "Nothing is stored here.", "errors": []}
         route.fulfill(status=401, body=json.dumps(problem), content_type="application/problem+json")
     else:
-        route.fulfill(json=answer(route.request.method, path, content))
+        route.fulfill(json=answer(route.request.method, path, content, parse_qs(urlsplit(route.request.url).query)))
 
 
 @contextmanager
@@ -76,7 +100,8 @@ def opened(content: Content) -> Iterator[tuple[Any, list[str]]]:
     errors: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
-        page = browser.new_page(base_url=ORIGIN, viewport=WIDE)
+        page = browser.new_page(base_url=ORIGIN, viewport=WIDE, timezone_id="UTC", locale="en-GB")
+        page.clock.set_fixed_time(NOW)
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.route("**/*", lambda route: respond(route, content))
@@ -89,11 +114,34 @@ def show(page: Any, address: str) -> None:
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
     page.goto(address, wait_until="load")
     page.get_by_role("heading", level=1).first.wait_for()
+    page.add_style_tag(content=font_styles())
     page.wait_for_function("!document.querySelector('.mantine-Loader-root')")
     for closed in page.get_by_role("button", name="Advanced settings").all():
         if closed.get_attribute("aria-expanded") == "false":
             closed.click()
+    _wait_for_parts(page)
     page.evaluate("document.fonts.ready")
+    if page.get_by_role("heading", level=1).first.inner_text() == "This page failed":
+        raise AssertionError(f"{address}: {page.locator('main').inner_text()}")
+
+
+def _wait_for_parts(page: Any) -> None:
+    """Until no part in the window is a skeleton; what is below it may wait to be looked at."""
+    from playwright.sync_api import TimeoutError as Late
+
+    in_window = "[...document.querySelectorAll('main .mantine-Skeleton-root')].every(s => s.offsetTop > innerHeight)"
+    try:
+        page.wait_for_function(in_window, timeout=PARTS_MS)
+    except Late:
+        return  # what never comes is in the picture
+
+
+def font_styles() -> str:
+    faces = [
+        f'@font-face {{ font-family: "{name}"; src: url("/test-fonts/{name}") format("woff2"); font-weight: 100 900; }}'
+        for name in FONT_FILES
+    ]
+    return "\n".join([*faces, ':root { --mantine-font-family-monospace: "Dashboard Mono"; }'])
 
 
 def set_scheme(page: Any, scheme: Scheme) -> None:
@@ -134,7 +182,7 @@ def _write_pictures_of(page: Any, folder: Path, name: str) -> None:
         page.set_viewport_size(size)
         for scheme in SCHEMES:
             set_scheme(page, scheme)
-            page.screenshot(path=folder / f"{name}-{size['width']}-{scheme}.png", full_page=True)
+            page.screenshot(path=folder / f"{name}-{size['width']}-{scheme}.png", full_page=True, animations="disabled")
 
 
 if __name__ == "__main__":

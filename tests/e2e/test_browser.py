@@ -127,6 +127,7 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     expect(page.get_by_text("Ready", exact=True).first).to_be_visible()
 
     start_job(page, epochs=20_000, name="endless")
+    page.get_by_role("link", name="Metrics", exact=True).click()
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="train/loss"))
     expect(row).to_be_visible(timeout=180_000)
     step = row.get_by_role("cell").nth(1)

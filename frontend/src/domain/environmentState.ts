@@ -4,9 +4,10 @@ import { t } from "@lingui/core/macro";
 
 import type { EnvironmentState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
-export const ENVIRONMENT_STATES: Record<EnvironmentState, { label: string; color: BadgeColor }> = {
-  building: { label: t`Building`, color: "cyan" },
-  ready: { label: t`Ready`, color: "teal" },
-  failed: { label: t`Failed`, color: "red" },
+export const ENVIRONMENT_STATES: Record<EnvironmentState, { label: string; color: BadgeColor; sign: StateSign }> = {
+  building: { label: t`Building`, color: "cyan", sign: "running" },
+  ready: { label: t`Ready`, color: "teal", sign: "done" },
+  failed: { label: t`Failed`, color: "red", sign: "failed" },
 };

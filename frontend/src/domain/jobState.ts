@@ -4,12 +4,14 @@ import { t } from "@lingui/core/macro";
 
 import type { JobState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
 export type JobVerb = "cancel" | "pause" | "resume" | "clone";
 
 interface StateDeclaration {
   label: string;
   color: BadgeColor;
+  sign: StateSign;
   /** moving: progress changes by itself. waiting: nothing runs. over: it stays as it is. */
   phase: "waiting" | "moving" | "over";
   /** What may be done to the job then, besides cloning it. */
@@ -17,14 +19,14 @@ interface StateDeclaration {
 }
 
 export const JOB_STATES: Record<JobState, StateDeclaration> = {
-  queued: { label: t`Pending`, color: "gray", phase: "waiting", verbs: ["pause", "cancel"] },
-  starting: { label: t`Starting`, color: "yellow", phase: "moving", verbs: ["pause", "cancel"] },
-  running: { label: t`Running`, color: "indigo", phase: "moving", verbs: ["pause", "cancel"] },
-  stopping: { label: t`Stopping`, color: "orange", phase: "moving", verbs: ["pause", "cancel"] },
-  paused: { label: t`Paused`, color: "violet", phase: "waiting", verbs: ["resume", "cancel"] },
-  succeeded: { label: t`Succeeded`, color: "teal", phase: "over", verbs: [] },
-  failed: { label: t`Failed`, color: "red", phase: "over", verbs: ["resume"] },
-  cancelled: { label: t`Cancelled`, color: "gray", phase: "over", verbs: [] },
+  queued: { label: t`Pending`, color: "gray", sign: "waiting", phase: "waiting", verbs: ["pause", "cancel"] },
+  starting: { label: t`Starting`, color: "yellow", sign: "starting", phase: "moving", verbs: ["pause", "cancel"] },
+  running: { label: t`Running`, color: "indigo", sign: "running", phase: "moving", verbs: ["pause", "cancel"] },
+  stopping: { label: t`Stopping`, color: "orange", sign: "stopping", phase: "moving", verbs: ["pause", "cancel"] },
+  paused: { label: t`Paused`, color: "violet", sign: "paused", phase: "waiting", verbs: ["resume", "cancel"] },
+  succeeded: { label: t`Succeeded`, color: "teal", sign: "done", phase: "over", verbs: [] },
+  failed: { label: t`Failed`, color: "red", sign: "failed", phase: "over", verbs: ["resume"] },
+  cancelled: { label: t`Cancelled`, color: "gray", sign: "struck", phase: "over", verbs: [] },
 };
 
 interface WithState {

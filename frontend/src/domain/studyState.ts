@@ -4,28 +4,30 @@ import { t } from "@lingui/core/macro";
 
 import type { StudyState, TrialStatus } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
 export type StudyVerb = "pause" | "resume" | "stop";
 
 interface StudyDeclaration {
   label: string;
   color: BadgeColor;
+  sign: StateSign;
   verbs: readonly StudyVerb[];
   isOver: boolean;
 }
 
 export const STUDY_STATES: Record<StudyState, StudyDeclaration> = {
-  running: { label: t`Running`, color: "indigo", verbs: ["pause", "stop"], isOver: false },
-  paused: { label: t`Paused`, color: "violet", verbs: ["resume", "stop"], isOver: false },
-  completed: { label: t`Completed`, color: "teal", verbs: [], isOver: true },
-  stopped: { label: t`Stopped`, color: "gray", verbs: [], isOver: true },
-  failed: { label: t`Failed`, color: "red", verbs: [], isOver: true },
+  running: { label: t`Running`, color: "indigo", sign: "running", verbs: ["pause", "stop"], isOver: false },
+  paused: { label: t`Paused`, color: "violet", sign: "paused", verbs: ["resume", "stop"], isOver: false },
+  completed: { label: t`Completed`, color: "teal", sign: "done", verbs: [], isOver: true },
+  stopped: { label: t`Stopped`, color: "gray", sign: "struck", verbs: [], isOver: true },
+  failed: { label: t`Failed`, color: "red", sign: "failed", verbs: [], isOver: true },
 };
 
-export const TRIAL_STATUSES: Record<TrialStatus, { label: string; color: BadgeColor }> = {
-  running: { label: t`Running`, color: "indigo" },
-  waiting: { label: t`Waits at its rung`, color: "violet" },
-  completed: { label: t`Completed`, color: "teal" },
-  failed: { label: t`Failed`, color: "red" },
-  stopped: { label: t`Stopped`, color: "gray" },
+export const TRIAL_STATUSES: Record<TrialStatus, { label: string; color: BadgeColor; sign: StateSign }> = {
+  running: { label: t`Running`, color: "indigo", sign: "running" },
+  waiting: { label: t`Waits at its rung`, color: "violet", sign: "waiting" },
+  completed: { label: t`Completed`, color: "teal", sign: "done" },
+  failed: { label: t`Failed`, color: "red", sign: "failed" },
+  stopped: { label: t`Stopped`, color: "gray", sign: "struck" },
 };

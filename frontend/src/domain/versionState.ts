@@ -4,11 +4,12 @@ import { t } from "@lingui/core/macro";
 
 import type { VersionState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
-export const VERSION_STATES: Record<VersionState, { label: string; color: BadgeColor }> = {
-  fetching: { label: t`Fetching`, color: "cyan" },
-  inspecting: { label: t`Inspecting`, color: "cyan" },
-  needs_columns: { label: t`Needs columns`, color: "yellow" },
-  ready: { label: t`Ready`, color: "teal" },
-  refused: { label: t`Rejected`, color: "red" },
+export const VERSION_STATES: Record<VersionState, { label: string; color: BadgeColor; sign: StateSign }> = {
+  fetching: { label: t`Fetching`, color: "cyan", sign: "running" },
+  inspecting: { label: t`Inspecting`, color: "cyan", sign: "running" },
+  needs_columns: { label: t`Needs columns`, color: "yellow", sign: "attention" },
+  ready: { label: t`Ready`, color: "teal", sign: "done" },
+  refused: { label: t`Rejected`, color: "red", sign: "failed" },
 };

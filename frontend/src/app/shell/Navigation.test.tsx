@@ -29,22 +29,21 @@ describe("The navigation", () => {
   it("offers members the pages that are of use to them, in groups", async () => {
     expect(await groups()).toEqual({
       Work: ["Home", "Jobs", "Studies", "Runs", "Datasets", "Models", "Environments"],
-      Scheduling: ["Queue", "Cluster"],
-      Organisation: ["Members", "Quotas", "Usage"],
-      You: ["Account", "API tokens"],
+      Cluster: ["Queue", "Cluster", "Timeline"],
+      Administration: ["Members", "Quotas", "Usage"],
     });
     expect(screen.getByRole("link", { current: "page" })).toHaveTextContent("Jobs");
   });
 
   it("offers owners what they answer for", async () => {
     server.use(answers("/api/v1/auth/me", me({ memberships: [{ organisation: ACME, role: "owner" }] })));
-    expect((await groups()).Organisation).toEqual(["Members", "Quotas", "Usage", "Webhooks", "Audit"]);
+    expect((await groups()).Administration).toEqual(["Members", "Quotas", "Usage", "Webhooks", "Audit"]);
   });
 
   it("offers administrators of the platform the scheduler and the users", async () => {
     server.use(answers("/api/v1/auth/me", me({ is_staff: true })));
     const found = await groups();
-    expect(found.Scheduling).toContain("Scheduler");
-    expect(found.Organisation).toContain("Users");
+    expect(found.Cluster).toContain("Scheduler");
+    expect(found.Administration).toContain("Users");
   });
 });

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame around the pages: navigation at the left (behind a burger on a phone), the user's menu, the page.
 import { t } from "@lingui/core/macro";
-import { Badge, Burger, Container, Group, Progress, Stack, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { ActionIcon, Burger, Container, Group, Progress, Stack, Text, UnstyledButton } from "@mantine/core";
+import { useDisclosure, useLocalStorage } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { Suspense } from "react";
+import { Suspense, useState } from "react";
 import { Link, Outlet, useNavigation } from "react-router";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import type { StreamState } from "@/api/live/stream";
 import { isStaff, useMe } from "@/api/session";
+import { useKeys } from "@/app/palette/useKeys";
 import { Navigation } from "@/app/shell/Navigation";
 import { useLiveQueries } from "@/app/useLiveQueries";
+import { Icon } from "@/components/display/Icon";
 import { RoundsAlert } from "@/components/feedback/RoundsAlert";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 import { lazyComponent } from "@/lib/chunk";
@@ -21,16 +23,30 @@ import classes from "./Shell.module.css";
 
 /** What opens on a press only: the page need not wait for it. */
 const ShellMenus = lazyComponent(async () => (await import("./ShellMenus")).ShellMenus);
+/** Opened with a key or by a press. */
+const CommandPalette = lazyComponent(async () => (await import("../palette/CommandPalette")).CommandPalette);
+const KeyList = lazyComponent(async () => (await import("../palette/KeyList")).KeyList);
 /** What is notified before it has arrived is shown when it has. */
 const Notices = lazyComponent(async () => (await import("./Notices")).Notices);
 
+const KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
+
+// eslint-disable-next-line lingui/no-unlocalized-strings -- the names of keys
+const SHORTCUTS = "Control+K Meta+K";
+
+type Window = "palette" | "keys" | null;
+
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
+  const [isFolded, setFolded] = useLocalStorage({ key: "mlhub-navigation-folded", defaultValue: false, getInitialValueInEffect: false });
+  const [shown, setShown] = useState<Window>(null);
   const stream = useLiveQueries();
   const me = useMe();
+  useKeys({ onPalette: () => setShown("palette"), onKeys: () => setShown("keys") });
+  const closeWindow = () => setShown(null);
 
   return (
-    <>
+    <div className={classes.shell} data-folded={isFolded || undefined}>
       <a className="skip-link" href="#content">
         {t`Skip to the content`}
       </a>
@@ -44,17 +60,36 @@ export function Shell() {
           />
           <Brand />
         </Group>
-        <Liveness {...stream} />
+        <Group gap="xs">
+          <Liveness {...stream} />
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={t`Search`} onClick={() => setShown("palette")}>
+            <Icon name="search" />
+          </ActionIcon>
+        </Group>
       </header>
 
       <nav className={classes.navbar} aria-label={t`Main`} data-open={isOpen || undefined}>
-        <Group px="sm" py="xs" justify="space-between" visibleFrom="sm" wrap="nowrap">
+        <div className={classes.top}>
           <Brand />
           <Liveness {...stream} />
-        </Group>
-        <Navigation onChoose={close} />
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={isFolded ? t`Widen the navigation` : t`Fold the navigation`}
+            aria-expanded={!isFolded}
+            onClick={() => setFolded(!isFolded)}
+          >
+            <Icon name={isFolded ? "unfold" : "fold"} size={16} />
+          </ActionIcon>
+        </div>
+        <UnstyledButton className={classes.search} onClick={() => setShown("palette")} aria-keyshortcuts={SHORTCUTS}>
+          <Icon name="search" size={15} />
+          <span>{t`Search`}</span>
+          <kbd aria-hidden>{KEYS}</kbd>
+        </UnstyledButton>
+        <Navigation isFolded={isFolded} onChoose={close} />
         <Suspense fallback={<MenusLoading />}>
-          <ShellMenus />
+          <ShellMenus isFolded={isFolded} />
         </Suspense>
       </nav>
 
@@ -65,8 +100,10 @@ export function Shell() {
       </main>
       <Suspense fallback={null}>
         <Notices />
+        {shown === "palette" && <CommandPalette onClose={closeWindow} onKeys={() => setShown("keys")} />}
+        {shown === "keys" && <KeyList onClose={closeWindow} />}
       </Suspense>
-    </>
+    </div>
   );
 }
 
@@ -100,9 +137,12 @@ function PageLoading() {
 
 function Brand() {
   return (
-    <Text component={Link} to="/" fw={700} size="lg" c="var(--mantine-color-text)" td="none">
-      {t`MLHub`}
-    </Text>
+    <Link to="/" className={classes.brand} aria-label={t`MLHub`}>
+      <Icon name="mark" size={20} />
+      <Text component="span" fw={700} size="lg">
+        {t`MLHub`}
+      </Text>
+    </Link>
   );
 }
 
@@ -110,14 +150,14 @@ function Brand() {
 function Liveness({ isConnected, staleSince }: StreamState) {
   const since = staleSince === null ? "" : t` since ${clock(staleSince)}`;
   return (
-    <Badge
-      size="sm"
-      color={isConnected ? "teal" : "gray"}
+    <span
+      className={classes.liveness}
+      data-connected={isConnected || undefined}
       role="status"
       title={isConnected ? t`Changes appear automatically.` : t`Reconnecting: nothing was heard of the server${since}.`}
     >
       {isConnected ? t`Live` : t`Offline${since}`}
-    </Badge>
+    </span>
   );
 }
 

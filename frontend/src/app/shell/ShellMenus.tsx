@@ -6,9 +6,9 @@ import { LanguageMenu } from "@/app/shell/LanguageMenu";
 import { ThemeToggle } from "@/app/shell/ThemeToggle";
 import { UserMenu } from "@/app/shell/UserMenu";
 
-export function ShellMenus() {
+export function ShellMenus({ isFolded }: { isFolded: boolean }) {
   return (
-    <Group justify="space-between" wrap="nowrap" gap="xs">
+    <Group justify="space-between" wrap={isFolded ? "wrap" : "nowrap"} gap={isFolded ? 0 : "xs"}>
       <UserMenu />
       <Group gap={0} wrap="nowrap">
         <LanguageMenu />

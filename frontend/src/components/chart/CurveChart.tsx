@@ -11,6 +11,7 @@ import { type CurvePoint, type Curves, type StepRange, columns } from "@/lib/ser
 import { smoothed } from "@/lib/smoothing";
 
 import { CHART_HEIGHT } from "./chartHeight";
+import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";
 
 /** A vertical mark: where an attempt resumed. */
@@ -31,14 +32,11 @@ interface CurveChartProps {
   onRange?: (range: StepRange | null) => void;
 }
 
-const STROKES = {
-  light: ["#4263eb", "#e8590c", "#2b8a3e", "#9c36b5"],
-  dark: ["#91a7ff", "#ffa94d", "#69db7c", "#da77f2"],
-};
 const INK = {
   light: { text: "#495057", grid: "#e9ecef", mark: "#868e96" },
   dark: { text: "#c9c9c9", grid: "#3b3b3b", mark: "#909090" },
 };
+const CROSSHAIR = "mlhub-steps";
 const NO_POINTS: readonly CurvePoint[] = [];
 const LOGARITHMIC: object = { distr: 3 }; // of an enumeration that is there for the compiler only
 const LEAST_DRAG_PX = 4; // less is a click
@@ -104,7 +102,7 @@ function options(
     stroke: ink.text,
     grid: { stroke: ink.grid, width: 1 },
     ticks: { stroke: ink.grid, width: 1 },
-    font: "11px system-ui, sans-serif",
+    font: "11px Inter, system-ui, sans-serif",
   };
   return {
     width: Math.max(width, 100),
@@ -114,7 +112,7 @@ function options(
       { label: t`step` },
       ...labels.map((label, index) => ({
         label,
-        stroke: STROKES[scheme][index % STROKES[scheme].length] ?? ink.text,
+        stroke: colourOf(index, scheme),
         width: 1.5,
         spanGaps: true,
         value: (_: uPlot, value: number | null) => (value === null ? "–" : number(value)),
@@ -137,6 +135,7 @@ function dragging(ask: (range: StepRange | null) => void, made: uPlot.Options): 
     cursor: {
       y: false,
       points: { size: 6 },
+      sync: { key: CROSSHAIR, setSeries: false }, // of all charts of the page by step
       drag: { x: true, y: false, setScale: false },
       bind: {
         dblclick: () => () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packages that code requires: the state of their build, why it failed, what was installed, and the log.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Code, Collapse, Group, Stack, Text } from "@mantine/core";
+import { Button, Code, Collapse, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -9,6 +9,8 @@ import { environmentLogQuery, environmentQuery } from "@/api/environments";
 import type { EnvironmentBrief } from "@/api/types";
 import { ENVIRONMENT_STATES } from "@/domain/environmentState";
 import { bytes } from "@/lib/quantities";
+
+import { StateBadge } from "./StateBadge";
 
 interface Props {
   environment: EnvironmentBrief;
@@ -20,14 +22,13 @@ export function EnvironmentStatus({ environment, isLogShown = false }: Props) {
   const [isOpen, setOpen] = useState(isLogShown);
   const { data } = useQuery(environmentQuery(environment.id));
   const { state, origin, size_bytes } = data ?? environment;
-  const { label, color } = ENVIRONMENT_STATES[state];
   return (
     <Stack component="section" gap={6} aria-label={t`Packages`}>
       <Group gap="xs">
         <Text size="sm" fw={500}>
           {t`Packages of ${origin}`}
         </Text>
-        <Badge color={color}>{label}</Badge>
+        <StateBadge {...ENVIRONMENT_STATES[state]} />
         <Text size="xs" c="dimmed">
           {state === "ready" && (size_bytes === 0 ? t`The platform has them all.` : bytes(size_bytes))}
         </Text>

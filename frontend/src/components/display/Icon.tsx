@@ -27,6 +27,15 @@ const PATHS = {
   download: "M12 4v12m0 0l-5-5m5 5l5-5M4 20h16",
   globe: "M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18zM3 12h18M12 3c4 5 4 13 0 18M12 3c-4 5-4 13 0 18",
   back: "M15 5l-7 7 7 7",
+  timeline: "M3 5h9v4H3zM8 10h9v4H8zM13 15h8v4h-8z",
+  search: "M11 4a7 7 0 1 1 0 14 7 7 0 0 1 0-14zM16 16l5 5",
+  fold: "M4 4h16v16H4zM9 4v16M16 9l-3 3 3 3",
+  unfold: "M4 4h16v16H4zM9 4v16M13 9l3 3-3 3",
+  mark: "M3 19V6l9 8 9-8v13M12 14v6",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+  close: "M6 6l12 12M18 6L6 18",
+  expand: "M14 4h6v6M20 4l-8 8M10 20H4v-6M4 20l8-8",
+  chevron: "M9 6l6 6-6 6",
 } as const;
 
 export type IconName = keyof typeof PATHS;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's state as a coloured word.
-import { Badge } from "@mantine/core";
-
+// A job's state as icon, word and colour.
 import type { JobState } from "@/api/types";
 import { JOB_STATES } from "@/domain/jobState";
 
+import { StateBadge } from "./StateBadge";
+
 export function JobStateBadge({ state }: { state: JobState }) {
-  const { label, color } = JOB_STATES[state];
-  return <Badge color={color}>{label}</Badge>;
+  return <StateBadge {...JOB_STATES[state]} />;
 }

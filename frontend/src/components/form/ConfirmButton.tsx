@@ -23,7 +23,7 @@ interface Props {
   dismiss?: string;
 }
 
-export function ConfirmButton({ label, title, text, action, size = "sm", ariaLabel, color = "red", dismiss = t`Keep it` }: Props) {
+export function ConfirmButton({ label, title, text, action, size = "xs", ariaLabel, color = "red", dismiss = t`Keep it` }: Props) {
   const [isOpen, { open, close }] = useDisclosure(false);
   const act = useMutation({ mutationFn: action, onSuccess: close });
   return (

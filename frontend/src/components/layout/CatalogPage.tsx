@@ -24,8 +24,9 @@ export function CatalogPage<T>({ title, subtitle, actions, project, onProject, .
     <Page title={title} subtitle={subtitle} actions={actions}>
       {projects.length > 1 && (
         <NativeSelect
-          label={t`Project`}
-          maw={280}
+          aria-label={t`Project`}
+          size="xs"
+          maw={240}
           value={project ?? ""}
           onChange={(event) => onProject(event.currentTarget.value)}
           data={[{ value: "", label: t`All projects` }, ...projects.map(({ id, name }) => ({ value: id, label: name }))]}

@@ -6,6 +6,8 @@ import { type ReactNode, useEffect } from "react";
 
 interface Props {
   title: string;
+  /** Of the browser's tab, where it says more than the title. */
+  documentTitle?: string;
   /** Under the title: one line of context. */
   subtitle?: ReactNode;
   /** Above the title: where one came from. */
@@ -16,10 +18,10 @@ interface Props {
   children: ReactNode;
 }
 
-export function Page({ title, subtitle, back, actions, isWide = false, children }: Props) {
+export function Page({ title, documentTitle = title, subtitle, back, actions, isWide = false, children }: Props) {
   useEffect(() => {
-    document.title = t`${title} · MLHub`;
-  }, [title]);
+    document.title = t`${documentTitle} · MLHub`;
+  }, [documentTitle]);
 
   return (
     <Container size={isWide ? "100%" : 1280} px={{ base: "md", md: "xl" }} py="lg">

@@ -3,8 +3,6 @@
 import { Group, Paper, Stack, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
-import { useSection } from "./SectionNav";
-
 interface SectionProps {
   title: string;
   order?: 2 | 3;
@@ -30,9 +28,8 @@ interface CardProps {
 }
 
 export function SectionCard({ title, aside, children }: CardProps) {
-  const section = useSection<HTMLDivElement>(title);
   return (
-    <Paper component="section" withBorder p="md" aria-label={title} {...section}>
+    <Paper component="section" withBorder p="md" aria-label={title}>
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h5">
           {title}

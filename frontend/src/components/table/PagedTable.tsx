@@ -13,13 +13,15 @@ export interface PagedTableProps<T> {
   label: string;
   head: string[];
   minWidth?: number;
+  /** Whether a row is one line, whatever is in it: what is cut off is read under the pointer. */
+  isOneLine?: boolean;
   empty: ReactNode;
   /** A table row, with a key. */
   row: (item: T) => ReactElement;
   onCursor: (cursor: string | undefined) => void;
 }
 
-export function PagedTable<T>({ list, empty, row, onCursor, ...table }: PagedTableProps<T>) {
+export function PagedTable<T>({ list, empty, row, onCursor, isOneLine = true, ...table }: PagedTableProps<T>) {
   return (
     <QueryResult of={list}>
       {(page) =>
@@ -27,7 +29,7 @@ export function PagedTable<T>({ list, empty, row, onCursor, ...table }: PagedTab
           empty
         ) : (
           <>
-            <ScrollTable {...table}>{page.results.map(row)}</ScrollTable>
+            <ScrollTable {...table} isOneLine={isOneLine}>{page.results.map(row)}</ScrollTable>
             <Pager page={page} onCursor={onCursor} />
           </>
         )

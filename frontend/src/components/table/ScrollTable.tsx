@@ -2,25 +2,27 @@
 // A table that, where there is no room, scrolls inside its own frame (also with the keyboard), never the page.
 import { t } from "@lingui/core/macro";
 import { Paper, Table } from "@mantine/core";
-import type { ReactNode } from "react";
+import type { PointerEvent, ReactNode } from "react";
+
+import classes from "./ScrollTable.module.css";
 
 interface Props {
   label: string;
   head: ReactNode[];
   minWidth?: number;
+  /** Whether a row is one line: long texts end in dots, and are read whole under the pointer. */
+  isOneLine?: boolean;
   children: ReactNode;
 }
 
-export function ScrollTable({ label, head, minWidth = 640, children }: Props) {
+export function ScrollTable({ label, head, minWidth = 640, isOneLine = false, children }: Props) {
   return (
-    <Paper withBorder style={{ overflowX: "auto" }} tabIndex={0} role="region" aria-label={t`${label}, table`}>
-      <Table miw={minWidth} aria-label={label}>
+    <Paper withBorder className={classes.frame} tabIndex={0} role="region" aria-label={t`${label}, table`}>
+      <Table miw={minWidth} aria-label={label} data-one-line={isOneLine || undefined} className={classes.table} onPointerOver={isOneLine ? showWhole : undefined}>
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
-              <Table.Th key={index} fz="xs" c="dimmed" fw={600} style={{ whiteSpace: "nowrap" }}>
-                {title}
-              </Table.Th>
+              <Table.Th key={index}>{title}</Table.Th>
             ))}
           </Table.Tr>
         </Table.Thead>
@@ -28,4 +30,10 @@ export function ScrollTable({ label, head, minWidth = 640, children }: Props) {
       </Table>
     </Paper>
   );
+}
+
+/** The whole text of a cell that is cut off; a cell that says more itself keeps what it says. */
+function showWhole({ target }: PointerEvent) {
+  const cell = target instanceof Element ? target.closest("td") : null;
+  if (cell !== null && cell.title === "" && cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
 }

@@ -4,11 +4,12 @@ import { t } from "@lingui/core/macro";
 
 import type { ReplayState } from "@/api/types";
 import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
-export const REPLAY_STATES: Record<ReplayState, { label: string; color: BadgeColor; isOver: boolean }> = {
-  queued: { label: t`Queued`, color: "gray", isOver: false },
-  running: { label: t`Running`, color: "indigo", isOver: false },
-  succeeded: { label: t`Succeeded`, color: "teal", isOver: true },
-  failed: { label: t`Failed`, color: "red", isOver: true },
-  cancelled: { label: t`Cancelled`, color: "gray", isOver: true },
+export const REPLAY_STATES: Record<ReplayState, { label: string; color: BadgeColor; sign: StateSign; isOver: boolean }> = {
+  queued: { label: t`Queued`, color: "gray", sign: "waiting", isOver: false },
+  running: { label: t`Running`, color: "indigo", sign: "running", isOver: false },
+  succeeded: { label: t`Succeeded`, color: "teal", sign: "done", isOver: true },
+  failed: { label: t`Failed`, color: "red", sign: "failed", isOver: true },
+  cancelled: { label: t`Cancelled`, color: "gray", sign: "struck", isOver: true },
 };

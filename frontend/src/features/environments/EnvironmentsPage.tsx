@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packages that code requires: every environment that was built, what uses it, and the log of its build.
 import { plural, t } from "@lingui/core/macro";
-import { Badge, Button, NativeSelect, Paper, Table } from "@mantine/core";
+import { Button, NativeSelect, Paper, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useSearchParams } from "react-router";
@@ -10,6 +10,7 @@ import { environmentQuery } from "@/api/environments";
 import type { Environment, EnvironmentState } from "@/api/types";
 import { EnvironmentStatus } from "@/components/display/EnvironmentStatus";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -96,12 +97,11 @@ interface RowProps {
 
 function Row({ environment, isShown, onShow }: RowProps) {
   const { state, origin, requirements, size_bytes, created_at } = environment;
-  const { label, color } = ENVIRONMENT_STATES[state];
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>{origin}</Table.Td>
       <Table.Td>
-        <Badge color={color}>{label}</Badge>
+        <StateBadge {...ENVIRONMENT_STATES[state]} />
       </Table.Td>
       <Table.Td title={requirements.join(", ")}>{plural(requirements.length, { one: "# requirement", other: "# requirements" })}</Table.Td>
       <Table.Td>{state === "ready" && size_bytes === 0 ? t`The platform has them` : bytes(size_bytes)}</Table.Td>

@@ -2,7 +2,7 @@
 // Where one begins: one's own jobs, what is free, and, for new people, the first steps.
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Alert, Button, Group, RingProgress, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, RingProgress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
@@ -20,10 +20,12 @@ import { bytes, number } from "@/lib/quantities";
 
 import { FirstSteps } from "./FirstSteps";
 import { MyJobs, useMyJobs } from "./MyJobs";
+import classes from "./HomePage.module.css";
 import { clusterQuery, invitationsQuery, myLimitsQuery, quotaQuery } from "./queries";
 
 const MOST_QUOTAS = 4;
 const NEARLY_FULL = 0.9;
+const MOST_NAMES = 2;
 
 export function HomePage() {
   const me = useMe();
@@ -40,8 +42,10 @@ export function HomePage() {
     >
       <Invitations />
       {isNew && <FirstSteps />}
-      <MyJobs {...jobs} />
-      <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <div className={classes.columns}>
+        <MyJobs {...jobs} />
+        <Stack gap="md">
+          <ClusterNow />
         <SectionCard title={t`Quota`}>
           <Stack gap="md">
             {me.memberships.length === 0 && (
@@ -55,8 +59,8 @@ export function HomePage() {
             <MyLimits />
           </Stack>
         </SectionCard>
-        <ClusterNow />
-      </SimpleGrid>
+        </Stack>
+      </div>
     </Page>
   );
 }
@@ -66,9 +70,15 @@ function Invitations() {
   if (waiting.length === 0) return null;
   return (
     <Alert color="blue" title={plural(waiting.length, { one: "# open invitation", other: "# open invitations" })} role="status">
-      {waiting.map(({ organisation }) => organisation.name).join(", ")}: <TextLink to="/members">{t`accept or decline`}</TextLink>
+      {namesOf(waiting.map(({ organisation }) => organisation.name))}: <TextLink to="/members">{t`accept or decline`}</TextLink>
     </Alert>
   );
+}
+
+/** The first ones by name, the others as a number: it stays one line. */
+function namesOf(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).join(", ");
+  return names.length > MOST_NAMES ? t`${shown} and ${names.length - MOST_NAMES} more` : shown;
 }
 
 function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }) {
@@ -77,7 +87,7 @@ function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }
     <QueryResult of={quota} label={t`Loading the quota of ${organisation.name}`}>
       {(found) => (
         <Stack gap={4} component="section" aria-label={t`Quota of ${organisation.name}`}>
-          <Text size="sm" fw={600}>
+          <Text size="sm" fw={600} truncate title={organisation.name}>
             {organisation.name}
           </Text>
           <Rings quota={found} />
@@ -106,7 +116,7 @@ function MyLimits() {
 function Rings({ quota }: { quota: Quota }) {
   const { used } = quota;
   return (
-    <Group gap="lg">
+    <div className={classes.rings}>
       <Ring label={t`GPUs`} used={used.gpus} most={maxGpusNow(quota)} text={number} />
       <Ring label={t`Running jobs`} used={used.running_jobs} most={quota.max_running_jobs} text={number} />
       <Ring label={t`Storage`} used={used.storage_bytes} most={quota.max_storage_bytes} text={bytes} />
@@ -118,7 +128,7 @@ function Rings({ quota }: { quota: Quota }) {
           text={usedText(budget)}
         />
       ))}
-    </Group>
+    </div>
   );
 }
 
@@ -145,8 +155,8 @@ function LabelledRing({ label, share, text }: { label: string; share: number; te
         rootColor="var(--mantine-color-default-border)"
         aria-hidden
       />
-      <div>
-        <Text size="xs" c="dimmed">
+      <div style={{ minWidth: 0 }}>
+        <Text size="xs" c="dimmed" truncate title={label}>
           {label}
         </Text>
         <Text size="sm">{text}</Text>
@@ -162,7 +172,7 @@ function ClusterNow() {
       title={t`Cluster`}
       aside={
         <Button size="compact-sm" variant="subtle" component={Link} to="/cluster">
-          {t`All nodes`}
+          {t`Map`}
         </Button>
       }
     >
@@ -174,6 +184,11 @@ function ClusterNow() {
               <Text size="xl" fw={600}>
                 {t`${number(free)} of ${plural(gpus, { one: "# GPU", other: "# GPUs" })} free`}
               </Text>
+              <div className={classes.gpus} aria-hidden>
+                <span data-kind="in-use" style={{ flexGrow: inUse }} />
+                <span data-kind="free" style={{ flexGrow: free }} />
+                <span data-kind="unavailable" style={{ flexGrow: unavailable }} />
+              </div>
               <Text size="sm" c="dimmed">
                 <Trans>
                   {number(inUse)} in use{unavailable > 0 && t` · ${number(unavailable)} not to be had`} ·{" "}

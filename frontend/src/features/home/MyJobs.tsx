@@ -2,7 +2,7 @@
 // One's own jobs: those that run with their curve and finish, those that wait with the reason, and those that have just ended.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Anchor, Box, Button, Group, Progress, Stack, Text } from "@mantine/core";
+import { Anchor, Button, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
@@ -18,6 +18,7 @@ import { SectionCard } from "@/components/layout/Section";
 import { percent } from "@/lib/quantities";
 
 import { type HomeJob, myJobsQuery, sparksQuery } from "./queries";
+import classes from "./HomePage.module.css";
 
 const RUNNING: readonly JobState[] = ["starting", "running", "stopping"];
 const WAITING: readonly JobState[] = ["queued", "paused"];
@@ -80,7 +81,7 @@ function AllMine() {
 
 function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]; empty: string; children: (job: HomeJob) => ReactNode }) {
   return (
-    <Stack gap={6} component="section" aria-label={title}>
+    <Stack gap={0} component="section" aria-label={title}>
       <Text size="xs" fw={600} c="dimmed">
         {title}
       </Text>
@@ -90,15 +91,15 @@ function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]
         </Text>
       )}
       {jobs.map((job) => (
-        <Group key={job.id} gap="sm" style={{ rowGap: 2 }}>
-          <Box w={92} flex="none">
+        <div key={job.id} className={classes.row}>
+          <div>
             <JobStateBadge state={job.state} />
-          </Box>
-          <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600} truncate w={{ sm: 220 }} miw={0} flex={{ base: "1 1 160px", sm: "none" }}>
+          </div>
+          <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600} truncate title={job.name} c="var(--mantine-color-text)">
             {job.name}
           </Anchor>
-          <div style={{ minWidth: 0, flex: "1 1 260px" }}>{children(job)}</div>
-        </Group>
+          <div style={{ minWidth: 0 }}>{children(job)}</div>
+        </div>
       ))}
     </Stack>
   );
@@ -106,17 +107,18 @@ function Rows({ title, jobs, empty, children }: { title: string; jobs: HomeJob[]
 
 function Running({ job, spark }: { job: HomeJob; spark: readonly number[] }) {
   return (
-    <Group gap="sm" wrap="nowrap" justify="flex-end">
-      <SparkLine values={spark} label={t`Loss of ${job.name}`} />
-      <Progress.Root size="sm" w={80} visibleFrom="xs">
+    <div className={classes.running}>
+      <Progress.Root size="sm" className={classes.bar}>
         <Progress.Section value={job.progress * 100} aria-label={t`Progress of ${job.name}`} />
       </Progress.Root>
-      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+      {spark.length > 1 ? <SparkLine values={spark} label={t`Loss of ${job.name}`} /> : <span className={classes.noSpark} />}
+      <span className={classes.number}>{percent(job.progress)}</span>
+      <span className={classes.number}>
         <Trans>
-          {percent(job.progress)} · finish <PredictedTime at={job.predicted_finish_at} unknown={t`not known yet`} />
+          finish <PredictedTime at={job.predicted_finish_at} unknown={t`not known yet`} />
         </Trans>
-      </Text>
-    </Group>
+      </span>
+    </div>
   );
 }
 

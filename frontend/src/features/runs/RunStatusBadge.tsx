@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the client last said of a run, as a coloured word.
+// What the client last said of a run, as icon, word and colour.
 import { t } from "@lingui/core/macro";
-import { Badge } from "@mantine/core";
 
 import type { RunStatus } from "@/api/types";
+import { StateBadge } from "@/components/display/StateBadge";
+import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
-const STATUSES: Record<RunStatus, { label: string; color: string }> = {
-  RUNNING: { label: t`Running`, color: "blue" },
-  SCHEDULED: { label: t`Scheduled`, color: "gray" },
-  FINISHED: { label: t`Finished`, color: "teal" },
-  FAILED: { label: t`Failed`, color: "red" },
-  KILLED: { label: t`Killed`, color: "orange" },
+const STATUSES: Record<RunStatus, { label: string; color: BadgeColor; sign: StateSign }> = {
+  RUNNING: { label: t`Running`, color: "indigo", sign: "running" },
+  SCHEDULED: { label: t`Scheduled`, color: "gray", sign: "waiting" },
+  FINISHED: { label: t`Finished`, color: "teal", sign: "done" },
+  FAILED: { label: t`Failed`, color: "red", sign: "failed" },
+  KILLED: { label: t`Killed`, color: "orange", sign: "struck" },
 };
 
 export function RunStatusBadge({ status }: { status: RunStatus }) {
-  const { label, color } = STATUSES[status];
-  return <Badge color={color}>{label}</Badge>;
+  return <StateBadge {...STATUSES[status]} />;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // All searches for hyperparameters that one may see, newest first.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Table } from "@mantine/core";
+import { Button, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
 import type { Study } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { CatalogPage } from "@/components/layout/CatalogPage";
@@ -49,7 +50,6 @@ export function StudiesPage() {
 }
 
 function Row({ study }: { study: Study }) {
-  const { label, color } = STUDY_STATES[study.state];
   const best = study.best === null ? undefined : lastValue(study.best);
   return (
     <Table.Tr>
@@ -59,7 +59,7 @@ function Row({ study }: { study: Study }) {
         </TextLink>
       </Table.Td>
       <Table.Td>
-        <Badge color={color}>{label}</Badge>
+        <StateBadge {...STUDY_STATES[study.state]} />
       </Table.Td>
       <Table.Td>
         {t`${study.n_trials} of ${study.most_trials}`}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One study: how far it is, its best trial, its rungs, what matters, and all trials.
 import { t } from "@lingui/core/macro";
-import { Alert, Badge, Button, SimpleGrid } from "@mantine/core";
+import { Alert, Button, SimpleGrid } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useNavigate, useParams } from "react-router";
@@ -9,6 +9,7 @@ import { useNavigate, useParams } from "react-router";
 import { canDelete, useMe } from "@/api/session";
 import type { Study, Trial } from "@/api/types";
 import { Facts } from "@/components/display/Facts";
+import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -38,14 +39,14 @@ export function StudyPage() {
 }
 
 function Shown({ study }: { study: Study }) {
-  const { label, color } = STUDY_STATES[study.state];
+  const { label } = STUDY_STATES[study.state];
   const trials = useQuery(trialsQuery(study));
   const action = useStudyAction(study.id);
   return (
     <Page
       title={study.name}
       back={BACK}
-      subtitle={<Badge color={color}>{label}</Badge>}
+      subtitle={<StateBadge {...STUDY_STATES[study.state]} />}
       actions={<Actions study={study} action={action} />}
     >
       <ProblemAlert error={action.error} />

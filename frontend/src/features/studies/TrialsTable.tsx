@@ -2,10 +2,11 @@
 // The trials of a study, the best first, with the job of each.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Badge, Button, Table, Text } from "@mantine/core";
+import { Button, Table, Text } from "@mantine/core";
 import { useState } from "react";
 
 import type { Study, Trial } from "@/api/types";
+import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { TRIAL_STATUSES } from "@/domain/studyState";
@@ -33,7 +34,6 @@ export function TrialsTable({ study, trials }: { study: Study; trials: readonly 
 }
 
 function Row({ trial, isBest }: { trial: Trial; isBest: boolean }) {
-  const { label, color } = TRIAL_STATUSES[trial.status];
   const value = lastValue(trial);
   return (
     <Table.Tr>
@@ -49,7 +49,7 @@ function Row({ trial, isBest }: { trial: Trial; isBest: boolean }) {
         )}
       </Table.Td>
       <Table.Td maw={260}>
-        <Badge color={color}>{label}</Badge>
+        <StateBadge {...TRIAL_STATUSES[trial.status]} />
         {trial.message !== "" && <Text size="xs">{trial.message}</Text>}
       </Table.Td>
       <Table.Td>{shown(trial.epochs)}</Table.Td>

@@ -9,8 +9,13 @@ import { UNNAMED, colourOf } from "@/components/chart/colours";
 import { clock, duration } from "@/lib/time";
 
 import { MarkShape } from "./MarkShape";
-import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf } from "./rows";
+import { type Bar, type NodeRow, type Tick, type WaitingRow, barName, gpusText, ticksOf, successorOf } from "./rows";
 import classes from "./Timeline.module.css";
+
+/** Over what is only predicted. */
+const HATCH = "repeating-linear-gradient(135deg, var(--mantine-color-body) 0 2px, transparent 2px 7px)";
+const LEAST_NAMED_PX = 18;
+const LEAST_NAMED_SHARE = 0.12;
 
 interface Props {
   since: string;
@@ -126,7 +131,13 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
               title={barName(bar)}
               onClick={() => onChoose(bar.key)}
               style={{ ...lane(bar.firstGpu, bar.nGpus), ...stretch(bar.sinceS, bar.untilS, lengthS), background: colour(bar.job?.organisation) }}
-            />
+            >
+              {isNamed(bar, height, lengthS) && (
+                <span className={classes.barName} aria-hidden>
+                  {barName(bar)}
+                </span>
+              )}
+            </div>
             {bar.p50S !== null && (
               <Future
                 style={lane(bar.firstGpu, bar.nGpus)}
@@ -139,6 +150,22 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
             )}
           </div>
         ))}
+        {node.marks.map((mark) => {
+          const next = successorOf(mark, node.bars);
+          if (next === undefined) return null;
+          const middle = (first: number, n: number) => (first + n / 2) * height;
+          return (
+            <Arrow
+              key={`arrow ${mark.key}`}
+              fromS={mark.atS}
+              toS={next.sinceS}
+              fromPx={middle(mark.gpu, 1)}
+              toPx={middle(next.firstGpu, next.nGpus)}
+              lengthS={lengthS}
+              title={t`The GPU of ${mark.name} went to ${barName(next)}`}
+            />
+          );
+        })}
         {node.marks.map(({ key, kind, gpu, atS, name }) => (
           <span key={key} className={classes.mark} title={`${name}: ${kind}`} style={{ left: place(atS, lengthS), top: gpu * height }}>
             <MarkShape kind={kind} />
@@ -148,6 +175,29 @@ const NodeTrack = memo(function NodeTrack({ node, colour, chosen, onChoose, ...f
     </div>
   );
 });
+
+interface ArrowProps {
+  fromS: number;
+  toS: number;
+  fromPx: number;
+  toPx: number;
+  lengthS: number;
+  title: string;
+}
+
+/** From a job that was preempted to the one that got its GPU. */
+function Arrow({ fromS, toS, fromPx, toPx, lengthS, title }: ArrowProps) {
+  const top = Math.min(fromPx, toPx);
+  const drop = Math.abs(toPx - fromPx);
+  return (
+    <span className={classes.arrow} title={title} style={{ ...stretch(fromS, toS, lengthS), top, height: Math.max(drop, 1) }} data-up={toPx < fromPx || undefined} aria-hidden />
+  );
+}
+
+/** Whether there is room for its name. */
+function isNamed(bar: Bar, height: number, lengthS: number): boolean {
+  return bar.nGpus * height >= LEAST_NAMED_PX && bar.untilS - bar.sinceS >= LEAST_NAMED_SHARE * lengthS;
+}
 
 function WaitingTrack({ row, colour, ...frame }: Frame & { row: WaitingRow; colour: string }) {
   const { lengthS } = frame;
@@ -193,7 +243,7 @@ function Future({ style, sinceS, solidS, fadedS, colour, lengthS }: FutureProps)
   return (
     <div
       className={classes.future}
-      style={{ ...style, ...stretch(sinceS, endS, lengthS), background: `linear-gradient(to right, ${colour} ${solid}%, transparent)` }}
+      style={{ ...style, ...stretch(sinceS, endS, lengthS), background: `${HATCH}, linear-gradient(to right, ${colour} ${solid}%, transparent)` }}
     />
   );
 }

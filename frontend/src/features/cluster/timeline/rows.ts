@@ -89,6 +89,14 @@ export function organisationsOf(pages: readonly Timeline[]): string[] {
   return [...new Set(pages.flatMap(({ jobs }) => jobs.map(({ organisation }) => organisation)))].sort((a, b) => a.localeCompare(b));
 }
 
+/** Who got a preempted job's GPU next on that node, soon after: the API does not name who it made room for. */
+export function successorOf(mark: Mark, bars: readonly Bar[]): Bar | undefined {
+  if (mark.kind !== "preempted") return undefined;
+  const holds = ({ firstGpu, nGpus }: Bar) => firstGpu <= mark.gpu && mark.gpu < firstGpu + nGpus;
+  const soon = bars.filter((bar) => holds(bar) && bar.sinceS >= mark.atS && bar.sinceS - mark.atS <= SOON_S);
+  return soon.sort((one, other) => one.sinceS - other.sinceS)[0];
+}
+
 export function barName({ job, n }: Bar): string {
   if (job !== undefined) return n === 1 ? job.name : t`${job.name}, ${n} attempts`;
   return n === 1 ? t`a job of another organisation` : t`${n} short attempts`;
@@ -98,6 +106,7 @@ export function gpusText({ firstGpu, nGpus }: Bar): string {
   return nGpus === 1 ? t`GPU ${firstGpu}` : t`GPUs ${firstGpu}–${firstGpu + nGpus - 1}`;
 }
 
+const SOON_S = 900; // what begins later has another cause
 const STEPS_S = [300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
 const MOST_TICKS = 7;
 

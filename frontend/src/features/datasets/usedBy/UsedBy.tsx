@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who used a version of a dataset: jobs, studies, and the model versions that were trained on it.
 import { t } from "@lingui/core/macro";
-import { Badge, Table, Text } from "@mantine/core";
+import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { JobStateBadge } from "@/components/display/JobStateBadge";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { Section } from "@/components/layout/Section";
 import { PagedTable } from "@/components/table/PagedTable";
@@ -68,7 +69,7 @@ function Studies({ version }: { version: string }) {
               <TextLink to={`/studies/${study.id}`}>{study.name}</TextLink>
             </Table.Td>
             <Table.Td>
-              <Badge color={STUDY_STATES[study.state].color}>{STUDY_STATES[study.state].label}</Badge>
+              <StateBadge {...STUDY_STATES[study.state]} />
             </Table.Td>
             <Table.Td>{study.created_by.username}</Table.Td>
             <Table.Td>

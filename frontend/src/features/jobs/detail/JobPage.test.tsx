@@ -48,7 +48,7 @@ it("explains a failure: cause, whose fault, what to do, and the traceback on dem
 it("shows the range in which the scheduler chooses the batch", async () => {
   const range = { batch_size: 64, hyperparameters: { max_batch_size: 512 } };
   stored(jobDetail({ ...range, current_attempt: attempt({ batch_size: 128 }) }));
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/configuration`);
   expect(await screen.findByText("64 to 512, by the scheduler: 128")).toBeInTheDocument();
 });
 
@@ -75,7 +75,7 @@ it("asks before it cancels", async () => {
 it("shows the resources and limits that were asked for, and hints about hyperparameters of their names", async () => {
   const hint = "n_servers is now resources.n_servers: as a hyperparameter it reaches the model's code only.";
   stored(jobDetail({ resources: { cpus: 2, memory_gib: 4 }, limits: { stall_s: 900 }, hints: [hint] }));
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/configuration`);
   const configuration = within(await screen.findByRole("region", { name: "Configuration" }));
   const valueOf = (label: string) => configuration.getByText(label).nextElementSibling;
   expect(valueOf("CPUs per worker")).toHaveTextContent(/^2$/);
@@ -129,7 +129,7 @@ it("says of each attempt: mode, size, and how it ended", async () => {
   });
   const second = attempt({ id: "a2", number: 2, n_workers: 4, first_step: 90, last_step: 200 });
   stored(jobDetail({ attempts: [first, second], current_attempt: second }));
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/timeline`);
   const items = within(await screen.findByRole("list", { name: "Attempts" })).getAllByRole("listitem");
   expect(items[0]).toHaveTextContent("#1 · Parameter server · 2 workers + 1 server");
   expect(items[0]).toHaveTextContent("Preempted · It made room for others.");
@@ -162,7 +162,7 @@ it("shows the decisions of the rounds, newest first, with reasons and sizes", as
     explanations: [{ reason: "no_free_gpus", sentence: "All 4 GPUs are in use; it needs 2.", facts: {} }],
   });
   server.use(answers("/api/v1/jobs/{id}/why", why({ history: [decision(), wait] })));
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/why`);
   const table = await screen.findByRole("table", { name: "Decisions" });
   const [, first, second] = within(table).getAllByRole("row");
   expect(first).toHaveTextContent("Launched");
@@ -180,7 +180,7 @@ it("says how much another job slowed it, and which measurement was refused", asy
   const nonsense = { attempt_number: 2, field: "step_s", value: -3, reason: "A time is not negative.", n: 4, at };
   server.use(answers("/api/v1/jobs/{id}/speed", { samples: [speed()], slowdowns: [slowed], refused: [nonsense] }));
   stored(jobDetail());
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/profile`);
   const card = await screen.findByRole("region", { name: "Profile" });
   expect(card).toHaveTextContent("With cnn on digits on the same GPU a step of attempt 1 took 1.50 ± 0.03 times as long");
   expect(card).toHaveTextContent("Attempt 2 reported step_s -3 (4 times). A time is not negative.");
@@ -190,7 +190,7 @@ it("shows where a step's time goes and how stale gradients were", async () => {
   const samples = [speed({ staleness: [6, 3, 1], n_discarded: 2 })];
   server.use(answers("/api/v1/jobs/{id}/speed", { samples, slowdowns: [], refused: [] }));
   stored(jobDetail());
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/profile`);
   const card = await screen.findByRole("region", { name: "Profile" });
   expect(within(card).getByText("Waiting for others 10 ms · 10 %")).toBeInTheDocument();
   expect(within(card).getByText("480 examples")).toBeInTheDocument();
@@ -241,7 +241,6 @@ it("gives the predictions of a job that is done, and says what was asked", async
   const link = await screen.findByRole("link", { name: "Download" });
   expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/result`);
   expect(screen.getByText(/predictions.parquet, 2/)).toBeInTheDocument();
-  expect(screen.getByText("held-out examples")).toBeInTheDocument();
   expect(screen.queryByRole("button", { name: "Predict" })).not.toBeInTheDocument();
 });
 
@@ -254,9 +253,10 @@ it("lists what a script left, and the checkpoints that a failed job is resumed f
       { id: 1, name: "script/step-000000000003", step: 3, attempt_number: 1, is_best: false, is_pinned: false, is_reachable: false, metrics: {}, size_bytes: 4096, at },
     ]),
   );
-  renderPage(ADDRESS);
+  const { user } = renderPage(`${ADDRESS}/artifacts`);
   const link = await screen.findByRole("link", { name: "output/plots/loss #1.svg" });
   expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/artifacts/output/plots/loss%20%231.svg`);
+  await user.click(screen.getByRole("link", { name: "Checkpoints" }));
   expect(await screen.findByText("script/step-000000000003")).toBeInTheDocument();
   expect(screen.getByRole("button", { name: "Resume" })).toBeInTheDocument();
 });
@@ -276,9 +276,49 @@ it("shows how long the start took, phase by phase, and whose validation counts",
       ],
     }),
   );
-  renderPage(ADDRESS);
+  renderPage(`${ADDRESS}/timeline`);
   expect(await screen.findByText("Start-up: 8.1 s, of which importing 6.1 s")).toBeInTheDocument();
   const phases = within(screen.getByRole("list", { name: "Phases of the start" }));
   expect(phases.getAllByRole("listitem").map((found) => found.textContent)).toEqual(["Validation 2 s", "Importing 6.1 s"]);
   expect(screen.getByRole("link", { name: /same content and settings/ })).toHaveAttribute("href", `/jobs/${earlier}`);
+});
+
+it("has a tab for each part, each with an address, and shows what was asked for where it does not train", async () => {
+  const prediction = { features: [], output: "parquet", examples: "held_out", combine: "mean" };
+  stored(jobDetail({ kind: "predict", prediction }));
+  const { user, router } = renderPage(ADDRESS);
+  const tabs = within(await screen.findByRole("navigation", { name: "Parts of the job" }));
+  expect(tabs.queryByRole("link", { name: "Checkpoints" })).not.toBeInTheDocument();
+  expect(tabs.getByRole("link", { name: "Overview" })).toHaveAttribute("aria-current", "page");
+  await user.click(tabs.getByRole("link", { name: "Configuration" }));
+  expect(await screen.findByText("held-out examples")).toBeInTheDocument();
+  expect(router.state.location.pathname).toBe(`${ADDRESS}/configuration`);
+});
+
+it("leads links to parts of the former page to their tabs", async () => {
+  stored(jobDetail());
+  renderPage(`${ADDRESS}#scheduling-decisions`);
+  expect(await screen.findByRole("link", { name: "Why" })).toHaveAttribute("aria-current", "page");
+  expect(await screen.findByRole("table", { name: "Decisions" })).toBeVisible();
+});
+
+it("reads only what the tab shows", async () => {
+  stored(jobDetail());
+  const read = new Set<string>();
+  server.events.on("request:start", ({ request }) => void read.add(new URL(request.url).pathname.replace(`/api/v1${ADDRESS}`, "")));
+  const { user } = renderPage(`${ADDRESS}/configuration`);
+  await screen.findByRole("region", { name: "Configuration" });
+  expect([...read].filter((path) => /^\/(metrics|logs|events|why|speed|usage|startup|artifacts|checkpoints)/.test(path))).toEqual([]);
+  await user.click(screen.getByRole("link", { name: "Events" }));
+  await expect.poll(() => [...read]).toContain("/events");
+  server.events.removeAllListeners();
+});
+
+it("draws where the attempts ran, and leads to the map", async () => {
+  const placed = attempt({ placement: [{ node: "node-a", slots: [0, 1], n_servers: 1 }] as never });
+  stored(jobDetail({ attempts: [placed], current_attempt: placed }));
+  renderPage(`${ADDRESS}/placement`);
+  const nodes = within(await screen.findByRole("list", { name: "Nodes of attempt 1" }));
+  expect(nodes.getByRole("listitem")).toHaveTextContent("2 GPUs, 1 parameter server");
+  expect(screen.getByRole("link", { name: "Show it on the cluster's map" })).toHaveAttribute("href", `/cluster?job=${ID}`);
 });

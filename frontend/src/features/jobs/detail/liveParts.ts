@@ -50,8 +50,11 @@ export const eventsQuery = (client: QueryClient, id: string) => {
   });
 };
 
+/** To the events that are shown or on their way; who opens them later reads them all. */
 export function addEvent(client: QueryClient, id: string, event: Event): void {
-  client.setQueryData(eventsQuery(client, id).queryKey, (known: readonly Event[] = []) => mergeEvents(known, [event]));
+  const { queryKey } = eventsQuery(client, id);
+  if (client.getQueryState(queryKey) === undefined) return;
+  client.setQueryData(queryKey, (known: readonly Event[] = []) => mergeEvents(known, [event]));
 }
 
 async function readEvents(id: string): Promise<Event[]> {

@@ -7,9 +7,9 @@ import type { Event, Job, JobDetail, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
 import type { KeyedPoint } from "@/lib/series";
 
-import { addEvent, eventsQuery, liveKey, liveStartQuery } from "./liveParts";
+import { addEvent, liveKey, liveStartQuery } from "./liveParts";
 import { addLines } from "./logs/logQueries";
-import { addPoints, namesQuery } from "./metrics/metricQueries";
+import { addPoints } from "./metrics/metricQueries";
 
 const SAMPLES_SENT_MS = 10_000;
 
@@ -17,8 +17,6 @@ export function useLiveJob(id: string) {
   const client = useQueryClient();
   const job = useQuery(jobQuery(id));
   const start = useQuery(liveStartQuery(client, id)).data;
-  const names = useQuery({ ...namesQuery(id), enabled: start !== undefined });
-  const events = useQuery(eventsQuery(client, id));
 
   const refresh = () => {
     void client.invalidateQueries({ queryKey: ["job", id] });
@@ -38,7 +36,7 @@ export function useLiveJob(id: string) {
     },
     { lastEventId: start?.cursor },
   );
-  return { job, names, events, stream, refresh };
+  return { job, stream, refresh };
 }
 
 /** A frame of the stream is the job as lists show it; its attempts are read again when they changed. */

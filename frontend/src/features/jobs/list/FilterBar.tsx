@@ -7,6 +7,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Suspense, useRef, useState } from "react";
 
 import { useMe, useProjects } from "@/api/session";
+import { Icon } from "@/components/display/Icon";
 import { JOB_STATES } from "@/domain/jobState";
 import { lazyComponent } from "@/lib/chunk";
 
@@ -34,11 +35,12 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
   const me = useMe();
   const tags = useQuery(tagsQuery).data ?? [];
   return (
-    <Group gap="sm" align="end">
+    <Group gap="xs" align="center">
       <Search key={view.search ?? ""} value={view.search ?? ""} onChange={(text) => onChange("search", text)} />
       <NativeSelect
         size="xs"
-        label={t`State`}
+        aria-label={t`State`}
+        w={130}
         value={view.state ?? ""}
         onChange={(event) => onChange("state", event.currentTarget.value)}
         data={[
@@ -48,7 +50,8 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
       />
       <NativeSelect
         size="xs"
-        label={t`Project`}
+        aria-label={t`Project`}
+        w={190}
         value={view.project ?? ""}
         onChange={(event) => onChange("project", event.currentTarget.value)}
         data={[
@@ -62,7 +65,7 @@ export function FilterBar({ view, onChange, columns, onColumns }: Props) {
       </Suspense>
       <NativeSelect
         size="xs"
-        label={t`Order`}
+        aria-label={t`Order`}
         hiddenFrom="sm"
         value={view.sort ?? ""}
         onChange={(event) => onChange("sort", event.currentTarget.value)}
@@ -87,9 +90,10 @@ function Search({ value, onChange }: { value: string; onChange: (text: string) =
       ref={input}
       size="xs"
       type="search"
-      label={t`Search`}
+      aria-label={t`Search`}
+      leftSection={<Icon name="search" size={14} />}
       placeholder={t`Name, id, owner, model, dataset`}
-      w={{ base: "100%", sm: 240 }}
+      w={{ base: "100%", sm: 260 }}
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value);
@@ -103,8 +107,8 @@ function Search({ value, onChange }: { value: string; onChange: (text: string) =
 function NameFiltersLoading() {
   return (
     <>
-      <TextInput size="xs" w={120} label={t`Owner`} disabled />
-      <TextInput size="xs" w={120} label={t`Tag`} disabled />
+      <TextInput size="xs" w={120} aria-label={t`Owner`} disabled />
+      <TextInput size="xs" w={120} aria-label={t`Tag`} disabled />
     </>
   );
 }

@@ -21,9 +21,9 @@ export function NameFilter({ label, value, options, onChange }: Props) {
     <Autocomplete
       size="xs"
       w={120}
-      label={label}
+      aria-label={label}
       placeholder={t`Any ${label.toLowerCase()}`}
-      data={options}
+      data={[...new Set(options)]}
       value={shown}
       onChange={(typed) => setText({ of: value, typed })}
       onOptionSubmit={settle}

@@ -19,6 +19,7 @@ import { useSubmitJob } from "@/features/jobs/useSubmitJob";
 import { lazyComponent } from "@/lib/chunk";
 
 import { PlanPreview } from "./PlanPreview";
+import classes from "./NewJobForm.module.css";
 import { type Draft, type Errors, NO_DATASET, check, emptyDraft, errorsAt, fieldOf, isAdvanced, requestOf } from "./draft";
 
 /** Most people never open them. */
@@ -86,7 +87,8 @@ function Fields({ clone }: { clone?: Clone }) {
   };
 
   return (
-    <Paper component="form" withBorder p="md" maw={640} onSubmit={send} noValidate>
+    <form className={classes.page} onSubmit={send} noValidate>
+    <Paper withBorder p="md">
       <Stack>
         {clone && (
           <Alert color="blue" role="note">
@@ -159,18 +161,21 @@ function Fields({ clone }: { clone?: Clone }) {
             </Suspense>
           </Collapse>
         </div>
-        <PlanPreview request={asked} />
-        <Rest error={submit.error} />
-        <Group justify="flex-end">
-          <Button variant="default" component={Link} to="/jobs">
-            {t`Back`}
-          </Button>
-          <Button type="submit" loading={submit.isPending}>
-            {t`Start job`}
-          </Button>
-        </Group>
       </Stack>
     </Paper>
+    <Stack className={classes.side} gap="md">
+      <PlanPreview request={asked} />
+      <Rest error={submit.error} />
+      <Group grow>
+        <Button variant="default" size="sm" component={Link} to="/jobs">
+          {t`Back`}
+        </Button>
+        <Button type="submit" size="sm" loading={submit.isPending}>
+          {t`Start job`}
+        </Button>
+      </Group>
+    </Stack>
+    </form>
   );
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Before a job is submitted: what the scheduler would make of it, what it costs, and what other sizes would gain.
 import { plural, t } from "@lingui/core/macro";
-import { Alert, List, Text } from "@mantine/core";
+import { List, Paper, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { previewJob } from "@/api/scheduler";
@@ -10,6 +10,8 @@ import { modeLabel } from "@/domain/mode";
 import { meaningfulStart } from "@/domain/jobs/pendingJob";
 import { number, significant } from "@/lib/quantities";
 import { clock, duration } from "@/lib/time";
+
+import { PlanBars } from "./PlanBars";
 
 const TITLE = t`If you start it now`;
 
@@ -34,14 +36,19 @@ export function PlanPreview({ request }: { request: JobSubmit | null }) {
     staleTime: 10_000,
   });
   // what is wrong with the request is shown when it is submitted
-  if (request === null || answer.data === undefined || answer.error !== null) return null;
+  if (request === null) return <Waiting />;
+  if (answer.data === undefined || answer.error !== null) return null;
   return <Plan preview={answer.data} />;
 }
 
 function Plan({ preview }: { preview: JobPreview }) {
   const { plan, as_of, alternatives } = preview;
   return (
-    <Alert role="status" color="blue" title={TITLE} aria-label={TITLE}>
+    <Paper withBorder p="md" component="section" role="status" aria-label={TITLE}>
+      <Title order={2} size="h5" mb="xs">
+        {TITLE}
+      </Title>
+      <PlanBars preview={preview} />
       <Text size="sm" fw={500}>
         {startText(plan, as_of)} {finishText(plan, as_of)}
       </Text>
@@ -60,7 +67,18 @@ function Plan({ preview }: { preview: JobPreview }) {
         {BASES[preview.basis] ?? ""}
         {preview.n_delayed > 0 && t` ${plural(preview.n_delayed, { one: "# job", other: "# jobs" })} of your organisation would finish later.`}
       </Text>
-    </Alert>
+    </Paper>
+  );
+}
+
+/** Until there is something to ask the scheduler. */
+function Waiting() {
+  return (
+    <Paper withBorder p="md">
+      <Text size="sm" c="dimmed">
+        {t`Choose a dataset and a model: then the scheduler says when the job would start and end, and what it would cost.`}
+      </Text>
+    </Paper>
   );
 }
 

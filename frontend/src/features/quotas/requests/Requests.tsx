@@ -2,7 +2,7 @@
 // Requests for quota of an organisation: what waits, with the answers that the reader may give, and what was answered.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Badge, Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -10,10 +10,12 @@ import { api, unwrap } from "@/api/client";
 import { useMe } from "@/api/session";
 import type { QuotaRequest } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { StateBadge } from "@/components/display/StateBadge";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 import { addedText } from "@/features/quotas/boosts/Boosts";
 import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features/quotas/queries";
 
@@ -25,11 +27,11 @@ interface Props {
   isStaff: boolean;
 }
 
-const STATES: Record<QuotaRequest["state"], { label: string; color: BadgeColor }> = {
-  waiting: { label: t`Waiting`, color: "yellow" },
-  approved: { label: t`Approved`, color: "teal" },
-  refused: { label: t`Refused`, color: "red" },
-  withdrawn: { label: t`Withdrawn`, color: "gray" },
+const STATES: Record<QuotaRequest["state"], { label: string; color: BadgeColor; sign: StateSign }> = {
+  waiting: { label: t`Waiting`, color: "yellow", sign: "waiting" },
+  approved: { label: t`Approved`, color: "teal", sign: "done" },
+  refused: { label: t`Refused`, color: "red", sign: "failed" },
+  withdrawn: { label: t`Withdrawn`, color: "gray", sign: "struck" },
 };
 
 export function Requests({ organisationId, mayEdit, isStaff }: Props) {
@@ -60,7 +62,7 @@ function RequestRow({ request, mayDecide }: { request: QuotaRequest; mayDecide: 
   return (
     <Stack gap={4} role="group" aria-label={t`Request of ${request.requested_by} for ${request.owner_name}`}>
       <Group gap="xs">
-        <Badge color={state.color}>{state.label}</Badge>
+        <StateBadge {...state} />
         <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
           {request.owner_name}: {addedText(request)}
         </Text>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy lab, for administrators: what a day would have been like under other policies; the list of what was tried.
 import { t } from "@lingui/core/macro";
-import { Badge, Table, Text } from "@mantine/core";
+import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import { isStaff, useMe } from "@/api/session";
 import type { Replay } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { StateBadge } from "@/components/display/StateBadge";
 import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -60,7 +61,6 @@ function Lab() {
 }
 
 function Row({ replay }: { replay: Replay }) {
-  const { label, color } = REPLAY_STATES[replay.state];
   const { progress } = replay;
   return (
     <Table.Tr>
@@ -74,7 +74,7 @@ function Row({ replay }: { replay: Replay }) {
       </Table.Td>
       <Table.Td>{replay.policies.map(({ name }) => name).join(", ")}</Table.Td>
       <Table.Td style={{ minWidth: 110 }}>
-        <Badge color={color}>{label}</Badge>
+        <StateBadge {...REPLAY_STATES[replay.state]} />
         {progress !== null && (
           <Text size="xs" c="dimmed">
             {progress.policy} {percent(progress.n_done / Math.max(1, progress.n_jobs))}

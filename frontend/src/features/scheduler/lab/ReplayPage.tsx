@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One comparison: how true the simulation is, then each policy against the one that ran.
 import { t } from "@lingui/core/macro";
-import { Alert, Badge, Button, Group, Progress, Text } from "@mantine/core";
+import { Alert, Button, Group, Progress, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
 import { isStaff, useMe } from "@/api/session";
 import type { ReplayDetail } from "@/api/types";
 import { Icon } from "@/components/display/Icon";
+import { StateBadge } from "@/components/display/StateBadge";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -52,10 +53,9 @@ function Comparison({ id }: { id: string }) {
 }
 
 function Subtitle({ replay }: { replay: ReplayDetail }) {
-  const { label, color } = REPLAY_STATES[replay.state];
   return (
     <Group gap="xs" component="span">
-      <Badge color={color}>{label}</Badge>
+      <StateBadge {...REPLAY_STATES[replay.state]} />
       {replay.name && <span>{sourceOf(replay)}</span>}
     </Group>
   );

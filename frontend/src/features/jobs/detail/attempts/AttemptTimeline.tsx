@@ -10,16 +10,10 @@ import { modeLabel } from "@/domain/mode";
 import { humanise, sizeOf } from "@/features/jobs/format";
 import { clock, duration, useNow } from "@/lib/time";
 
+import { PHASES } from "./phases";
 import { type Phase, type Row, type Timeline, timelineOf } from "./timeline";
 
 import classes from "./AttemptTimeline.module.css";
-
-const PHASES: Record<Phase, string> = {
-  waiting: t`Pending`,
-  starting: t`Starting`,
-  training: t`Training`,
-  stopping: t`Stopping`,
-};
 
 export function AttemptTimeline({ job }: { job: JobDetail }) {
   const now = useNow(isOver(job) ? 3600 : 5);

@@ -62,7 +62,7 @@ async function section() {
 
 it("lists checkpoints with their kind, metrics and size", async () => {
   stored([checkpoint(3), checkpoint(2, { is_best: true, metrics: { "eval/f1_macro": 0.91, "eval/confusion/a/b": 3 } })]);
-  renderPage(`/jobs/${ID}`);
+  renderPage(`/jobs/${ID}/checkpoints`);
   const rows = (await section()).getAllByRole("row").slice(1);
   expect(rows[0]).toHaveTextContent("30To resume from–2 KiB");
   expect(rows[1]).toHaveTextContent("20Best weightseval/f1_macro 0.91");
@@ -75,7 +75,7 @@ it("lists checkpoints with their kind, metrics and size", async () => {
 
 it("pins one, deletes others together, and opens the job that is forked from one", async () => {
   const sent = stored([checkpoint(3), checkpoint(2), checkpoint(1)]);
-  const { user, router } = renderPage(`/jobs/${ID}`);
+  const { user, router } = renderPage(`/jobs/${ID}/checkpoints`);
   const table = await section();
   await user.click(table.getByRole("button", { name: "Pin the checkpoint of step 30" }));
   await table.findByRole("button", { name: "Unpin the checkpoint of step 30" });
@@ -99,7 +99,7 @@ it("pins one, deletes others together, and opens the job that is forked from one
 
 it("says that only pods reach the files, and offers nothing that needs them", async () => {
   stored([checkpoint(3, { is_reachable: false })]);
-  renderPage(`/jobs/${ID}`);
+  renderPage(`/jobs/${ID}/checkpoints`);
   const table = await section();
   expect(screen.getByText(/Only the job's pods reach the files/)).toBeInTheDocument();
   expect(table.queryAllByRole("button")).toEqual([]);

@@ -29,7 +29,7 @@ function serve(content: string) {
       return HttpResponse.text(content);
     }),
   );
-  return { ...renderPage(`/jobs/${detail.id}`), ranges };
+  return { ...renderPage(`/jobs/${detail.id}/artifacts`), ranges };
 }
 
 it("shows the beginning of a page as the text that it is", async () => {

@@ -7,8 +7,10 @@ import { Suspense, useState } from "react";
 
 import type { JobDetail } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { EmptyState } from "@/components/feedback/EmptyState";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
+import { isOver } from "@/domain/jobState";
 import { artifactsQuery } from "@/features/jobs/queries";
 import { lazyComponent } from "@/lib/chunk";
 import { bytes } from "@/lib/quantities";
@@ -24,9 +26,9 @@ interface Shown {
 }
 
 export function FilesCard({ job }: { job: JobDetail }) {
-  const { data: files = [] } = useQuery(artifactsQuery(job));
+  const { data: files = [], isPending } = useQuery(artifactsQuery(job));
   const [shown, setShown] = useState<Shown | null>(null);
-  if (files.length === 0) return null;
+  if (files.length === 0) return isPending ? null : <NoFiles job={job} />;
   const addressOf = (name: string) =>
     `/api/v1/jobs/${job.id}/artifacts/${name.split("/").map(encodeURIComponent).join("/")}`;
   return (
@@ -67,5 +69,14 @@ export function FilesCard({ job }: { job: JobDetail }) {
         </Suspense>
       )}
     </SectionCard>
+  );
+}
+
+function NoFiles({ job }: { job: JobDetail }) {
+  return (
+    <EmptyState
+      title={t`No files`}
+      text={isOver(job) ? t`It left no files. A script leaves files by writing them into its output folder (MLHUB_OUTPUT_DIR).` : t`Files that it writes appear here.`}
+    />
   );
 }

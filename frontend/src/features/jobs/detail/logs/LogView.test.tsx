@@ -47,7 +47,7 @@ const texts = () => [...log().querySelectorAll("[data-index]")].map((row) => row
 
 it("keeps only the lines in view in the page, and reads earlier ones when one scrolls up", async () => {
   const asked = withLog();
-  renderPage(`/jobs/${ID}`);
+  renderPage(`/jobs/${ID}/logs`);
   await expect.poll(() => screen.queryByRole("log")).not.toBeNull();
   await expect.poll(() => texts().length).toBeGreaterThan(5);
   expect(texts().length).toBeLessThan(100);
@@ -58,7 +58,7 @@ it("keeps only the lines in view in the page, and reads earlier ones when one sc
 
 it("finds lines in the whole log, counts them, and shows one among its neighbours", async () => {
   const asked = withLog();
-  const { user } = renderPage(`/jobs/${ID}`);
+  const { user } = renderPage(`/jobs/${ID}/logs`);
   await user.type(await screen.findByRole("searchbox", { name: "Search the log" }), "text 123");
   expect(await screen.findByText("11 lines found")).toBeVisible();
   await expect.poll(() => texts().every((text) => text.includes("text 123"))).toBe(true);
@@ -70,14 +70,14 @@ it("finds lines in the whole log, counts them, and shows one among its neighbour
 
 it("says at the search what is wrong with it", async () => {
   withLog();
-  const { user } = renderPage(`/jobs/${ID}`);
+  const { user } = renderPage(`/jobs/${ID}/logs`);
   await user.type(await screen.findByRole("searchbox", { name: "Search the log" }), "(");
   expect(await screen.findByText("It is no regular expression.")).toBeVisible();
 });
 
 it("adds the lines that the stream brings at its end, each once", async () => {
   withLog();
-  const { queries } = renderPage(`/jobs/${ID}`);
+  const { queries } = renderPage(`/jobs/${ID}/logs`);
   await expect.poll(() => FakeEventSource.instances.some(({ url }) => url.includes(`/jobs/${ID}/stream`))).toBe(true);
   await expect.poll(() => screen.queryByRole("log")).not.toBeNull();
   act(() => {
@@ -93,7 +93,7 @@ it("adds the lines that the stream brings at its end, each once", async () => {
 
 it("offers the whole log as a file", async () => {
   withLog();
-  renderPage(`/jobs/${ID}`);
+  renderPage(`/jobs/${ID}/logs`);
   const link = await screen.findByRole("link", { name: "Download log" });
   expect(link).toHaveAttribute("href", `/api/v1/jobs/${ID}/logs/download`);
 });

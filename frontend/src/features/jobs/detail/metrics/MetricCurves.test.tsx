@@ -45,7 +45,7 @@ const charts = () => screen.queryAllByRole("figure").map((chart) => chart.getAtt
 
 it("shows a page of charts, reads only their curves, and gives the latest value of each", async () => {
   const read = withMetrics();
-  const { user } = renderPage(`/jobs/${ID}`);
+  const { user } = renderPage(`/jobs/${ID}/metrics`);
   await expect.poll(charts).toHaveLength(12);
   await expect.poll(() => new Set(read).size).toBe(12);
   expect(screen.getByText("60 metrics")).toBeVisible();
@@ -58,7 +58,7 @@ it("shows a page of charts, reads only their curves, and gives the latest value 
 
 it("finds charts by name", async () => {
   withMetrics();
-  const { user } = renderPage(`/jobs/${ID}`);
+  const { user } = renderPage(`/jobs/${ID}/metrics`);
   await user.type(await screen.findByRole("searchbox", { name: "Search metrics" }), "LAYER4");
   await expect.poll(charts).toHaveLength(10);
   expect(screen.getByText("10 charts found")).toBeVisible();
@@ -81,7 +81,7 @@ it("reads no curve before its chart comes into view", async () => {
     },
   );
   const read = withMetrics();
-  renderPage(`/jobs/${ID}`);
+  renderPage(`/jobs/${ID}/metrics`);
   await expect.poll(charts).toHaveLength(12);
   const keys = charts().map((label) => /norm(\d+)/.exec(label ?? "")?.[0] ?? "");
   const isRead = (place: number) => read.some((key) => key.endsWith(`/${keys[place]}`));

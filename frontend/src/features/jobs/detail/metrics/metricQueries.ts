@@ -56,7 +56,9 @@ export const rangeQuery = (id: string, key: string, range: StepRange, maxPoints:
  * are looked at.
  */
 export function addPoints(client: QueryClient, id: string, points: readonly KeyedPoint[]): void {
-  client.setQueryData<Names>(keyOf(id, "names"), (known) => withPoints(known ?? new Map(), points));
+  if (client.getQueryState(keyOf(id, "names")) !== undefined) {
+    client.setQueryData<Names>(keyOf(id, "names"), (known) => withPoints(known ?? new Map(), points));
+  }
   const curves = readCurves(client, id);
   const shown = points.filter(({ key }) => curves.has(key));
   for (const [key, merged] of mergePoints(curves, shown)) {

@@ -2,6 +2,7 @@
 // The progress of a job, its speed, and when it is predicted to start and finish.
 import { t } from "@lingui/core/macro";
 import { Group, Paper, Progress, Text } from "@mantine/core";
+import type { ReactNode } from "react";
 
 import type { Job } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
@@ -9,10 +10,11 @@ import { PredictedStart } from "@/components/display/PredictedStart";
 import { PredictedTime } from "@/components/display/PredictedTime";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { isMoving, isOver } from "@/domain/jobState";
-import { number, percent } from "@/lib/quantities";
+import { number, percent, significant } from "@/lib/quantities";
 import { clock, duration, shortDuration } from "@/lib/time";
 
-export function JobProgress({ job }: { job: Job }) {
+/** stateBar: what it did so far, below how far it is. */
+export function JobProgress({ job, stateBar }: { job: Job; stateBar?: ReactNode }) {
   return (
     <Paper component="section" withBorder p="md" aria-label={t`Progress`}>
       <Group justify="space-between" mb={6}>
@@ -32,7 +34,8 @@ export function JobProgress({ job }: { job: Job }) {
           aria-label={t`Progress`}
         />
       </Progress.Root>
-      <Facts facts={[...pace(job), ...prediction(job)]} />
+      <Facts facts={[...pace(job), ...prediction(job)]} cols={5} />
+      {stateBar && <div style={{ marginTop: 16 }}>{stateBar}</div>}
     </Paper>
   );
 }
@@ -43,6 +46,9 @@ function pace(job: Job): Fact[] {
       ? [[t`Epoch`, t`${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
       : []),
     [t`Step time`, shortDuration(job.step_s)],
+    ...(job.step_s !== null && job.step_s > 0 && !isOver(job)
+      ? [[t`Throughput`, t`${number(significant((job.current_attempt?.batch_size ?? job.batch_size) / job.step_s, 3))} examples/s`] satisfies Fact]
+      : []),
   ];
 }
 

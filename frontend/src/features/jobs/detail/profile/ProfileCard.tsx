@@ -8,6 +8,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Job, Speed } from "@/api/types";
 import { Facts } from "@/components/display/Facts";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { EmptyState } from "@/components/feedback/EmptyState";
 import { SectionCard } from "@/components/layout/Section";
 import { metricFacts, metricMeanings, POD_METRICS } from "@/domain/pods/podMetric";
 import { speedQuery } from "@/features/jobs/queries";
@@ -20,9 +21,10 @@ import { type HistogramBar, stalenessBars, stepParts } from "./profile";
 import classes from "./ProfileCard.module.css";
 
 export function ProfileCard({ job }: { job: Job }) {
-  const { data, error, refetch } = useQuery(speedQuery(job));
+  const { data, error, isPending, refetch } = useQuery(speedQuery(job));
   const newest = data?.samples.at(-1);
-  if (newest === undefined && error === null && (data === undefined || data.refused.length === 0)) return null;
+  if (isPending) return null;
+  if (newest === undefined && error === null && data.refused.length === 0) return <NothingMeasured />;
   return (
     <SectionCard title={t`Profile`}>
       <ProblemAlert error={error} onRetry={() => void refetch()} />
@@ -38,6 +40,10 @@ export function ProfileCard({ job }: { job: Job }) {
       )}
     </SectionCard>
   );
+}
+
+function NothingMeasured() {
+  return <EmptyState title={t`Nothing measured yet`} text={t`Where a step's time goes is shown some seconds after training has begun.`} />;
 }
 
 function StepTime({ speed }: { speed: Speed }) {

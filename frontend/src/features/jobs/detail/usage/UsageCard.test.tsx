@@ -24,7 +24,7 @@ function serve(given: (query: URLSearchParams) => UsageOverTime) {
     answers("/api/v1/jobs/{id}/events", page([])),
     http.get("/api/v1/jobs/:id/usage", ({ request }) => HttpResponse.json(given(new URL(request.url).searchParams))),
   );
-  return renderPage(`/jobs/${detail.id}`);
+  return renderPage(`/jobs/${detail.id}/profile`);
 }
 
 it("shows a chart a resource, of the attempt that is chosen", async () => {
@@ -57,7 +57,7 @@ it("says what failed, and offers to try again", async () => {
     answers("/api/v1/jobs/{id}/events", page([])),
     http.get("/api/v1/jobs/:id/usage", () => HttpResponse.json({ title: "Broken", status: 500 }, { status: 500 })),
   );
-  renderPage(`/jobs/${detail.id}`);
+  renderPage(`/jobs/${detail.id}/profile`);
   const heading = await screen.findByRole("heading", { name: "Resource use" });
   const card = heading.closest("section") ?? document.body;
   expect(await within(card).findByRole("button", { name: "Try again" })).toBeVisible();

@@ -21,7 +21,7 @@ async function shown(found: Analysis, over: Parameters<typeof jobDetail>[0] = {}
     answers("/api/v1/jobs/{id}/events", page([])),
     answers("/api/v1/jobs/{id}/why", why({ analysis: found, note: "" })),
   );
-  const { user } = renderPage(`/jobs/${ID}`);
+  const { user } = renderPage(`/jobs/${ID}/why`);
   return { user, card: await screen.findByRole("region", { name: /^What (it waits for|would make it faster)$/ }) };
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The finish fan: the loss over time, how it would go on, and when the job is predicted to end, now and as first predicted.
+import { t } from "@lingui/core/macro";
+import { Skeleton, Text } from "@mantine/core";
+import { useElementSize } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+
+import type { JobDetail } from "@/api/types";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { SectionCard } from "@/components/layout/Section";
+import { TextLink } from "@/components/display/TextLink";
+import { isOver } from "@/domain/jobState";
+import { number } from "@/lib/quantities";
+import { clock } from "@/lib/time";
+
+import { curveQuery } from "../metrics/metricQueries";
+import { tabAddress } from "../tabs/tabs";
+import { FanPicture } from "./FanPicture";
+import { mainMetricQuery } from "./queries";
+import { type Fan, fanOf } from "./model";
+
+/** Of the card, which its skeleton keeps. */
+const FAN_HEIGHT = 330;
+const POINTS = 600;
+
+export function FinishFan({ job }: { job: JobDetail }) {
+  const { ref, width } = useElementSize();
+  const { data: key = null, isPending: isNaming } = useQuery(mainMetricQuery(job.id, job.steps_done > 0));
+  const { data: curve = [], isLoading } = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null });
+  const fan = fanOf(job, curve);
+  if (isNaming || isLoading) return <Skeleton h={FAN_HEIGHT} aria-label={t`Loading`} />;
+  const title = key ?? t`Curve`;
+  if (fan === null) {
+    if (isOver(job)) return null;
+    return <EmptyState title={t`No curve yet`} text={t`The loss and the predicted finish are drawn here as soon as it trains.`} />;
+  }
+  return (
+    <SectionCard title={title} aside={<TextLink to={tabAddress(job.id, "metrics")}>{t`All metrics`}</TextLink>}>
+      <figure ref={ref} style={{ margin: 0 }} aria-label={t`${title} over time, with the predicted finish`}>
+        {width > 0 && <FanPicture fan={fan} width={width} />}
+        <Text component="figcaption" size="xs" c="dimmed" mt={4}>
+          {caption(fan)}
+        </Text>
+      </figure>
+    </SectionCard>
+  );
+}
+
+function caption(fan: Fan): string {
+  const last = t`Latest ${number(fan.past.at(-1)?.value)}.`;
+  if (fan.p50_ms === null) return last;
+  const clocked = (ms: number) => clock(new Date(ms).toISOString());
+  const p90 = fan.p90_ms === null ? "" : t`, by ${clocked(fan.p90_ms)} in nine cases of ten`;
+  const first = fan.first_ms === null ? "" : t` First prediction: ${clocked(fan.first_ms)}.`;
+  const beyond = fan.future.length > 0 ? t` The hatched part extrapolates the curve by a power law.` : "";
+  return t`${last} Predicted finish ${clocked(fan.p50_ms)}${p90}.${first}${beyond}`;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The row of a job's tabs, each with an address; it stays in view, with the job's state, while one scrolls.
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+import { useEffect, useRef } from "react";
+import { Link } from "react-router";
+
+import type { JobDetail } from "@/api/types";
+import { StateIcon } from "@/components/display/StateBadge";
+import { PredictedTime } from "@/components/display/PredictedTime";
+import { isMoving, isOver, JOB_STATES } from "@/domain/jobState";
+import { percent } from "@/lib/quantities";
+
+import { type TabName, TAB_LABELS, tabAddress, tabsOf } from "./tabs";
+import classes from "./JobTabs.module.css";
+
+export function JobTabs({ job, shown }: { job: JobDetail; shown: TabName }) {
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const place = row.current?.querySelector<HTMLElement>("[aria-current]");
+    // on a phone the tab may be outside the row; the page itself stays where it is
+    if (row.current && place) row.current.scrollLeft = place.offsetLeft - row.current.clientWidth / 2 + place.clientWidth / 2;
+  }, [shown]);
+  return (
+    <div className={classes.bar}>
+      <nav ref={row} className={classes.tabs} aria-label={t`Parts of the job`}>
+        {tabsOf(job).map((name) => (
+          <Link
+            key={name}
+            to={tabAddress(job.id, name)}
+            className={classes.tab}
+            aria-current={name === shown ? "page" : undefined}
+            preventScrollReset
+          >
+            {TAB_LABELS[name]}
+          </Link>
+        ))}
+      </nav>
+      <div className={classes.state} aria-hidden>
+        <StateIcon sign={JOB_STATES[job.state].sign} />
+        {JOB_STATES[job.state].label}
+        {!isOver(job) && job.kind !== "notebook" && <span className={classes.faint}>{percent(job.progress)}</span>}
+        {isMoving(job) && job.predicted_finish_at !== null && (
+          <span className={classes.faint}>
+            <Trans>
+              finish <PredictedTime at={job.predicted_finish_at} />
+            </Trans>
+          </span>
+        )}
+      </div>
+      {isMoving(job) && <div className={classes.progress} style={{ width: `${100 * job.progress}%` }} />}
+    </div>
+  );
+}

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is believable about the answers made from the schema: a moment, times around it, names, a cluster, a timeline.
+
+Every page is drawn at `NOW`, so that pictures of it stay the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+MINUTE_S, HOUR_S = 60, 3600
+ORGANISATIONS = ("vision", "language")
+JOBS = ("digits-cnn", "bert-large-squad", "resnet50-imagenet", "unet-cells", "gpt2-small-wiki", "vit-b16-flowers")
+# by the name of a field: seconds from NOW, and by how much each further entry of a list is apart
+TIMES: tuple[tuple[str, int, int], ...] = (
+    (r"first_predicted_finish", 52 * MINUTE_S, 0),
+    (r"predicted_start_p90", 31 * MINUTE_S, 14 * MINUTE_S),
+    (r"predicted_start|start_at", 12 * MINUTE_S, 9 * MINUTE_S),
+    (r"finish_p90", 96 * MINUTE_S, 23 * MINUTE_S),
+    (r"predicted_finish|finish_at", 64 * MINUTE_S, 17 * MINUTE_S),
+    (r"start_p90", 31 * MINUTE_S, 14 * MINUTE_S),
+    (r"expires|until|ends_|drain_by|next_", 30 * HOUR_S, 5 * HOUR_S),
+    (r"as_of|observed|reported|checked|heard", -4, -3),
+    (r"finished|ended", -18 * MINUTE_S, -41 * MINUTE_S),
+    (r"training_at", -93 * MINUTE_S, 0),
+    (r"started", -94 * MINUTE_S, -37 * MINUTE_S),
+    (r"submitted|created", -118 * MINUTE_S, -38 * MINUTE_S),
+)
+OTHER_TIME = (-3 * HOUR_S, -29 * MINUTE_S)
+WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"gpu_type", ("A100", "H100", "V100")),
+    (r"^node$|node_name", ("node-a1", "node-a2", "node-b1", "node-b2")),
+    (r"policy", ("pollux", "fair-share")),
+    (r"^(tag|tags|aliases|alias)$", ("baseline", "thesis", "nightly")),
+    (r"user_agent", ("Firefox on Linux", "Chrome on macOS")),
+    (r"^mode$", ("all_reduce", "parameter_server")),
+    (r"^username$", ("ada", "grace", "alan")),
+    (r"^by$|actor|owner", ("ada", "grace", "alan")),
+)
+
+
+def moment(name: str, at: int) -> str:
+    """The time of a field in the `at`-th entry of a list."""
+    first, apart = next(((f, a) for pattern, f, a in TIMES if re.search(pattern, name)), OTHER_TIME)
+    return _iso(NOW + timedelta(seconds=first + apart * at))
+
+
+def word(name: str, at: int) -> str | None:
+    options = next((options for pattern, options in WORDS if re.search(pattern, name)), None)
+    if options is None:
+        return None
+    rounds = at // len(options)
+    return options[at % len(options)] + (f"-{rounds + 1}" if rounds else "")
+
+
+def _iso(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def uuid(at: int) -> str:
+    return f"00000000-0000-7000-8000-0000000000{0xF1 + at:02x}"
+
+
+def curve(n_points: int, **fixed: Any) -> list[dict[str, Any]]:
+    """Points of a loss that falls and scatters, from the start of training to now."""
+    begin = NOW - timedelta(minutes=93)
+    return [
+        {
+            "step": 20 * (i + 1), "epoch": round((i + 1) / 20, 2), "value": loss(i), **fixed,
+            "at": _iso(begin + timedelta(seconds=93 * MINUTE_S * (i + 1) / n_points)),
+        }
+        for i in range(n_points)
+    ]  # fmt: skip
+
+
+def loss(i: int, tail: float = 0.21, fall: float = 2.1) -> float:
+    return round(tail + fall / math.sqrt(1 + i / 3) + 0.05 * math.sin(12.9898 * i) * math.sin(4.1 * i), 4)
+
+
+def compared_curves(n_curves: int = 4, n_points: int = 60) -> list[dict[str, Any]]:
+    return [
+        {
+            "job": uuid(j), "x": [20.0 * (i + 1) for i in range(n_points)],
+            "y": [loss(i, 0.18 + 0.06 * j, 1.6 + 0.5 * j) for i in range(n_points)],
+        }
+        for j in range(n_curves)
+    ]  # fmt: skip
+
+
+def _slot_job(at: int) -> dict[str, Any] | None:
+    """Every fourth GPU is free; of jobs of another organisation one does not know the name."""
+    if at % 4 == 3:
+        return None
+    if at % 7 == 5:
+        return {"id": None, "name": None, "organisation": None}
+    number = (at // 2) % len(JOBS)
+    organisation = {"id": uuid(number % 2), "name": ORGANISATIONS[number % 2], "slug": ORGANISATIONS[number % 2]}
+    return {"id": uuid(number), "name": JOBS[number], "organisation": organisation}
+
+
+def slots(node: int, n_gpus: int, with_gpu: dict[str, Any]) -> list[dict[str, Any]]:
+    """The GPUs of a node, as full as the jobs on them."""
+    made = []
+    for index in range(n_gpus):
+        job = _slot_job(node * n_gpus + index)
+        use = 0.0 if job is None else round(0.55 + 0.4 * ((node + index) % 5) / 5, 2)
+        memory = int(80e9 * (0.02 if job is None else 0.3 + 0.6 * ((index + node) % 4) / 4))
+        measured = {"utilisation": use, "memory_used_bytes": memory, "memory_total_bytes": int(80e9)}
+        gpu = {**with_gpu, **measured, "index": index, "temperature_c": 34 + int(45 * use), "problem": ""}
+        known = {name: value for name, value in gpu.items() if name in with_gpu}
+        made.append({"index": index, "job": job, "colocated": [], "gpu": known})
+    return made
+
+
+def racks(racks_made: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With names as racks and nodes have them."""
+    for i, rack in enumerate(racks_made):
+        rack["name"] = f"rack-{i + 1}"
+        for j, node in enumerate(rack["nodes"]):
+            node.update(name=f"node-{'abc'[i % 3]}{j + 1}", gpu_type=("A100", "A100", "H100")[i % 3])
+            if (i, j) == (2, 1):
+                node["is_schedulable"] = False
+    return racks_made
+
+
+def attempts(whole: dict[str, Any]) -> list[dict[str, Any]]:
+    """Two attempts of a job that trains: one was preempted, one goes on; each a change of `whole`."""
+    nodes = [
+        {"node": "node-a1", "slots": [0, 1, 2, 3], "n_servers": 0},
+        {"node": "node-a2", "slots": [0, 1], "n_servers": 0},
+    ]
+    usual = {
+        **whole,
+        "mode": "all_reduce",
+        "n_servers": 0,
+        "cause": "",
+        "message": "",
+        "outcome": "",
+        "stop_asked_at": None,
+    }
+    first = {
+        **usual, "id": uuid(11), "number": 1, "n_workers": 4, "created_at": _ago(104), "started_at": _ago(103),
+        "training_at": _ago(101), "stop_asked_at": _ago(66), "ended_at": _ago(64), "outcome": "preempted",
+        "message": "It made room for bert-large-squad.", "first_step": 0, "last_step": 640, "placement": nodes[:1],
+    }  # fmt: skip
+    second = {
+        **usual, "id": uuid(12), "number": 2, "n_workers": 6, "created_at": _ago(52), "started_at": _ago(51),
+        "training_at": _ago(49), "ended_at": None, "first_step": 640, "last_step": 1600, "placement": nodes,
+    }  # fmt: skip
+    return [{name: value for name, value in one.items() if name in whole} for one in (first, second)]
+
+
+def _ago(minutes: float) -> str:
+    return _iso(NOW - timedelta(minutes=minutes))
+
+
+def timeline() -> dict[str, Any]:
+    """Six hours of three nodes and the next two as predicted; a preemption, a resize, a failure, checkpoints."""
+    jobs = [{"id": uuid(i), "name": name, "organisation": ORGANISATIONS[i % 2]} for i, name in enumerate(JOBS)]
+
+    def bar(gpu: int, n: int, since_h: float, until_h: float, job: int | None, **predicted: float) -> dict[str, Any]:
+        p50, p90 = predicted.get("p50"), predicted.get("p90")
+        return {
+            "first_gpu": gpu, "n_gpus": n, "since_s": since_h * HOUR_S, "until_s": until_h * HOUR_S, "job": job, "n": 1,
+            "p50_s": None if p50 is None else p50 * HOUR_S, "p90_s": None if p90 is None else p90 * HOUR_S,
+        }  # fmt: skip
+
+    def mark(kind: str, gpu: int, at_h: float, job: int | None) -> dict[str, Any]:
+        return {"kind": kind, "gpu": gpu, "at_s": at_h * HOUR_S, "job": job}
+
+    nodes = [
+        {"name": "node-a1", "gpu_type": "A100", "n_gpus": 4,
+         "bars": [bar(0, 2, 0.2, 2.6, 0), bar(0, 4, 2.7, 6, 1, p50=6.9, p90=7.6), bar(2, 2, 0.5, 2.5, 2)],
+         "marks": [mark("preempted", 2, 2.5, 1), mark("checkpoint", 0, 1.4, 0), mark("checkpoint", 0, 4.3, 1)]},
+        {"name": "node-a2", "gpu_type": "A100", "n_gpus": 4,
+         "bars": [bar(0, 1, 0, 3.4, 3), bar(0, 2, 3.4, 6, 3, p50=6.6, p90=7.9), bar(2, 2, 1.1, 4.2, None)],
+         "marks": [mark("resized", 0, 3.4, 3)]},
+        {"name": "node-b1", "gpu_type": "H100", "n_gpus": 2,
+         "bars": [bar(0, 2, 0.8, 1.9, 4), bar(0, 1, 2.2, 5.1, 4), bar(1, 1, 2.9, 6, 5, p50=7.2, p90=7.8)],
+         "marks": [mark("failed", 0, 1.9, 4), mark("checkpoint", 0, 3.7, 4)]},
+    ]  # fmt: skip
+
+    def pending(job: int, start: float, start_p90: float | None, finish: float, finish_p90: float) -> dict[str, Any]:
+        hours = {"start_p50_s": start, "start_p90_s": start_p90, "finish_p50_s": finish, "finish_p90_s": finish_p90}
+        return {"job": job, **{name: None if h is None else h * HOUR_S for name, h in hours.items()}}
+
+    waiting = [pending(2, 6.9, 7.6, 7.8, 8), pending(0, 6.6, None, 7.1, 7.7)]
+    since, until = NOW - timedelta(hours=6), NOW + timedelta(hours=2)
+    return {"since": _iso(since), "until": _iso(until), "now": _iso(NOW), "next_after": None, "nodes": nodes,
+            "waiting": waiting, "jobs": jobs}  # fmt: skip
+
+
+# name, above, guaranteed, used, borrowed, lent, wanted by pending jobs
+TREE = (
+    ("vision", None, 16, 18, 2, 0, 6),
+    ("segmentation", 0, 8, 10, 2, 0, 4),
+    ("unet-cells", 1, 4, 4, 0, 0, 2),
+    ("detection", 0, 8, 8, 0, 0, 2),
+    ("language", None, 12, 7, 0, 4, 0),
+)
+
+
+def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
+    """A tree of three levels, each owner a change of `whole`."""
+    kinds = ("organisation", "team", "project")
+    levels: list[int] = []
+    made = []
+    for at, (name, above, guaranteed, used, borrowed, lent, queued) in enumerate(TREE):
+        levels.append(0 if above is None else levels[above] + 1)
+        numbers = {"guaranteed": guaranteed, "used": used, "borrowed": borrowed, "lent": lent, "queued_gpus": queued}
+        place = {
+            "id": uuid(at),
+            "name": name,
+            "above": None if above is None else uuid(above),
+            "kind": kinds[levels[at]],
+        }
+        made.append({**whole, **place, **numbers, "boosts": [], "budgets": whole["budgets"][:1] if at == 0 else []})
+    return made
