@@ -17,7 +17,6 @@ from typing import Any
 from mlhub.runtime.launcher.main import MEMORY
 
 PRELOADED = [
-    "torch._dynamo",
     "mlhub.runtime.roles.server",
     "mlhub.runtime.roles.script",
     "mlhub.runtime.roles.worker",

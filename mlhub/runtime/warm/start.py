@@ -24,7 +24,6 @@ from mlhub.runtime.sandbox.runner import INIT, PROJECT
 
 # what a worker of a built-in model has imported at its first step, and no library that a job may bring itself
 PRELOADED = (
-    "torch._dynamo",  # replicas of several workers import it
     "mlhub.runtime.roles.server",
     "mlhub.runtime.roles.worker",
     "mlhub.runtime.trainer.loop",

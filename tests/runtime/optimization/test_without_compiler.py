@@ -79,3 +79,35 @@ def test_a_worker_imports_no_compiler_until_its_first_step() -> None:
         found = [name for name in ("torch._dynamo", "torch._inductor", "sympy", "networkx") if name in sys.modules]
         assert found == [], found
         """)
+
+
+def test_replicas_train_without_the_compiler_and_as_with_it_and_can_be_compiled() -> None:
+    run("""
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        from mlhub.runtime.optimization.without_compiler import replicas_without_compiler
+
+        leave_compiler_out()
+        dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+
+        def replica():
+            torch.manual_seed(3)
+            with replicas_without_compiler():
+                return DistributedDataParallel(torch.nn.Linear(4, 2))
+
+        def trained(replica):
+            optimizer = torch.optim.SGD(replica.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                replica(torch.ones(5, 4)).square().sum().backward()
+                optimizer.step()
+            return replica.module.weight.detach().clone()
+
+        before = replica()
+        without = trained(before)
+        assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
+        torch.compile(before, backend="eager")(torch.ones(5, 4)).sum().backward()
+        assert "torch._dynamo" in sys.modules
+        assert torch.equal(trained(replica()), without)
+        assert torch._dynamo.utils.get_optimize_ddp_mode() == "ddp_optimizer"
+        """)

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
 from mlhub.runtime.checkpoints.step_folders import RESIDUALS, StepCheckpoint
+from mlhub.runtime.optimization.without_compiler import replicas_without_compiler
 from mlhub.runtime.strategies.protocol import Barrier, Losses, StepResult, TrainingPlan
 from mlhub.runtime.strategies.toolkit.gradient_hooks import Hook, hook_for, ring_bytes
 from mlhub.runtime.strategies.toolkit.process_group import CopiedState, ProcessGroupStrategy
@@ -53,12 +54,13 @@ class AllReduce(ProcessGroupStrategy):
         if self._hook is None or not self._hook.has_residual:
             self._carried_residual, self._residuals = ErrorFeedbackResidual(self._residuals), {}
         # gradients are views of the buckets, so nothing is copied back
-        self._wrapped = DistributedDataParallel(
-            model,
-            forward_sync_buffers=False,
-            gradient_as_bucket_view=True,
-            bucket_cap_mb=None if self.device().type == "cuda" else BUCKET_MB,
-        )
+        with replicas_without_compiler():
+            self._wrapped = DistributedDataParallel(
+                model,
+                forward_sync_buffers=False,
+                gradient_as_bucket_view=True,
+                bucket_cap_mb=None if self.device().type == "cuda" else BUCKET_MB,
+            )
         if self._hook is not None:
             self._wrapped.register_comm_hook(state=None, hook=self._timed_hook)
         return self._wrapped
