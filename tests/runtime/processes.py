@@ -17,6 +17,11 @@ from typing import Any
 from mlhub.runtime.launcher.main import MEMORY
 
 PRELOADED = [
+    # what strategies that split a model import: once here, and not in each of their workers
+    "torch._dynamo",
+    "torch.distributed.fsdp",
+    "torch.distributed.pipelining",
+    "torch.distributed.tensor.parallel",
     "mlhub.runtime.roles.server",
     "mlhub.runtime.roles.script",
     "mlhub.runtime.roles.worker",
