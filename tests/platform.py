@@ -46,8 +46,10 @@ class RunningPlatform:
     url: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)  # several platforms of one machine would all prefer the same
+    commands: subprocess.Popen[str] | None = None  # tests.django_commands, once somebody was made
 
     def start(self) -> None:
+        self._end_commands()  # its database was the former start's
         self.home.mkdir(mode=0o755, parents=True, exist_ok=True)
         note = self.home / "platform.json"
         note.unlink(missing_ok=True)
@@ -59,10 +61,14 @@ class RunningPlatform:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mlhub.embedded", "up"], cwd=ROOT, env=clean, stdout=out, stderr=out
             )
-        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=180)
+        wait(lambda: note.exists() or self.process is None or self.process.poll() is not None, seconds=600)
         assert self.process.poll() is None, self.logs()
         self.url = json.loads(note.read_text())["url"]
-        wait(lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2], message=self.logs())
+        wait(
+            lambda: b"platform is up" in self._output().rpartition(b"PostgreSQL and Valkey")[2],
+            seconds=600,
+            message=self.logs(),
+        )
         self.environment = clean | self._variables(clean)
 
     def stop(self) -> int:
@@ -77,11 +83,17 @@ class RunningPlatform:
 
     def end(self) -> None:
         """For the end of a test: gone in any case, pods too."""
+        self._end_commands()
         if self.process is not None and self.process.poll() is None:
             self.stop()
         for pid in self.pods().values():
             if is_alive(pid):
                 os.kill(pid, signal.SIGKILL)
+
+    def _end_commands(self) -> None:
+        if self.commands is not None:
+            self.commands.communicate(timeout=60)
+            self.commands = None
 
     def pids(self) -> dict[str, int]:
         found: dict[str, int] = json.loads((self.home / "platform.json").read_text())["pids"]
@@ -95,14 +107,23 @@ class RunningPlatform:
     def person(self, name: str, *, organisation: str | None = None, role: str = "owner") -> Person:
         """Signed in; made first where needed. Without an organisation: the platform's administrator."""
         belongs = ["--organisation", organisation, "--role", role] if organisation else ["--staff"]
-        subprocess.run(
-            [sys.executable, "manage.py", "create_user", name, "--password-env", "TEST_PASSWORD", *belongs],
-            cwd=ROOT,
-            env=self.environment | {"TEST_PASSWORD": PASSWORD},
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        self.run_django("create_user", name, "--password-env", "TEST_PASSWORD", *belongs)
         return Person(self.url, name, PASSWORD)
+
+    def run_django(self, *arguments: str) -> None:
+        """Does what manage.py does with these arguments, in one process for all of them: each would import Django."""
+        if self.commands is None:
+            self.commands = subprocess.Popen(
+                [sys.executable, "-m", "tests.django_commands"],
+                cwd=ROOT, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+        assert self.commands.stdin is not None
+        assert self.commands.stdout is not None
+        asked = {"arguments": arguments, "variables": self.environment | {"TEST_PASSWORD": PASSWORD}}
+        self.commands.stdin.write(json.dumps(asked) + "\n")
+        self.commands.stdin.flush()
+        problem = json.loads(self.commands.stdout.readline() or '"the process that runs commands has ended"')
+        assert not problem, problem
 
     def logs(self) -> str:
         logs = sorted((self.home / "logs").glob("*.log"))

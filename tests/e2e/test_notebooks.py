@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from websockets.sync.client import ClientConnection
 
 from mlhub.demo.client import Person, RequestRefused
 from tests.e2e.notebook_visitor import NotebookVisitor
-from tests.platform import ROOT, RunningPlatform, wait
+from tests.platform import RunningPlatform, wait
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -154,10 +152,7 @@ def test_only_who_may_stop_a_notebook_gets_in_and_only_by_its_own_pages(platform
 
 def test_a_notebook_in_which_nothing_is_done_is_paused(platform: RunningPlatform, bob: Person) -> None:
     job = start(bob, "idle")
-    subprocess.run(
-        [sys.executable, "manage.py", "shell", "-c", SHORTEN.format(job["id"])],
-        cwd=ROOT, env=platform.environment, check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    platform.run_django("shell", "-c", SHORTEN.format(job["id"]))
     wait(lambda: bob.get(f"/jobs/{job['id']}")["state"] == "paused", message=platform.logs())
     assert bob.get(f"/jobs/{job['id']}/notebook")["reclaimed_at"] is not None
     kinds = [event["kind"] for event in bob.get(f"/jobs/{job['id']}/events")["results"]]
