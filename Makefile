@@ -67,8 +67,11 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 # is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
 PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
 test: setup  ## Everything that must pass, but for chaos-ci
+	@$(COMPILE)  # once: several parts would begin with it at the same time
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
 	@echo "make test: everything passed"
+
+COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 
 .PHONY: unit-shown
 unit-shown: setup frontend/node_modules/.installed
@@ -121,7 +124,7 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema, t
 # in three quarters of the time, and tests are collected in half of it.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup frontend/node_modules/.installed  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
-	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
+	@$(COMPILE)
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
@@ -148,7 +151,7 @@ test-examples: setup  ## Run examples/ on a platform of its own, by the commands
 	@OMP_NUM_THREADS=1 python -m tests.examples $(ARGS)
 
 chaos-ci: setup  ## The tests of faults that unit leaves out: platforms, rounds and restores killed, objects corrupted
-	@python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
+	@$(COMPILE)
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) --dist loadfile --no-loadscope-reorder \
 	  $(or $(ARGS),$$(grep -rlE --include='test_*.py' 'mark\.chaos' tests | grep -vE 'chaos/test_(sandbox_processes|platform|backups)'))
 
