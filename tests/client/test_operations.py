@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from mlhub.client import AsyncClient, Client
+from tests.openapi import committed
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -60,7 +61,7 @@ MISTAKES = {
 
 
 def _operations() -> set[tuple[str, str]]:
-    paths = yaml.safe_load((ROOT / "frontend" / "openapi.yaml").read_text())["paths"]
+    paths = committed()["paths"]
     return {
         (verb.upper(), path.removeprefix("/api/v1"))
         for path, item in paths.items()
@@ -108,12 +109,12 @@ def test_a_client_of_another_schema_is_found(tmp_path: Path) -> None:
             target = tmp_path / source.relative_to(ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(source.read_text())
-    schema = yaml.safe_load((ROOT / "frontend" / "openapi.yaml").read_text())
+    schema = committed()
     schema["paths"]["/api/v1/jobs"]["get"]["parameters"].append(
         {"in": "query", "name": "colour", "schema": {"type": "string"}, "description": "Only those."}
     )
     (tmp_path / "frontend").mkdir()
-    (tmp_path / "frontend" / "openapi.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
+    (tmp_path / "frontend" / "openapi.yaml").write_text(yaml.dump(schema, Dumper=yaml.CSafeDumper, sort_keys=False))
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     command = [sys.executable, "deploy/client/generate.py", "--check"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

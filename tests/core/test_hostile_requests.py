@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from typing import Any
 from uuid import uuid4
@@ -17,7 +18,6 @@ from uuid import uuid4
 import pytest
 import requests
 import schemathesis
-from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
@@ -34,6 +34,7 @@ from mlhub.tenants.actions import create_token
 from mlhub.tenants.models import Team
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
+from tests.openapi import schema
 
 pytestmark = pytest.mark.slow
 EXAMPLES = int(os.environ.get("REQUESTS_EXAMPLES", "2"))
@@ -59,15 +60,9 @@ SCALARS = st.one_of(
 
 
 @cache
-def schema() -> dict[str, Any]:
-    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return found
-
-
-@cache
 def operations() -> list[Any]:
     """All but the streams, which never end; tests/metrics/test_stream.py reads them."""
-    every = [found.ok() for found in schemathesis.openapi.from_dict(schema()).get_all_operations()]
+    every = [found.ok() for found in schemathesis.openapi.from_dict(deepcopy(schema())).get_all_operations()]
     return [operation for operation in every if not operation.path.endswith("/stream")]
 
 

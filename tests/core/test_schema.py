@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 
 from mlhub.core.api.operations import METHODS
 from mlhub.core.problems import STATUS
+from tests.openapi import schema
 
-SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+SCHEMA: dict[str, Any] = schema()
 OPERATIONS = {
     f"{method} {path}": item[method] for path, item in SCHEMA["paths"].items() for method in METHODS if method in item
 }

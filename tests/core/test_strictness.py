@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 from rest_framework import serializers
 
 from mlhub.control.models import PolicyReplay
@@ -20,8 +19,9 @@ from mlhub.tenants.models import Team
 from mlhub.tenants.roles import Role
 from mlhub.webhooks.models import Webhook
 from tests.jobs.builders import builtin, job, ready_dataset
+from tests.openapi import schema
 
-SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+SCHEMA: dict[str, Any] = schema()
 OPERATIONS = [(path, method) for path, item in SCHEMA["paths"].items() for method in METHODS if method in item]
 PEOPLES = [(path, method) for path, method in OPERATIONS if "/ingest/" not in path]
 WITH_FIELDS = [

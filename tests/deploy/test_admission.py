@@ -28,7 +28,7 @@ PLURALS = {"NetworkPolicy": "networkpolicies"}
 
 
 def rendered(name: str) -> list[Object]:
-    return list(yaml.safe_load_all((RENDERED / f"{name}.yaml").read_text()))
+    return list(yaml.load_all((RENDERED / f"{name}.yaml").read_text(), Loader=yaml.CSafeLoader))
 
 
 def options_of(name: str) -> KubernetesOptions:

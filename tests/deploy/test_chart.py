@@ -23,7 +23,7 @@ SHOWN = ["trial", "production", "scheduled"]
 
 
 def rendered(name: str) -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all((RENDERED / f"{name}.yaml").read_text()))
+    return list(yaml.load_all((RENDERED / f"{name}.yaml").read_text(), Loader=yaml.CSafeLoader))
 
 
 def kinds(name: str, kind: str) -> dict[str, dict[str, Any]]:

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 import typer
-import yaml
 from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
 from mlhub.cli.app import app as command_line
 from scheduler.__main__ import command_line_parser
 from tests.docs.pages import PAGES, ROOT, commands, files, heading_anchors, inline_code, prose_of, text_of
+from tests.openapi import committed
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z0-9][\w-]*):", MAKEFILE, re.MULTILINE))
@@ -151,14 +151,8 @@ def test_a_route_of_the_api_exists_with_this_method(page: str, method: str, path
     pytest.fail(f"{page}: {path} is no route of the API.")
 
 
-def openapi() -> dict[str, Any]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: dict[str, Any] = yaml.load((ROOT / "frontend/openapi.yaml").read_text(), Loader=loader)
-    return found
-
-
 def test_the_fields_that_curl_sends_are_fields_of_the_request() -> None:
-    schema = openapi()
+    schema = committed()
     sent = 0
     for page, words in lines_of("curl"):
         path = next(re.sub(r"^https?://[^/]+", "", word) for word in words if re.match(r"https?://", word))
