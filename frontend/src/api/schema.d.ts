@@ -1962,6 +1962,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/quota/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each user may have here, and has now: the limits of every user, and exceptions. */
+        get: operations["organisations_quota_users_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         *
+         *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
+         *     and wait.
+         */
+        patch: operations["organisations_quota_users_partial_update"];
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/quota/versions": {
         parameters: {
             query?: never;
@@ -2130,6 +2153,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{id}/quota/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each user may have here, and has now: the limits of every user, and exceptions. */
+        get: operations["projects_quota_users_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         *
+         *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
+         *     and wait.
+         */
+        patch: operations["projects_quota_users_partial_update"];
+        trace?: never;
+    };
     "/api/v1/projects/{id}/quota/versions": {
         parameters: {
             query?: never;
@@ -2141,6 +2187,41 @@ export interface paths {
         get: operations["projects_quota_versions_list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How long the project keeps what its jobs leave, by kind, and what there is of it. */
+        get: operations["projects_retention_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Changes how long it is kept, by admins of the organisation; what is due is removed within some minutes. */
+        patch: operations["projects_retention_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/retention/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What would be removed now if so many days were kept, of the kinds that are given; nothing is changed. */
+        post: operations["projects_retention_preview_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2865,6 +2946,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/teams/{id}/quota/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each user may have here, and has now: the limits of every user, and exceptions. */
+        get: operations["teams_quota_users_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         *
+         *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
+         *     and wait.
+         */
+        patch: operations["teams_quota_users_partial_update"];
+        trace?: never;
+    };
     "/api/v1/teams/{id}/quota/versions": {
         parameters: {
             query?: never;
@@ -2978,6 +3082,40 @@ export interface paths {
         };
         /** @description The same as a CSV file. */
         get: operations["usage_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/user-quotas/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Removes limits: a person's own, after which those of every user hold; or those of every user. */
+        delete: operations["user_quotas_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/user-quotas/mine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the caller may have of each organisation, team and project that limits users, and has now. */
+        get: operations["user_quotas_mine_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3587,12 +3725,14 @@ export interface components {
         BlankEnum: "";
         Blocker: {
             /**
-             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, or borrowing.
+             * @description Free GPUs of one type, a place for the whole gang, quota of GPUs or of running jobs, the same of the user, or borrowing.
              *
              *     * `free_gpus` - free_gpus
              *     * `placement` - placement
              *     * `quota_gpus` - quota_gpus
              *     * `quota_running_jobs` - quota_running_jobs
+             *     * `user_gpus` - user_gpus
+             *     * `user_running_jobs` - user_running_jobs
              *     * `borrowing` - borrowing
              */
             kind: components["schemas"]["BlockerKindEnum"];
@@ -3618,10 +3758,44 @@ export interface components {
          *     * `placement` - placement
          *     * `quota_gpus` - quota_gpus
          *     * `quota_running_jobs` - quota_running_jobs
+         *     * `user_gpus` - user_gpus
+         *     * `user_running_jobs` - user_running_jobs
          *     * `borrowing` - borrowing
          * @enum {string}
          */
-        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "borrowing";
+        BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "user_gpus" | "user_running_jobs" | "borrowing";
+        /** @description What may be used in a period, with all below it. */
+        Budget: {
+            /**
+             * Format: double
+             * @description GPU-hours of the period.
+             */
+            gpu_hours: number;
+            /**
+             * @description When it is full again: each day, week or month of UTC; once: never.
+             *
+             *     * `day` - day
+             *     * `week` - week
+             *     * `month` - month
+             *     * `once` - once
+             * @default month
+             */
+            period: components["schemas"]["BudgetPeriod"];
+            /**
+             * @description When it is used up. alert: people are notified. stop_new: no job starts. stop_all: no job starts, and running jobs save a checkpoint and wait.
+             *
+             *     * `alert` - alert
+             *     * `stop_new` - stop_new
+             *     * `stop_all` - stop_all
+             * @default alert
+             */
+            on_exhausted: components["schemas"]["OnExhausted"];
+            /**
+             * @description GPUs of this type count; empty: all of them.
+             * @default
+             */
+            gpu_type: string;
+        };
         /**
          * @description * `day` - day
          *     * `week` - week
@@ -5889,6 +6063,16 @@ export interface components {
             max_workers?: number;
         };
         /**
+         * @description * `logs` - logs
+         *     * `metrics` - metrics
+         *     * `usage` - usage
+         *     * `results` - results
+         *     * `checkpoints` - checkpoints
+         *     * `failed_checkpoints` - failed_checkpoints
+         * @enum {string}
+         */
+        KeptKind: "logs" | "metrics" | "usage" | "results" | "checkpoints" | "failed_checkpoints";
+        /**
          * @description * `package` - Package
          *     * `script` - Script
          *     * `builtin` - Builtin
@@ -6816,6 +7000,13 @@ export interface components {
             /** @description Its limits. */
             readonly quota: components["schemas"]["QuotaLimits"];
         };
+        /** @description What was seen of an organisation. */
+        OrganisationSeenRequest: {
+            /** @description The name as it was seen. */
+            name?: string;
+            /** @description Whether it was archived. */
+            is_archived?: boolean;
+        };
         OrganisationTimes: {
             /** @description The organisation's name; of a trace, the tenant's. */
             organisation: string;
@@ -7328,6 +7519,8 @@ export interface components {
             name?: string;
             /** @description Whether it takes no more projects, uploads and jobs; left out: as it is. */
             is_archived?: boolean;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["OrganisationSeenRequest"];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -7344,6 +7537,8 @@ export interface components {
             team?: string | null;
             /** @description Whether it takes no more uploads and jobs; left out: as it is. */
             is_archived?: boolean;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["ProjectSeenRequest"];
         };
         /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaChangeRequest: {
@@ -7428,6 +7623,41 @@ export interface components {
             /** @description The version that the caller saw; 409 when it is stale. */
             version?: number;
         };
+        /** @description Days by kind; what is left out stays as it is. */
+        PatchedRetentionChangeRequest: {
+            /**
+             * Format: double
+             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            logs?: number | null;
+            /**
+             * Format: double
+             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the installation has it.
+             */
+            metrics?: number | null;
+            /**
+             * Format: double
+             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            usage?: number | null;
+            /**
+             * Format: double
+             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            results?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            checkpoints?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            failed_checkpoints?: number | null;
+            /** @description The version that the caller saw; 409 with both versions when it is stale. */
+            version?: number;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -7504,6 +7734,30 @@ export interface components {
             /** @description Whether it is an administrator of the platform; left out: as it is. */
             is_staff?: boolean;
         };
+        /** @description The limits to change; what is left out stays as it is. */
+        PatchedUserQuotaChangeRequest: {
+            /** @description Whose limits; null: those of every user who has none of their own. */
+            username?: string | null;
+            /** @description The most GPUs that the user's jobs may hold at a time; null: no limit. */
+            max_gpus?: number | null;
+            /** @description The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a number: no limit. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
+            /** @description The most jobs that the user may run at a time; null: no limit. */
+            max_running_jobs?: number | null;
+            /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
+            max_waiting_jobs?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes that the user may store, of an organisation only; null: no limit.
+             */
+            max_storage_bytes?: number | null;
+            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
+            budgets?: components["schemas"]["BudgetRequest"][];
+            /** @description The version that the caller saw, 0: there were none; 409 when it is stale. */
+            version?: number;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -7516,6 +7770,8 @@ export interface components {
             topics?: components["schemas"]["WebhookTopic"][];
             /** @description false turns it off; true turns it on, for what happens from then on. */
             is_active?: boolean;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["WebhookSeenRequest"];
         };
         Placement: {
             /** @description The node's name. */
@@ -7973,6 +8229,18 @@ export interface components {
             name: string;
             /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
+        };
+        /** @description What was seen of a project. */
+        ProjectSeenRequest: {
+            /** @description The name as it was seen. */
+            name?: string;
+            /**
+             * Format: uuid
+             * @description The id of the team; null: of none.
+             */
+            team?: string | null;
+            /** @description Whether it was archived. */
+            is_archived?: boolean;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -8664,6 +8932,25 @@ export interface components {
          * @enum {string}
          */
         ReclaimEnum: "never" | "lower_priority" | "any";
+        Reclaimable: {
+            /** @description Lines, points, samples, files or checkpoints. */
+            n_items: number;
+            /** @description The jobs that they are of. */
+            n_jobs: number;
+            /** @description What they take, in bytes; of points and samples about so many. */
+            n_bytes: number;
+            /**
+             * @description What would be removed.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
+        };
         /**
          * @description * `waiting` - Waiting
          *     * `recording` - Recording
@@ -9188,6 +9475,84 @@ export interface components {
              * @description When it is removed unless more arrives; null: never.
              */
             readonly expires_at: string | null;
+        };
+        Retention: {
+            /** @description The version of these rules, which rises with every change. */
+            version: number;
+            /** @description Whether the caller may change them. */
+            may_edit: boolean;
+            /**
+             * Format: double
+             * @description The fewest days that a rule may give; 0: any number.
+             */
+            least_days: number;
+            /**
+             * Format: double
+             * @description The most days; null: a rule may keep it for good.
+             */
+            most_days: number | null;
+            /** @description Each kind with its rule. */
+            kinds: components["schemas"]["RetentionKind"][];
+        };
+        /** @description Days by kind; what is left out stays as it is. */
+        RetentionDaysRequest: {
+            /**
+             * Format: double
+             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            logs?: number | null;
+            /**
+             * Format: double
+             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the installation has it.
+             */
+            metrics?: number | null;
+            /**
+             * Format: double
+             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            usage?: number | null;
+            /**
+             * Format: double
+             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             */
+            results?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            checkpoints?: number | null;
+            /**
+             * Format: double
+             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             */
+            failed_checkpoints?: number | null;
+        };
+        RetentionKind: {
+            /**
+             * @description What is kept.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
+            /**
+             * Format: double
+             * @description Days that it is kept after the end; null: for good.
+             */
+            days: number | null;
+            /** @description Whether that is the project's own rule. */
+            is_own: boolean;
+            /**
+             * Format: double
+             * @description Days that the installation keeps it where a project has no rule; null: for good.
+             */
+            installation_days: number | null;
+            /** @description What there is of it; all checkpoints count under checkpoints. */
+            stored: components["schemas"]["StoredPart"];
         };
         /**
          * @description * `owner` - owner
@@ -10203,6 +10568,14 @@ export interface components {
          * @enum {string}
          */
         StopCause: "loop_away" | "backend_away" | "rounds_fail";
+        StoredPart: {
+            /** @description Lines, points, samples, files or checkpoints. */
+            n_items: number;
+            /** @description The jobs that they are of. */
+            n_jobs: number;
+            /** @description What they take, in bytes; of points and samples about so many. */
+            n_bytes: number;
+        };
         /** @description mode: what it runs on; null: either. is_resizable: otherwise min_workers and max_workers must be the same. */
         Strategy: {
             /**
@@ -11152,6 +11525,83 @@ export interface components {
             /** @description Organisations without another owner, which keep it from deletion. */
             sole_owner_of: string[];
         };
+        /** @description What one user may have of an organisation, a team or a project, with all below it. */
+        UserQuota: {
+            /**
+             * Format: uuid
+             * @description The id of these limits.
+             */
+            id: string;
+            /**
+             * @description Of what it limits the user.
+             *
+             *     * `organisation` - organisation
+             *     * `team` - team
+             *     * `project` - project
+             */
+            kind: components["schemas"]["UserQuotaKindEnum"];
+            /**
+             * Format: uuid
+             * @description The id of that organisation, team or project.
+             */
+            owner: string;
+            /** @description Its name. */
+            owner_name: string;
+            /**
+             * Format: uuid
+             * @description The id of the organisation.
+             */
+            organisation: string;
+            /** @description The user with limits of their own; null: every user who has none of their own. */
+            user: components["schemas"]["UserBrief"] | null;
+            /** @description The most GPUs that the user's jobs may hold at a time; null: no limit. */
+            max_gpus: number | null;
+            /** @description The most GPUs of a type that the user's jobs may hold at a time, by type; a type without a number: no limit. */
+            gpus_by_type: {
+                [key: string]: number;
+            };
+            /** @description The most jobs that the user may run at a time; null: no limit. */
+            max_running_jobs: number | null;
+            /** @description The most jobs that the user may have waiting; null: no limit but the installation's. */
+            max_waiting_jobs: number | null;
+            /** @description The most bytes that the user may store, of an organisation only; null: no limit. */
+            max_storage_bytes: number | null;
+            /** @description Budgets of GPU-hours; each user has an own one. */
+            budgets: components["schemas"]["Budget"][];
+            /** @description The version of these limits, which rises with every change. */
+            version: number;
+            /** @description What the user has of it now; null: limits of every user. */
+            used: components["schemas"]["UserUse"] | null;
+        };
+        /**
+         * @description * `organisation` - organisation
+         *     * `team` - team
+         *     * `project` - project
+         * @enum {string}
+         */
+        UserQuotaKindEnum: "organisation" | "team" | "project";
+        UserQuotas: {
+            /** @description Whether the caller may change limits of users. */
+            may_edit: boolean;
+            /** @description Those of every user first, then exceptions by name. */
+            limits: components["schemas"]["UserQuota"][];
+        };
+        UserUse: {
+            /** @description GPUs that the user's jobs hold now. */
+            gpus: number;
+            /** @description The same by GPU type. */
+            gpus_by_type: {
+                [key: string]: number;
+            };
+            /** @description Jobs of the user that hold GPUs now. */
+            running_jobs: number;
+            /** @description Jobs of the user that wait now. */
+            waiting_jobs: number;
+            /** @description Bytes that the user stores; null where they are not counted: in teams and projects. */
+            storage_bytes: number | null;
+            /** @description The user's budgets of GPU-hours, and what of them is used. */
+            budgets: components["schemas"]["BudgetUse"][];
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -11380,6 +11830,15 @@ export interface components {
             readonly created_at: string;
             /** @description Signs its deliveries; shown this once. */
             secret: string;
+        };
+        /** @description What was seen of a webhook. */
+        WebhookSeenRequest: {
+            /** @description The address as it was seen. */
+            url?: string;
+            /** @description What it was notified of. */
+            topics?: components["schemas"]["WebhookTopic"][];
+            /** @description Whether it was notified of events. */
+            is_active?: boolean;
         };
         /**
          * @description * `job.running` - A job started to run, or runs again.
@@ -16632,6 +17091,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_quota_users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuotas"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_quota_users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_quota_versions_list: {
         parameters: {
             query?: never;
@@ -17167,6 +17695,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    projects_quota_users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuotas"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_quota_versions_list: {
         parameters: {
             query?: never;
@@ -17192,6 +17789,113 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_retention_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_retention_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedRetentionChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Retention"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_retention_preview_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RetentionDaysRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reclaimable"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -18986,6 +19690,75 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    teams_quota_users_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuotas"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_users_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedUserQuotaChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     teams_quota_versions_list: {
         parameters: {
             query?: never;
@@ -19302,6 +20075,67 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    user_quotas_destroy: {
+        parameters: {
+            query?: {
+                /** @description The version that the caller saw; 409 when stale. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the user quotas. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    user_quotas_mine_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserQuota"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -44,6 +44,7 @@ function study(over: Partial<Study> = {}): Study {
     metric: "eval/accuracy",
     direction: "maximize",
     algorithm: "asha",
+    unit: "epochs",
     rungs: [1, 3],
     eta: 3,
     seed: 0,
