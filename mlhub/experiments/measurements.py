@@ -37,7 +37,8 @@ def result_at(job: Job, metric: str, *, rung: int, unit: Unit = Unit.EPOCHS) -> 
         found = points.order_by(f"-{column}", "-seq").values("epoch", "step", "value").first()
     if found is None or not math.isfinite(found["value"]):
         return None
-    return {"epochs": found[column], "step": found["step"], "value": found["value"]}
+    at = found["step"] if unit == Unit.STEPS else found["epoch"]
+    return {"epochs": at, "step": found["step"], "value": found["value"]}
 
 
 def trained(job: Job, unit: Unit) -> float:

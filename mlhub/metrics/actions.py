@@ -144,8 +144,13 @@ def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str
         organisation = attempt.job.project.organisation
         if name == METADATA:
             Attempt.objects.filter(pk=attempt.pk).update(result_metadata=_metadata(staging, size_bytes))
-        owner = {"owner_kind": "artifact", "owner_id": attempt.id, "user": attempt.job.created_by}
-        blob = storage.keep(staging, organisation=organisation, **owner)
+        blob = storage.keep(
+            staging,
+            organisation=organisation,
+            owner_kind="artifact",
+            owner_id=attempt.id,
+            user=attempt.job.created_by,
+        )
         Artifact.objects.update_or_create(attempt=attempt, name=name, defaults={"blob": blob})
     return True
 

@@ -148,7 +148,8 @@ class UserQuotaQuerySet(OfOwnerQuerySet):
 
     def above(self, project: models.Model) -> Self:
         """Those that count for jobs of the project: its own, its team's and its organisation's."""
-        team = models.Q(team=project.team_id) if getattr(project, "team_id", None) else models.Q(pk__in=[])
+        team_id = getattr(project, "team_id", None)
+        team = models.Q(team=team_id) if team_id else models.Q(pk__in=[])
         own = models.Q(project=project) | team | models.Q(team=None, project=None)
         return self.filter(own, organisation=project.organisation_id)  # type: ignore[attr-defined]
 

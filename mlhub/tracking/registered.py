@@ -170,7 +170,8 @@ def owner_of(caller: Caller, path: str) -> tuple[FileOwner, str]:
 
 def project_of(target: FileOwner) -> Project:
     """Versions that callers reach have one: those that MLHub ships are not in the registry."""
-    found: Project = target.model.project if isinstance(target, ModelVersion) else target.project
+    found: Project | None = target.model.project if isinstance(target, ModelVersion) else target.project
+    assert found is not None
     return found
 
 

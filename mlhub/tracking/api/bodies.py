@@ -83,7 +83,10 @@ def points(metrics: Sequence[Fields]) -> list[LoggedPoint]:
     found = []
     keys: set[str] = set()  # that were read with care once
     for one in metrics:
-        key, value, at_ms, step = one.get("key"), one.get("value"), one.get("timestamp"), one.get("step")
+        key: Any = one.get("key")
+        value: Any = one.get("value")
+        at_ms: Any = one.get("timestamp")
+        step: Any = one.get("step")
         is_usual = type(value) is float and type(at_ms) is int and type(step) is int and type(key) is str
         if is_usual and key in keys and -MAX_INTEGER <= at_ms <= MAX_INTEGER and -MAX_INTEGER <= step <= MAX_INTEGER:
             found.append(LoggedPoint(key, value, at_ms, step))

@@ -45,6 +45,7 @@ function study(over: Partial<Study> = {}): Study {
     direction: "maximize",
     algorithm: "asha",
     unit: "epochs",
+    has_dataset: true,
     rungs: [1, 3],
     eta: 3,
     seed: 0,
