@@ -31,7 +31,7 @@ const Notices = lazyComponent(async () => (await import("./Notices")).Notices);
 
 const KEYS = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K";
 
-// eslint-disable-next-line lingui/no-unlocalized-strings -- the names of keys
+ 
 const SHORTCUTS = "Control+K Meta+K";
 
 type Window = "palette" | "keys" | null;

@@ -108,7 +108,7 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
           problem={conflict}
           labels={{ name: t`Name`, is_archived: t`Archived` }}
           onTheirs={() => void reload()}
-          onMine={(seen) => change.mutate({ ...change.variables, seen: seen as Change["seen"] })}
+          onMine={(seen) => change.mutate({ ...change.variables, seen: seen })}
         />
       ) : (
         <ProblemAlert error={change.error} />

@@ -73,7 +73,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           labels={{ name: t`Name`, team: t`Team`, is_archived: t`Archived` }}
           textOf={(field, value) => changeText(field, value, teams)}
           onTheirs={() => void reload()}
-          onMine={(seen) => change.mutate({ ...change.variables, seen: seen as Omit<Change, "seen"> })}
+          onMine={(seen) => change.mutate({ ...change.variables, seen: seen })}
         />
       </Table.Td>
     </Table.Tr>
@@ -197,6 +197,7 @@ function seenOf(body: Change, project: Project, began: string): Omit<Change, "se
 }
 
 function changeText(field: string, value: unknown, teams: Team[]): string {
-  if (field === "team") return teams.find(({ id }) => id === value)?.name ?? (value === null ? t`None` : String(value));
-  return typeof value === "boolean" ? (value ? t`yes` : t`no`) : String(value);
+  const text = typeof value === "string" ? value : t`None`;
+  if (field === "team") return teams.find(({ id }) => id === value)?.name ?? text;
+  return typeof value === "boolean" ? (value ? t`yes` : t`no`) : text;
 }
