@@ -38,12 +38,12 @@ it("says what other days would remove before they are saved, and saves them in t
     }),
   );
   const { user } = renderPage(`/projects/${project().id}/retention`);
-  expect(await screen.findByText("18.0 GiB of 41 jobs")).toBeVisible();
+  expect(await screen.findByText("18 GiB of 41 jobs")).toBeVisible();
   expect(screen.getByText("90 days")).toHaveTextContent("(as the installation)");
   await user.clear(screen.getByLabelText("Days of Checkpoints"));
   await user.type(screen.getByLabelText("Days of Checkpoints"), "2");
   await user.click(screen.getByRole("button", { name: "What would be removed?" }));
-  expect(await screen.findByRole("status")).toHaveTextContent("Checkpoints: 312 of 41 jobs, 18.0 GiB");
+  expect(await screen.findByRole("status")).toHaveTextContent("Checkpoints: 312 of 41 jobs, 18 GiB");
   await user.click(screen.getByRole("button", { name: "Save" }));
   await expect.poll(() => sent).toEqual([{ checkpoints: 2 }, { checkpoints: 2, version: 4 }]);
 });

@@ -37,7 +37,7 @@ function serve(recordings: () => Profile[], job: Partial<JobDetail> = {}) {
       return HttpResponse.json(profile({ state: "waiting", ended_at: null }), { status: 201 });
     }),
   );
-  return { ...renderPage(`/jobs/${detail.id}`), asked };
+  return { ...renderPage(`/jobs/${detail.id}/profile`), asked };
 }
 
 async function card() {
@@ -78,6 +78,6 @@ it("does not ask twice at once, and says why a recording failed", async () => {
 
 it("is not there for a job that has ended without one", async () => {
   serve(() => [], { state: "succeeded" });
-  await screen.findByRole("heading", { name: "Log" });
+  await screen.findByRole("heading", { name: "Resource use" });
   expect(screen.queryByRole("heading", { name: "Profiler" })).not.toBeInTheDocument();
 });
