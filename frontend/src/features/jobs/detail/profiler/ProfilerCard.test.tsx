@@ -77,7 +77,16 @@ it("does not ask twice at once, and says why a recording failed", async () => {
 });
 
 it("is not there for a job that has ended without one", async () => {
-  serve(() => [], { state: "succeeded" });
-  await screen.findByRole("heading", { name: "Resource use" });
+  let isAsked = false;
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [] }));
+  serve(
+    () => {
+      isAsked = true;
+      return [];
+    },
+    { state: "succeeded" },
+  );
+  expect(await screen.findByText("Nothing measured yet")).toBeVisible();
+  await expect.poll(() => isAsked).toBe(true);
   expect(screen.queryByRole("heading", { name: "Profiler" })).not.toBeInTheDocument();
 });
