@@ -5,7 +5,7 @@ import { render } from "@testing-library/react";
 import type uPlot from "uplot";
 import { beforeEach, expect, it, vi } from "vitest";
 
-import { type Curves, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/series";
+import { type Curves, type KeyedPoint, NO_CURVES, mergePoints } from "@/lib/curves/series";
 
 import { CurveChart } from "./CurveChart";
 

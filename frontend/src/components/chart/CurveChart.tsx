@@ -7,8 +7,8 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { number } from "@/lib/quantities";
-import { type CurvePoint, type Curves, type StepRange, columns } from "@/lib/series";
-import { smoothed } from "@/lib/smoothing";
+import { type CurvePoint, type Curves, type StepRange, columns } from "@/lib/curves/series";
+import { smoothed } from "@/lib/curves/smoothing";
 
 import { CHART_HEIGHT } from "./chartHeight";
 import { colourOf } from "./colours";

@@ -7,7 +7,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { number } from "@/lib/quantities";
-import { type Line, aligned, smoothed } from "@/lib/smoothing";
+import { type Line, aligned, smoothed } from "@/lib/curves/smoothing";
 
 import { colourOf } from "./colours";
 import classes from "./CurveChart.module.css";

@@ -6,7 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
-import { BudgetBars } from "@/components/display/BudgetBars";
+import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import { Boosts } from "@/features/quotas/boosts/Boosts";

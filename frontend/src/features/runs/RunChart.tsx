@@ -11,7 +11,7 @@ import { useSeenWidth } from "@/components/chart/useSeenWidth";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { runCurveQuery } from "@/features/runs/queries";
 import { lazyComponent } from "@/lib/chunk";
-import type { CurvePoint } from "@/lib/series";
+import type { CurvePoint } from "@/lib/curves/series";
 
 const CurveChart = lazyComponent(async () => (await import("@/components/chart/CurveChart")).CurveChart);
 

@@ -5,7 +5,7 @@ import { Stack, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 
 import type { OrganisationBrief } from "@/api/types";
-import { BudgetBars } from "@/components/display/BudgetBars";
+import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";
 import { budgetsQuery } from "@/features/usage/queries";

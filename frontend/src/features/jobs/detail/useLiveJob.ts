@@ -5,7 +5,7 @@ import { type Query, type QueryClient, useQuery, useQueryClient } from "@tanstac
 import { useStream } from "@/api/live/stream";
 import type { Event, Job, JobDetail, LogLine } from "@/api/types";
 import { jobQuery } from "@/features/jobs/queries";
-import type { KeyedPoint } from "@/lib/series";
+import type { KeyedPoint } from "@/lib/curves/series";
 
 import { addEvent, liveKey, liveStartQuery } from "./liveParts";
 import { addLines } from "./logs/logQueries";

@@ -6,7 +6,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { QuotaOwner, UserQuota } from "@/api/types";
-import { UserLimitBars } from "@/components/display/UserLimitBars";
+import { UserLimitBars } from "@/components/display/quota/UserLimitBars";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { removed, userQuotasQuery } from "@/features/quotas/users/queries";

@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 import { type PointerEvent, useId, useMemo, useState } from "react";
 
 import { number } from "@/lib/quantities";
-import { timeTicks, valueTicks } from "@/lib/ticks";
+import { timeTicks, valueTicks } from "@/lib/curves/ticks";
 import { clock } from "@/lib/time";
 
 import type { Band, Fan, FanPoint } from "./model";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The finish fan in numbers: the curve over time so far, and from its end the way to the predicted finish.
 import type { JobDetail } from "@/api/types";
-import type { CurvePoint } from "@/lib/series";
+import type { CurvePoint } from "@/lib/curves/series";
 
 import { fitCurve } from "./extrapolate";
 

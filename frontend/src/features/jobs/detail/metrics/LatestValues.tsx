@@ -5,7 +5,7 @@ import { Table } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
 
 import { number } from "@/lib/quantities";
-import { summary } from "@/lib/series";
+import { summary } from "@/lib/curves/series";
 
 import { MAX_POINTS, type Names, curveQuery } from "./metricQueries";
 

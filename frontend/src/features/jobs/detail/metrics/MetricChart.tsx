@@ -12,7 +12,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { lazyComponent } from "@/lib/chunk";
 import { csvOf, saveText } from "@/lib/download";
 import { number } from "@/lib/quantities";
-import type { CurveGroup, CurvePoint, StepRange } from "@/lib/series";
+import type { CurveGroup, CurvePoint, StepRange } from "@/lib/curves/series";
 
 import { MAX_POINTS, curveQuery, rangeQuery } from "./metricQueries";
 

@@ -6,7 +6,7 @@ import { useMemo, useState } from "react";
 
 import type { Attempt } from "@/api/types";
 import type { Mark } from "@/components/chart/CurveChart";
-import { groupKeys } from "@/lib/series";
+import { groupKeys } from "@/lib/curves/series";
 
 import { LatestValues } from "./LatestValues";
 import { MetricChart } from "./MetricChart";

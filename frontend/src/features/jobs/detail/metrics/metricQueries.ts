@@ -4,7 +4,7 @@ import { type QueryClient, type QueryKey, queryOptions } from "@tanstack/react-q
 
 import { api, unwrap } from "@/api/client";
 import type { MetricName } from "@/api/types";
-import { type CurvePoint, type KeyedPoint, type StepRange, isNewer, mergePoints } from "@/lib/series";
+import { type CurvePoint, type KeyedPoint, type StepRange, isNewer, mergePoints } from "@/lib/curves/series";
 
 import { liveKey } from "../liveParts";
 
