@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recordings of torch's profiler: ask for one while the job runs, and look at what it shows.
 import { plural, t } from "@lingui/core/macro";
-import { Badge, Button, Group, NumberInput, Stack, Table, Text, TextInput } from "@mantine/core";
+import { Button, Group, NumberInput, Stack, Table, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
@@ -9,6 +9,7 @@ import { api, unwrap } from "@/api/client";
 import { canDelete, useMe } from "@/api/session";
 import type { JobDetail, Profile } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { StateBadge } from "@/components/display/StateBadge";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { SectionCard } from "@/components/layout/Section";
@@ -94,9 +95,7 @@ function Recordings({ job, recordings, mayDelete, onShow }: ListProps) {
           <Table.Td>{one.steps}</Table.Td>
           <Table.Td>{one.traces.map(({ rank }) => rank).join(", ")}</Table.Td>
           <Table.Td>
-            <Badge variant="light" color={STATES[one.state].color}>
-              {STATES[one.state].label()}
-            </Badge>
+            <StateBadge {...STATES[one.state]} label={STATES[one.state].label()} />
             {one.reason !== "" && <Text size="xs">{one.reason}</Text>}
           </Table.Td>
           <Table.Td>

@@ -3,15 +3,17 @@
 import { t } from "@lingui/core/macro";
 
 import type { Profile, ProfileTraceDetail } from "@/api/types";
+import type { BadgeColor } from "@/domain/badgeColor";
+import type { StateSign } from "@/domain/stateSign";
 
 type State = Profile["state"];
 
 /** Labels are asked for where they are shown: the language may change. */
-export const STATES: Record<State, { label: () => string; color: string }> = {
-  waiting: { label: () => t`waiting for its workers`, color: "gray" },
-  recording: { label: () => t`recording`, color: "blue" },
-  done: { label: () => t`recorded`, color: "green" },
-  failed: { label: () => t`failed`, color: "red" },
+export const STATES: Record<State, { label: () => string; color: BadgeColor; sign: StateSign }> = {
+  waiting: { label: () => t`waiting for its workers`, color: "gray", sign: "waiting" },
+  recording: { label: () => t`recording`, color: "indigo", sign: "running" },
+  done: { label: () => t`recorded`, color: "teal", sign: "done" },
+  failed: { label: () => t`failed`, color: "red", sign: "failed" },
 };
 
 export function isOpen({ state }: { state: State }): boolean {
