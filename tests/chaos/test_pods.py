@@ -144,6 +144,7 @@ class AwayFor:
 
     def __init__(self, away_s: float) -> None:
         self.now, self.away_s, self.n_refused = 0.0, away_s, 0
+        self.on_profile = None  # nobody asks for one
         self.lines: dict[str, list[Any]] = {}
 
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:

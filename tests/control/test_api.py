@@ -14,7 +14,7 @@ from mlhub.control.models import SchedulerSettings
 from mlhub.events.models import Event
 from tests.cast import Cast, make_cast
 from tests.control.worlds import node
-from tests.jobs.builders import job
+from tests.jobs.builders import LONG, job
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def cast() -> Cast:
 
 def play(cast: Cast) -> Any:
     """Bob's job runs on the cluster."""
-    running = job(cast.project_a, cast.bob)
+    running = job(cast.project_a, cast.bob, **LONG)
     loop = Loop(FakeBackend([node("n0"), node("n1", "r1")]), now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     loop.round()
     return running

@@ -20,7 +20,7 @@ from scheduler.api.memory import RoundMemory
 from scheduler.api.records import plan_to_json, snapshot_from_json
 from tests.cast import make_cast
 from tests.control.worlds import World, state
-from tests.jobs.builders import job, live_attempt
+from tests.jobs.builders import LONG, job, live_attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def world() -> World:
 
 
 def test_a_job_alone_starts_with_more_than_one_worker_runs_and_succeeds(world: World) -> None:
-    alone = world.job()
+    alone = world.job(**LONG)
     world.round()
     assert state(alone) == "starting"
     (launch,) = world.backend.launches

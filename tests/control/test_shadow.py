@@ -15,7 +15,7 @@ from scheduler.policies import POLICIES
 from tests.cast import make_cast
 from tests.control.misbehaving import Broken, Endless
 from tests.control.worlds import World, state
-from tests.jobs.builders import live_attempt
+from tests.jobs.builders import LONG, live_attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def world() -> World:
 
 def test_what_the_shadow_would_have_done_is_stored_with_the_round_and_not_done(world: World) -> None:
     world.settle(policy="srsf", shadow_policy="mlhub")
-    alone = world.job(min_workers=1, max_workers=4)
+    alone = world.job(min_workers=1, max_workers=4, **LONG)
     record = world.round()
     assert record is not None
     shadow = ShadowDecision.objects.get(round=record)

@@ -14,7 +14,7 @@ from mlhub.metrics.models import StallRecord
 from mlhub.registry.models import Kind
 from tests.cast import make_cast
 from tests.control.worlds import World, state
-from tests.jobs.builders import live_attempt
+from tests.jobs.builders import LONG, live_attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def world() -> World:
 
 
 def running(world: World, **fields: Any) -> tuple[Job, Attempt]:
-    job = world.job(**fields)
+    job = world.job(**{**LONG, **fields})
     world.rounds(2)
     assert state(job) == "running"
     attempt = live_attempt(job)

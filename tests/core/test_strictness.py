@@ -50,7 +50,8 @@ def world(cast):
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
         "identities": found.id, "quota-boosts": found.id,
-        "quota-requests": found.id, "replays": PolicyReplay.objects.create(trace="x").id,
+        "quota-requests": found.id, "profiles": found.id, "traces": 0, "files": "MLmodel", "user-quotas": found.id,
+        "replays": PolicyReplay.objects.create(trace="x").id,
     }  # fmt: skip
 
     def address(path: str) -> str:

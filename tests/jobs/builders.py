@@ -19,6 +19,8 @@ PROFILE = {
     "memory_bytes": 2**28,
     "servers_possible": True,
 }
+N_STEPS_LONG = 20_000  # training that lasts for many times its start, on several workers as well
+LONG = {"profile": PROFILE | {"steps_total": N_STEPS_LONG}, "steps_total": N_STEPS_LONG}
 SCHEMA = {
     "dtype": "float32",
     "task": "classification",

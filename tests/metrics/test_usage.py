@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt
+from mlhub.jobs.retention_rules import Cutoffs
 from mlhub.metrics.models import UsageSample
 from mlhub.metrics.usage import PODS_PER_ANSWER
-from mlhub.retention.rules import RULES
+from mlhub.retention.rules import OWNED_RULES
 from mlhub.wire.resource_usage import MAX_SAMPLES, RESOURCES
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
@@ -145,10 +146,10 @@ def test_strangers_see_nothing(cast: Cast, attempt: Attempt) -> None:
 def test_samples_of_ended_attempts_are_removed_in_batches(attempt: Attempt) -> None:
     post(attempt, 0, *(sample(i + 1, cpus=1) for i in range(7)), stream="usage")
     now = timezone.now()
-    rule = RULES["usage"]
-    assert rule(now, now, 3) == 0
+    rule, kept = OWNED_RULES["usage"], Cutoffs(now, 1.0, {})
+    assert rule(kept, 3) == 0
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=now - timedelta(days=2))
-    assert [rule(now - timedelta(days=1), now, 3) for _ in range(4)] == [3, 3, 1, 0]
+    assert [rule(kept, 3) for _ in range(4)] == [3, 3, 1, 0]
 
 
 def test_every_resource_has_a_title_and_a_meaning() -> None:

@@ -6842,7 +6842,7 @@ export interface components {
             /** @description To worker 0 of a job whose batch may change: the scheduler's newest decision. */
             batch?: components["schemas"]["BatchDecision"];
             /** @description To a worker of which a profile is wanted, until it has answered. */
-            profile?: components["schemas"]["ProfileRequest"];
+            profile?: components["schemas"]["ProfileToRecord"];
         };
         Node: {
             /** @description The node's name. */
@@ -8123,7 +8123,7 @@ export interface components {
             wait: number;
         };
         /** @description A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py). */
-        ProfileRequest: {
+        ProfileToRecord: {
             /** @description The recording's id. */
             id: string;
             /** @description How many steps to record. */

@@ -151,7 +151,7 @@ def _by_type(row: dict[str, Any]) -> str:
     used = row["used"] and row["used"]["gpus_by_type"]
     return ", ".join(
         f"{gpu_type}: {most}" if used is None else f"{gpu_type}: {used.get(gpu_type, 0)} of {most}"
-        for gpu_type, most in row["gpus_by_type"].items()
+        for gpu_type, most in sorted(row["gpus_by_type"].items())
     )
 
 

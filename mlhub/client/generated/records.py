@@ -1106,7 +1106,7 @@ class Next(ApiRecord):
 
     next: int
     batch: BatchDecision | None
-    profile: ProfileRequest | None
+    profile: ProfileToRecord | None
 
 
 class Node(ApiRecord):
@@ -1334,7 +1334,7 @@ class ProfileParts(ApiRecord):
     wait: float
 
 
-class ProfileRequest(ApiRecord):
+class ProfileToRecord(ApiRecord):
     """A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py)."""
 
     id: str

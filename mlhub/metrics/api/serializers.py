@@ -176,7 +176,7 @@ class BatchDecisionSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(help_text="Why the scheduler changed it; empty where it did not.")
 
 
-class ProfileRequestSerializer(serializers.Serializer[Any]):
+class ProfileToRecordSerializer(serializers.Serializer[Any]):
     """A recording of torch's profiler that this worker is to make (mlhub/wire/profiles.py)."""
 
     id = serializers.CharField(help_text="The recording's id.")
@@ -192,6 +192,6 @@ class NextSerializer(serializers.Serializer[Any]):
     batch = BatchDecisionSerializer(
         required=False, help_text="To worker 0 of a job whose batch may change: the scheduler's newest decision."
     )
-    profile = ProfileRequestSerializer(
+    profile = ProfileToRecordSerializer(
         required=False, help_text="To a worker of which a profile is wanted, until it has answered."
     )
