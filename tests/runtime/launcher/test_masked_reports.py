@@ -19,6 +19,7 @@ class MemoryApi:
 
     def __init__(self) -> None:
         self.streams: dict[str, list[Any]] = {}
+        self.on_profile = None  # nobody asks for one
 
     def send_lines(self, *, role: str, index: int, stream: str, first: int, lines: list[Any]) -> int:
         stored = self.streams.setdefault(stream, [])
