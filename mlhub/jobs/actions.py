@@ -34,6 +34,7 @@ from mlhub.tenants.actions import require_open
 from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.tenants.user_quotas import quotas_above
 
 HAND_OFF = "mlhub.jobs.tasks.hand_off_job"
 CONTINUED: dict[str, Any] = {
@@ -83,7 +84,8 @@ def submit_job(
     check_versions(project, dataset_version, model_version)
     further = request.pop("datasets", {})
     check_further(project, further, model_version)
-    check_storage_left(project.organisation, actor)
+    limits = quotas_above(project, actor)
+    check_storage_left(project.organisation, actor, limits)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
@@ -97,10 +99,10 @@ def submit_job(
         check_room(project.organisation, request["min_workers"])
         check_resources(request)
     gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
-    check_user_room(project, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
+    check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
     try:
         with transaction.atomic():
-            check_waiting_jobs(project, actor)
+            check_waiting_jobs(project, actor, limits)
             job = Job(
                 project=project,
                 name=name or usual_name(kind, dataset_version, model_version),

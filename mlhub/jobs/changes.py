@@ -20,6 +20,7 @@ from mlhub.jobs.user_limits import check_user_room
 from mlhub.tenants.models import User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
+from mlhub.tenants.user_quotas import quotas_above
 
 OF_RESOURCES = ("n_workers", "gpu_types")
 WORKERS = ("min_workers", "max_workers")
@@ -129,7 +130,8 @@ def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
         check_room(job.project.organisation, request["min_workers"])
         check_resources(request)
     gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
-    check_user_room(job.project, job.created_by, n_gpus=request["min_workers"], gpu_types=gpu_types, is_actor=False)
+    limits = quotas_above(job.project, job.created_by)
+    check_user_room(limits, job.created_by, n_gpus=request["min_workers"], gpu_types=gpu_types, is_actor=False)
     if moved:
         _check_divisible(job, request)
     return {name: request[name] for name in WORKERS}

@@ -6,6 +6,8 @@ They hold for each way into the queue: submitting, cloning, resuming.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.conf import settings
 from django.db.models import Count, Q
 
@@ -18,8 +20,8 @@ from mlhub.jobs.states import Intent
 from mlhub.jobs.user_limits import check_user_room, check_user_waiting_jobs
 from mlhub.storage import actions as storage
 from mlhub.tenants.actions import require_open
-from mlhub.tenants.models import Organisation, Project, User
-from mlhub.tenants.user_quotas import RAISED_BY
+from mlhub.tenants.models import Organisation, Project, User, UserQuota
+from mlhub.tenants.user_quotas import RAISED_BY, of_organisation, quotas_above
 
 
 def check_resumption(job: Job, *, actor: User) -> None:
@@ -32,17 +34,18 @@ def check_resumption(job: Job, *, actor: User) -> None:
     require_open(job.project)
     check_priority(job.project, job.priority, actor=actor, is_resumed=True)
     is_actor = job.created_by_id == actor.id
-    check_storage_left(organisation, job.created_by, is_actor=is_actor)
+    limits = quotas_above(job.project, job.created_by)
+    check_storage_left(organisation, job.created_by, limits, is_actor=is_actor)
     check_room(organisation, job.min_workers)
     gpu_types = (job.resources or {}).get("gpu_types") or ()
-    check_user_room(job.project, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
-    check_waiting_jobs(job.project, job.created_by, is_actor=is_actor)
+    check_user_room(limits, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
+    check_waiting_jobs(job.project, job.created_by, limits, is_actor=is_actor)
 
 
-def check_waiting_jobs(project: Project, user: User, *, is_actor: bool = True) -> None:
+def check_waiting_jobs(project: Project, user: User, limits: Sequence[UserQuota], *, is_actor: bool = True) -> None:
     """Called in the transaction that makes the job: submissions of one organisation are counted one after the other.
 
-    user: whose job it is; is_actor: that person asks. Raises QuotaExceededError.
+    user: whose job it is; limits: quotas_above() its project; is_actor: that person asks. Raises QuotaExceededError.
     """
     organisation = project.organisation
     lock_until_commit(f"waiting-jobs:{organisation.pk}")
@@ -57,15 +60,17 @@ def check_waiting_jobs(project: Project, user: User, *, is_actor: bool = True) -
     _require(
         waiting["of_all"], of_organisation, whose=f"{organisation.name} has", limit="max_waiting_jobs_per_organisation"
     )
-    check_user_waiting_jobs(project, user, is_actor=is_actor)
+    check_user_waiting_jobs(limits, user, is_actor=is_actor)
 
 
-def check_storage_left(organisation: Organisation, user: User, *, is_actor: bool = True) -> None:
+def check_storage_left(
+    organisation: Organisation, user: User, limits: Sequence[UserQuota], *, is_actor: bool = True
+) -> None:
     """Nothing that a job makes could be stored once the quota, or the limit of its user, is used up.
 
-    Raises QuotaExceededError.
+    limits: quotas_above() the job's project. Raises QuotaExceededError.
     """
-    own_left = storage.bytes_left_of_user(organisation, user)
+    own_left = storage.bytes_left_within(of_organisation(limits), organisation, user)
     if own_left is not None and own_left <= 0:
         used, may = storage.used_bytes_of_user(organisation, user), "you may" if is_actor else f"{user.username} may"
         raise QuotaExceededError(

@@ -3,24 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mlhub.clusters.models import Node
 from mlhub.core.errors import QuotaExceededError
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
-from mlhub.tenants.models import Project, User, UserQuota
-from mlhub.tenants.user_quotas import RAISED_BY, owner_name, quotas_above
+from mlhub.tenants.models import User, UserQuota
+from mlhub.tenants.user_quotas import RAISED_BY, owner_name
 
 
 def check_user_room(
-    project: Project, user: User, *, n_gpus: int, gpu_types: Sequence[str] = (), is_actor: bool = True
+    limits: Iterable[UserQuota], user: User, *, n_gpus: int, gpu_types: Sequence[str] = (), is_actor: bool = True
 ) -> None:
     """Whether limits of the user could ever give so many GPUs of one type. Raises QuotaExceededError.
 
-    gpu_types: those that the job may use; () = any.
+    limits: quotas_above() the job's project. gpu_types: those that the job may use; () = any.
     """
-    for row in quotas_above(project, user):
+    for row in limits:
         most = 0 if row.max_running_jobs == 0 else row.max_gpus
         by_type = _most_of_one_type(row, gpu_types)
         if by_type is not None and (most is None or by_type < most):
@@ -38,9 +38,9 @@ def check_user_room(
             )
 
 
-def check_user_waiting_jobs(project: Project, user: User, *, is_actor: bool = True) -> None:
+def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor: bool = True) -> None:
     """Called under the lock under which an organisation's waiting jobs are counted. Raises QuotaExceededError."""
-    for row in quotas_above(project, user):
+    for row in limits:
         if row.max_waiting_jobs is None:
             continue
         waiting = Job.objects.queued().filter(created_by=user, intent=Intent.RUN, **_within(row)).count()
@@ -69,8 +69,10 @@ def _within(row: UserQuota) -> dict[str, object]:
 
 def _most_of_one_type(row: UserQuota, gpu_types: Sequence[str]) -> int | None:
     """The most GPUs of one type that the job could have; None where a type has no limit."""
+    if not row.gpus_by_type:
+        return None
     types = list(gpu_types) or list(Node.objects.order_by().values_list("gpu_type", flat=True).distinct())
-    if not row.gpus_by_type or not types or any(t not in row.gpus_by_type for t in types):
+    if not types or any(t not in row.gpus_by_type for t in types):
         return None
     return max(int(row.gpus_by_type[t]) for t in types)
 

@@ -21,7 +21,7 @@ from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
-from mlhub.tenants.models import Organisation, Quota, User
+from mlhub.tenants.models import Organisation, Quota, User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, quota_of_user
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -50,10 +50,14 @@ def used_bytes_of_user(organisation: Organisation, user: User) -> int:
 
 def bytes_left_of_user(organisation: Organisation, user: User) -> int | None:
     """What the user's limit still has room for; 0 or less when it is used up, None without a limit."""
-    row = quota_of_user(organisation, user)
-    if row is None or row.max_storage_bytes is None:
+    return bytes_left_within(quota_of_user(organisation, user), organisation, user)
+
+
+def bytes_left_within(limit: UserQuota | None, organisation: Organisation, user: User) -> int | None:
+    """As bytes_left_of_user, of a limit that was read before."""
+    if limit is None or limit.max_storage_bytes is None:
         return None
-    return int(row.max_storage_bytes) - used_bytes_of_user(organisation, user)
+    return int(limit.max_storage_bytes) - used_bytes_of_user(organisation, user)
 
 
 def bytes_left_for(organisation: Organisation, user: User | None) -> int | None:

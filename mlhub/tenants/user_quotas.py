@@ -44,6 +44,11 @@ def quota_of_user(organisation: Organisation, user: User) -> UserQuota | None:
     return found[0] if found else None
 
 
+def of_organisation(held: Iterable[UserQuota]) -> UserQuota | None:
+    """Returns the one of the organisation itself among quotas_above(); None = no limit."""
+    return next((row for row in held if row.project_id is None and row.team_id is None), None)
+
+
 def _held_by(rows: Iterable[UserQuota], user: User) -> list[UserQuota]:
     found = _indexed(rows)
     held = [one for owner in found.owners if (one := found.of(owner, user.pk)) is not None]
