@@ -26,6 +26,7 @@ from mlhub.metrics.plausibility import TIMES
 from mlhub.metrics.point_store import PointBatch
 from mlhub.metrics.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
+from mlhub.metrics.script_steps import begin_training, note_start, note_steps
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.stalls import record_stall
@@ -217,6 +218,8 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case ResultReport():
                 _store_result(attempt, report)
     points.save()
+    if of_metrics := [report for report in reports if isinstance(report, MetricReport)]:
+        note_steps(attempt, [report.step for report in of_metrics], at=at(of_metrics[0].at))
 
 
 def _store_result(attempt: Attempt, report: ResultReport) -> None:
@@ -233,6 +236,7 @@ def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     now = timezone.now()
     if FIRST_STEP not in attempt.startup:  # scripts report no phases of their own
         mark_attempt(attempt, FIRST_STEP, at(report.at), now=now)
+    note_start(attempt, at(report.at))
     report = as_gang(attempt, report)
     is_recorded = bool(attempt.profile_request)  # such steps are slower: nothing is learnt of their times
     refused = set() if is_recorded else learn(attempt, report)
@@ -286,8 +290,7 @@ def _store_phase(attempt: Attempt, report: PhaseReport) -> None:
         Job.objects.filter(pk=attempt.job_id).update(steps_done=step)
     if report.phase == "training":
         step = report.detail.get("step") or 0
-        Attempt.objects.filter(pk=attempt.pk, training_at=None).update(training_at=now, first_step=step)
-        Job.objects.filter(pk=attempt.job_id, started_at=None).update(started_at=now)
+        begin_training(attempt, now, first_step=step)
     if report.phase in PUBLISHED_PHASES:
         append(
             "attempt.phase",

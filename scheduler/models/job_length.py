@@ -104,7 +104,7 @@ def with_likely_lengths(snapshot: ClusterSnapshot, lengths: JobLengthModel, spee
     """
     unknown = [job for job in snapshot.jobs if not job.length_is_known]
     gpu_s = {job.id: speeds.step_s(job, job.fixed_workers) * job.fixed_workers for job in unknown}
-    done = {job.id: (job.family, job.steps_done * gpu_s[job.id], _pace(job)) for job in unknown}
+    done = {job.id: (job.family, _work(job, gpu_s[job.id]), _pace(job)) for job in unknown}
     lengths.see(done, withdrawn=snapshot.withdrawn, now_s=snapshot.now_s)
     if not unknown:
         return snapshot
@@ -113,6 +113,13 @@ def with_likely_lengths(snapshot: ClusterSnapshot, lengths: JobLengthModel, spee
         for job in unknown
     }
     return replace(snapshot, jobs=tuple(guessed.get(job.id, job) for job in snapshot.jobs))
+
+
+def _work(job: JobSnapshot, gpu_s: float) -> float:
+    """The GPU-seconds that the job has trained. Where nothing is known of its steps' time, as of scripts that report
+    none, those that it has held.
+    """
+    return job.steps_done * gpu_s if job.observations or job.example_s is not None else job.executed_gpu_s
 
 
 def _pace(job: JobSnapshot) -> float:

@@ -91,3 +91,15 @@ def test_a_round_learns_from_jobs_that_are_gone() -> None:
     memory = decide(later, policy=policy, memory=plan.memory).memory
     assert len(memory.job_lengths["ended"]) == 2
     assert list(memory.job_lengths["open"]) == ["c"]
+
+
+def test_a_job_whose_steps_nobody_knows_the_time_of_counts_by_what_it_has_held() -> None:
+    """A script that reports no time of its steps: of its hour as much is left, not a second."""
+    script = job("a", length_is_known=False, gpus=1, step_overhead_s=0.0, example_s=None, steps_total=0)
+    case = cluster(gpus=1).running(replace(script, executed_gpu_s=3600.0, steps_done=3.0))
+    plan = decide(case.snapshot, policy=policy_named("mlhub", {}), memory=RoundMemory())
+    assert plan.memory.job_lengths["open"]["a"][1] == 3600.0
+    (decision,) = plan.decisions
+    finish = decision.prediction.finish_p50_s
+    assert finish is not None
+    assert finish - case.snapshot.now_s > 1800
