@@ -11,7 +11,7 @@ from benchmarks.testbed_calibration import ALONE, NodeCalibration
 from benchmarks.testbed_figures import draw
 from benchmarks.testbed_runs import FIRST_MINUTE_S, RunStore, TestbedRun
 from benchmarks.testbed_trace import COMPARED, FAST, KINDS, NIC_BPS, RACKS, SEEDS, SLOW, UPLINK_BPS, jobs_of
-from benchmarks.testbed_twin import foretold_jct_s
+from benchmarks.testbed_twin import simulated_jct_s
 from scheduler import POLICIES
 from scheduler.policies.abilities import abilities_of
 
@@ -91,7 +91,7 @@ def _alone(alone_s: Sequence[float]) -> str:
 
 def _simulated(calibration: NodeCalibration, *, n_jobs: int) -> list[str]:
     """What the twin says of all policies, whether they ran or not."""
-    found = {policy: [_mean_foretold_s(policy, seed, calibration, n_jobs) for seed in SEEDS] for policy in COMPARED}
+    found = {policy: [_mean_simulated_s(policy, seed, calibration, n_jobs) for seed in SEEDS] for policy in COMPARED}
     rows = sorted(found.items(), key=lambda each: mean(each[1]))
     seeds = " | ".join(f"seed {seed}" for seed in SEEDS)
     return [
@@ -119,12 +119,12 @@ def _comparison(
         f"## {n_jobs} jobs under {len(by_policy)} policies",
         "",
         f"{n_runs} runs, {when}; load of the machine at their ends {min(loads):.0f} to {max(loads):.0f}. JCT: from "
-        "submission to the end, seconds, mean over all jobs and seeds. Foretold: mean JCT of the same seeds in the "
+        "submission to the end, seconds, mean over all jobs and seeds. Simulated: mean JCT of the same seeds in the "
         "simulator, made of the calibration alone, and how far it is off. Starts: attempts per job. Step time error: "
         "|predicted - measured| / measured of attempts launched after the first minute of a run, median (in brackets: "
         "of all).",
         "",
-        "| policy | seeds | mean JCT | foretold | longest | makespan | starts | step time error |",
+        "| policy | seeds | mean JCT | simulated | longest | makespan | starts | step time error |",
         "|---|---|---|---|---|---|---|---|",
         *(row for _, row in rows),
         "",
@@ -134,13 +134,13 @@ def _comparison(
 
 def _row(policy: str, runs: Sequence[TestbedRun], calibration: NodeCalibration, n_jobs: int) -> tuple[float, str]:
     jct_s = mean(run.mean_jct_s for run in runs)
-    foretold_s = _foretold_s(runs, calibration, n_jobs)
+    simulated_s = _simulated_s(runs, calibration, n_jobs)
     longest_s = max(float(job["jct_s"]) for run in runs for job in run.jobs)
     later, every = (_median_error(runs, after_s) for after_s in (FIRST_MINUTE_S, 0.0))
     shown = " ".join((_percent(later), f"({_percent(every)})"))
     seeds = ", ".join(str(run.seed) for run in sorted(runs, key=lambda run: run.seed))
     return jct_s, (
-        f"| {policy} | {seeds} | {jct_s:.0f} | {foretold_s:.0f} ({foretold_s / jct_s - 1:+.0%}) | {longest_s:.0f} | "
+        f"| {policy} | {seeds} | {jct_s:.0f} | {simulated_s:.0f} ({simulated_s / jct_s - 1:+.0%}) | {longest_s:.0f} | "
         f"{mean(run.makespan_s for run in runs):.0f} | {mean(run.attempts_a_job for run in runs):.1f} | {shown} |"
     )
 
@@ -168,22 +168,22 @@ def _against_aims(
         met = "met" if error <= MOST_STEP_ERROR else "**missed**"
         found.append(f"- Step time error of `mlhub` at most {MOST_STEP_ERROR:.0%}: {met} ({error:.0%}).")
     off = {
-        policy: abs(_foretold_s(runs, calibration, n_jobs) / mean(run.mean_jct_s for run in runs) - 1)
+        policy: abs(_simulated_s(runs, calibration, n_jobs) / mean(run.mean_jct_s for run in runs) - 1)
         for policy, runs in by_policy.items()
     }
     far = sorted(policy for policy, error in off.items() if error > MOST_TWIN_ERROR)
     words = "met" if not far else f"**missed** for {', '.join(f'`{policy}`' for policy in far)}"
-    found.append(f"- The simulator foretells each policy's mean within {MOST_TWIN_ERROR:.0%}: {words}.")
+    found.append(f"- The simulator predicts each policy's mean within {MOST_TWIN_ERROR:.0%}: {words}.")
     return found
 
 
-def _foretold_s(runs: Sequence[TestbedRun], calibration: NodeCalibration, n_jobs: int) -> float:
-    return mean(_mean_foretold_s(run.policy, run.seed, calibration, n_jobs) for run in runs)
+def _simulated_s(runs: Sequence[TestbedRun], calibration: NodeCalibration, n_jobs: int) -> float:
+    return mean(_mean_simulated_s(run.policy, run.seed, calibration, n_jobs) for run in runs)
 
 
-def _mean_foretold_s(policy: str, seed: int, calibration: NodeCalibration, n_jobs: int) -> float:
+def _mean_simulated_s(policy: str, seed: int, calibration: NodeCalibration, n_jobs: int) -> float:
     is_elastic = abilities_of(POLICIES[policy]).is_elastic
-    return mean(foretold_jct_s(jobs_of(seed, n_jobs), calibration, policy, is_elastic=is_elastic))
+    return mean(simulated_jct_s(jobs_of(seed, n_jobs), calibration, policy, is_elastic=is_elastic))
 
 
 def _median_error(runs: Sequence[TestbedRun], after_s: float) -> float | None:

@@ -136,7 +136,7 @@ def speed_model_of(measured: Sequence[MeasuredGang]) -> SpeedModel:
     )
 
 
-def foretold_jct_s(
+def simulated_jct_s(
     jobs: Sequence[TestbedJob], calibration: NodeCalibration, policy: str, *, is_elastic: bool
 ) -> list[float]:
     """Returns the completion times of the jobs under the policy in the simulator, in their order."""

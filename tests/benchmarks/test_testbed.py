@@ -12,7 +12,7 @@ from benchmarks.testbed_calibration import MeasuredGang, NodeCalibration
 from benchmarks.testbed_page import write_page
 from benchmarks.testbed_runs import OF_ATTEMPT, RunStore, TestbedRun
 from benchmarks.testbed_trace import COMPARED, KINDS, jobs_of
-from benchmarks.testbed_twin import foretold_jct_s
+from benchmarks.testbed_twin import simulated_jct_s
 from benchmarks.virtual_nodes import VirtualCluster, VirtualNode
 from mlhub.backends.local import read_cluster
 from scheduler import POLICIES
@@ -119,7 +119,7 @@ def test_runs_are_kept_one_by_one_and_the_page_is_made_of_what_is_kept(tmp_path:
 def test_the_twin_ends_all_jobs_under_every_policy_and_knows_its_nodes(policy: str) -> None:
     jobs = jobs_of(1, 6)
     is_elastic = abilities_of(POLICIES[policy]).is_elastic
-    foretold = foretold_jct_s(jobs, CALIBRATION, policy, is_elastic=is_elastic)
+    simulated = simulated_jct_s(jobs, CALIBRATION, policy, is_elastic=is_elastic)
     least = [20.0 + job.epochs * 30 * 0.2 / 8 for job in jobs]  # a start, and steps that eight nodes share at best
-    assert len(foretold) == 6
-    assert all(jct_s > at_least for jct_s, at_least in zip(foretold, least, strict=True))
+    assert len(simulated) == 6
+    assert all(jct_s > at_least for jct_s, at_least in zip(simulated, least, strict=True))
