@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 TRAINED_ON = "trained_on"  # code of a trial that passes its rungs without resting there
-SETTLED = 1.25  # times its rung: so far a script has trained when it counts as one that saves no checkpoints
+PAST_END = "past_end"  # code of a trial whose script did not end at the study's last step
+SETTLED = 1.25  # times its rung: so far has a script trained that saves no checkpoints, or does not end
 
 
 def follow(trial: Trial) -> None:
@@ -133,8 +134,14 @@ def _train_on_or_stop(study: Study, trial: Trial) -> None:
 
 def _steer(study: Study, trial: Trial, job: Job) -> None:
     """The platform pauses and cancels, whichever roles people have lost; only going on is asked for by a person."""
-    if job.state in ENDED or trial.status == TrialStatus.COMPLETED:
-        return  # one that has reached the last rung ends by itself, with its model
+    if job.state in ENDED:
+        return
+    if trial.status == TrialStatus.COMPLETED:  # ends by itself, with its model
+        if study.unit == Unit.STEPS and trial.epochs >= study.rungs[-1] * SETTLED and job.intent != Intent.CANCEL:
+            trial.code = PAST_END
+            trial.message = f"It trained on behind its last step, {study.rungs[-1]:,}, and was cancelled there."
+            cancel_job(job, actor=None)
+        return
     if study.state in ENDED_STUDIES or trial.status in OVER:
         if job.intent != Intent.CANCEL:
             cancel_job(job, actor=None)

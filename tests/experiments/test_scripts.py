@@ -73,6 +73,15 @@ def test_a_script_that_ends_before_it_could_rest_is_promoted_from_its_curve(cast
     assert [result["step"] for result in best.results] == [10, 30, 90]
 
 
+def test_a_script_that_does_not_end_at_the_last_step_is_cancelled_behind_it(cast: Cast) -> None:
+    study = script_study(cast, algorithm="random", steps=40, min_steps=None, max_trials=2)
+    Trainer(metric="train/accuracy", is_script=True).run(study)
+    assert study.state == "completed"
+    for trial in trials_of(study):
+        assert (trial.status, trial.code, trial.results[-1]["step"]) == ("completed", "past_end", 40)
+        assert trial.epochs < 90
+
+
 def test_other_algorithms_take_the_last_value_of_a_script(cast: Cast) -> None:
     study = script_study(cast, algorithm="random", steps=None, min_steps=None, max_trials=3)
     Trainer(metric="train/accuracy", is_script=True).run(study)

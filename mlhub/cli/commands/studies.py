@@ -29,7 +29,7 @@ LISTED = {
 TRIALS = {
     "TRIAL": lambda row: row["number"],
     "STATUS": lambda row: row["status"],
-    "EPOCHS": lambda row: f"{row['epochs']:g}",
+    "LENGTH": lambda row: f"{row['epochs']:g}",  # of the study's unit, which takes its place
     "VALUE": lambda row: _value(row),
     "PARAMETERS": lambda row: _parameters(row["parameters"]),
     "JOB": lambda row: row["job"],
@@ -77,7 +77,8 @@ def list_trials(context: typer.Context, name: StudyArgument) -> None:
     sign = -1 if one["direction"] == "maximize" else 1
     rows = session.api.get(f"/studies/{one['id']}/trials")
     rows.sort(key=lambda row: (-len(row["results"]), sign * (_last(row) or 0.0), row["number"]))
-    session.output.rows(rows, TRIALS)
+    columns = {one["unit"].upper() if name == "LENGTH" else name: show for name, show in TRIALS.items()}
+    session.output.rows(rows, columns)
 
 
 @study.command("pause")
