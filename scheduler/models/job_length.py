@@ -30,6 +30,7 @@ PRIOR_B = np.full(len(EDGE_B) - 1, PRIOR_END)
 PRIOR_JOBS = 2.0  # as many jobs is that worth
 ALIKE_JOBS = 8.0  # as many jobs of a family is worth what is known of all of them
 MOST_ENDED = 600  # of the newest ends count
+LEAST_GPU_S = 60.0  # of training, before which the prior alone would end every job within seconds
 
 
 class JobLengthModel:
@@ -75,6 +76,12 @@ class JobLengthModel:
         if family not in self._left_B:
             self._left_B[family] = _left_B(self._chance_B(family).tobytes())
         return float(np.interp(np.log2(max(done_gpu_s, 1.0)), LOG_EDGE_B, self._left_B[family]))
+
+    def without_estimate(self) -> frozenset[str]:
+        """Returns the present jobs of whose length nothing is known: none has ended yet, and they hardly trained."""
+        if self._ended:
+            return frozenset()
+        return frozenset(job_id for job_id, (_, work, *_) in self._open.items() if work < LEAST_GPU_S)
 
     @property
     def has_learnt(self) -> bool:

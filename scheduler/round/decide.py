@@ -83,7 +83,9 @@ def decide(
         decisions |= explain_batches(snapshot, decisions, batches, speeds)
         forecast = None if is_elastic else arrivals
         learnt = LearntErrors(starts=start_intervals, ends=intervals, arrivals=forecast)
-        predictions = predict(state, proposal, decisions, speeds, learnt=learnt)
+        predictions = predict(
+            state, proposal, decisions, speeds, learnt=learnt, unknown_ends=lengths.without_estimate()
+        )
         decisions = {job_id: replace(decisions[job_id], prediction=each) for job_id, each in predictions.items()}
     claims_since_s, again_s = unmet_claims(state, decisions, memory.claims_since_s)  # 7
     remembered = RoundMemory(

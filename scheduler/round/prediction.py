@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler.api.plan import Decision, Prediction, Preempt, Wait
 from scheduler.api.proposal import Proposal
@@ -36,15 +36,19 @@ def predict(
     speeds: JobSpeeds,
     *,
     learnt: LearntErrors,
+    unknown_ends: Collection[str] = (),
 ) -> dict[str, Prediction]:
     """Returns the predictions by job, in the snapshot's order.
 
     1. the plan is simulated forward; jobs that a budget of GPU-hours delays are left at that, as their start is a date
     and no estimate; 2. what may arrive later delays the others' P90; 3. the intervals become as wide as the errors of
-    earlier predictions.
+    earlier predictions. unknown_ends: jobs whose end is not known at all, and has no prediction.
     """
     forecast, snapshot = RoundForecast(state, proposal, speeds), state.snapshot
-    predictions = forecast.predictions(decisions)  # 1
+    predictions = {  # 1
+        job_id: replace(each, finish_p50_s=None, finish_p90_s=None) if job_id in unknown_ends else each
+        for job_id, each in forecast.predictions(decisions).items()
+    }
     bounded = BudgetForecast(state, decisions, speeds).bounded(predictions) if state.limits else {}
     starts = _starts(snapshot, predictions, decisions, bounded)
     ends = _ends(snapshot, predictions, bounded)

@@ -69,7 +69,7 @@ def test_cancelled_jobs_count_as_longer_than_they_came_not_as_ended() -> None:
 
 def test_a_round_knows_of_those_that_were_cancelled() -> None:
     unknown = [job(i, length_is_known=False, gpus=1, family="f") for i in "abc"]
-    case = cluster(gpus=3).running(*[replace(one, steps_done=90.0) for one in unknown])
+    case = cluster(gpus=3).running(*[replace(one, steps_done=9_000.0) for one in unknown])
     policy = policy_named("srtf", {})
     plan = decide(case.snapshot, policy=policy, memory=RoundMemory())
     later = replace(case.snapshot, now_s=case.snapshot.now_s + 10, jobs=case.snapshot.jobs[2:], withdrawn=("a",))
@@ -103,3 +103,14 @@ def test_a_job_whose_steps_nobody_knows_the_time_of_counts_by_what_it_has_held()
     finish = decision.prediction.finish_p50_s
     assert finish is not None
     assert finish - case.snapshot.now_s > 1800
+
+
+def test_the_end_of_a_job_of_which_nothing_is_known_is_not_predicted() -> None:
+    """Neither what it has trained nor the end of another job says how long it is."""
+    script = job("a", length_is_known=False, gpus=1, step_overhead_s=0.0, example_s=None, steps_total=0)
+    case = cluster(gpus=2).running(replace(script, executed_gpu_s=10.0, steps_done=3.0))
+    plan = decide(case.snapshot, policy=policy_named("mlhub", {}), memory=RoundMemory())
+    assert plan.decisions[0].prediction.finish_p50_s is None
+    memory = replace(plan.memory, job_lengths={**plan.memory.job_lengths, "ended": [["other", 500.0]]})
+    again = decide(case.snapshot, policy=policy_named("mlhub", {}), memory=memory)
+    assert again.decisions[0].prediction.finish_p50_s is not None
