@@ -13,7 +13,7 @@ LITTER = ("__MACOSX", ".DS_Store", "Thumbs.db")  # which systems put into archiv
 
 
 def members_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The files that whoever packed the archive meant."""
+    """The files of the archive, without those that packing programs add."""
     return [
         info
         for info in archive.infolist()

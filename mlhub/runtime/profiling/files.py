@@ -20,7 +20,7 @@ from mlhub.wire.profiles import ProfileRequest
 class RecordingNotes:
     """How a recording ended in the trainer. reason: why there is no trace, else "".
 
-    seconds: of all recorded steps together, by their parts; empty where only the trace tells. activities: what the
+    seconds: of all recorded steps together, by their parts; empty where only the trace has them. activities: what the
     worker began to do and when, in microseconds since the first recorded step.
     """
 

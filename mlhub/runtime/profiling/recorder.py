@@ -63,7 +63,7 @@ class StepRecorder:
     def after_step(self, *, began: float = 0.0, input_s: float = 0.0, sync_s: float = 0.0, wait_s: float = 0.0) -> None:
         """Counts a step, and ends the recording when it was the last one.
 
-        began: when the step did, on time.perf_counter(); 0 where only the trace tells what it consisted of.
+        began: when the step did, on time.perf_counter(); 0 where only the trace has its parts.
         """
         recording = self._recording
         if recording is None:

@@ -32,13 +32,13 @@ class OperatorCost:
 
 @dataclass
 class TraceSummary:
-    """seconds: of all steps together, by part, as far as the trace tells it."""
+    """seconds: of all steps together, by part, as far as the trace has it."""
 
     operators: dict[str, OperatorCost]
     seconds: dict[str, float]
 
     def to_dict(self, *, seconds: Mapping[str, float], n_events: int, n_left_out: int) -> dict[str, Any]:
-        """seconds: by part, as the trainer measured it; empty where only the trace tells."""
+        """seconds: by part, as the trainer measured it; empty where only the trace has them."""
         dearest = sorted(self.operators.items(), key=lambda item: -(item[1].self_cpu_s + item[1].device_s))
         return {
             "step_s": {part: (seconds or self.seconds).get(part, 0.0) for part in PARTS},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a script could train together with others, as its source tells: one that could not gets one worker.
+"""Whether a script could train together with others, by its source: one that could not gets one worker.
 
 The source is searched for words, nothing is run. A word that means nothing costs GPUs at worst, a missing one would
 cost speed, so everything counts by which a program may learn that it is not alone.
@@ -26,7 +26,7 @@ ALONE = (
 
 
 def may_be_distributed(code: Path) -> bool:
-    """Whether anything in the package's Python code tells that it can train on several workers. True in doubt."""
+    """Whether anything in the package's Python code says that it can train on several workers. True in doubt."""
     left = MAX_BYTES
     for path in _sources(code):
         left -= path.stat().st_size

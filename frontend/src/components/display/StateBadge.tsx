@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state as icon, word and colour: who sees no colours, or looks only for a moment, tells states apart by the icon.
+// A state as icon, word and colour: states are known by the icon to who sees no colours, or looks only for a moment.
 import { Badge } from "@mantine/core";
 
 import type { BadgeColor } from "@/domain/badgeColor";
