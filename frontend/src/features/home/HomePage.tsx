@@ -25,6 +25,7 @@ import { clusterQuery, invitationsQuery, myLimitsQuery, quotaQuery } from "./que
 
 const MOST_QUOTAS = 4;
 const NEARLY_FULL = 0.9;
+const MOST_LIMITS = 4; // of an owner: those that are nearest to their end
 const MOST_NAMES = 2;
 
 export function HomePage() {
@@ -100,12 +101,12 @@ function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }
 /** Where one person may not have all that the organisation, team or project has. */
 function MyLimits() {
   const limits = useQuery(myLimitsQuery).data ?? [];
-  return limits.map((quota) => (
+  return limits.slice(0, MOST_QUOTAS).map((quota) => (
     <Stack key={quota.owner} gap={4} component="section" aria-label={t`Your own limits in ${quota.owner_name}`}>
       <Text size="sm" fw={600}>
         {t`Your own limits in ${quota.owner_name}`}
       </Text>
-      <UserLimitBars quota={quota} name={quota.owner_name} />
+      <UserLimitBars quota={quota} name={quota.owner_name} most={MOST_LIMITS} />
       <Text size="xs" c="dimmed">
         {t`Admins of the organisation can raise them.`}
       </Text>

@@ -7,8 +7,11 @@ import type { UserQuota } from "@/api/types";
 import { NEARLY_USED } from "@/domain/scheduling/budget";
 import { userLimitPart, userLimitRows, userLimitText } from "@/domain/scheduling/userLimits";
 
-export function UserLimitBars({ quota, name }: { quota: UserQuota; name: string }) {
-  const rows = userLimitRows(quota);
+/** most: so many are shown, those that are nearest to their end. */
+export function UserLimitBars({ quota, name, most = Infinity }: { quota: UserQuota; name: string; most?: number }) {
+  const all = userLimitRows(quota);
+  const rows = all.length <= most ? all : [...all].sort((a, b) => userLimitPart(b) - userLimitPart(a)).slice(0, most);
+  const nLeftOut = all.length - rows.length;
   if (rows.length === 0) return <Text size="xs" c="dimmed">{t`No limit`}</Text>;
   return (
     <Stack gap={6} component="ul" p={0} m={0} style={{ listStyle: "none" }} aria-label={t`Limits of ${name}`}>
@@ -28,6 +31,11 @@ export function UserLimitBars({ quota, name }: { quota: UserQuota; name: string 
           )}
         </li>
       ))}
+      {nLeftOut > 0 && (
+        <Text component="li" size="xs" c="dimmed">
+          {t`and ${nLeftOut} more, used less`}
+        </Text>
+      )}
     </Stack>
   );
 }

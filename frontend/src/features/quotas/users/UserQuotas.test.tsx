@@ -108,6 +108,20 @@ it("shows one's own limits on Home", async () => {
   expect(own).toHaveTextContent("Running jobs1 of 3");
 });
 
+it("shows on Home the limits of an owner that are nearest to their end", async () => {
+  server.use(
+    answers("/api/v1/organisations/{id}/quota", quota()),
+    answers("/api/v1/cluster", { racks: [], backend: { away_since: null } }),
+    answers("/api/v1/user-quotas/mine", [
+      userQuota({ gpus_by_type: { K80: 2, P100: 2, V100: 2, A100: 0 }, max_waiting_jobs: 9, max_running_jobs: 2 }),
+    ]),
+  );
+  renderPage("/");
+  const own = within(await screen.findByRole("region", { name: "Your own limits in Vision" }));
+  const rows = own.getAllByRole("listitem").map(({ textContent }) => textContent);
+  expect(rows).toEqual(["GPUs of type A1000 of 0", "Running jobs1 of 2", "GPUs1 of 4", "GPUs of type K800 of 2", "and 3 more, used less"]);
+});
+
 it("reads types with numbers, and nothing else", () => {
   expect(asTypes("A100: 2, RTX 4090:1")).toEqual({ A100: 2, "RTX 4090": 1 });
   expect(asTypes("")).toEqual({});
