@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 TABLE_OPTIONS = ("target", "targets", "ignore", "types", "missing")
-COLUMN_TYPES = ("number", "category", "date", "split")  # as which a table's column may be used; split: not learned from
+# as which a table's column may be used; split: not learned from
+COLUMN_TYPES = ("number", "category", "date", "text", "split")
 MISSING_TREATMENTS = ("indicator", "fill", "drop")  # of values that are missing in a column; the first is the default
 TOKEN_OPTIONS = ("tokenizer", "vocabulary_size", "context_length")
 TEXT_OPTIONS = (*TOKEN_OPTIONS, "documents")

@@ -4104,9 +4104,9 @@ export interface components {
             target?: string;
             /** @description Columns that are not learned from, besides those that are left out by default. */
             ignore?: string[];
-            /** @description As what a column is used, by its name: number, category or date; or split: its rows with train or training are trained on, those with test, val, valid, validation or dev are held out. A column with a type is used even where it would be left out by default. */
+            /** @description As what a column is used, by its name: number, category, date or text; or split: its rows with train or training are trained on, those with test, val, valid, validation or dev are held out. A column with a type is used even where it would be left out by default. */
             types?: {
-                [key: string]: "number" | "category" | "date" | "split";
+                [key: string]: "number" | "category" | "date" | "text" | "split";
             };
             /** @description What becomes of missing values of a column, by its name. indicator: filled with the mean or most frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out. */
             missing?: {

@@ -28,7 +28,9 @@ def columns(
     name: Annotated[str, typer.Argument(help="Name or id of a dataset.")],
     target: Annotated[str, typer.Option(help="The column to predict.")] = "",
     ignore: Annotated[list[str] | None, typer.Option(help="A column not to learn from; repeatable.")] = None,
-    types: Annotated[Pairs, typer.Option("--type", help="column=number, category, date or split; repeatable.")] = None,
+    types: Annotated[
+        Pairs, typer.Option("--type", help="column=number, category, date, text or split; repeatable.")
+    ] = None,
     missing: Annotated[Pairs, typer.Option(help="column=indicator, fill or drop; repeatable.")] = None,
 ) -> None:
     """Show the columns of a table, or choose others of the file that is there already.

@@ -369,7 +369,7 @@ class DatasetVersionsOperations:
         *,
         target: str | Unset = UNSET,
         ignore: Sequence[str] | Unset = UNSET,
-        types: Mapping[str, Literal["number", "category", "date", "split"]] | Unset = UNSET,
+        types: Mapping[str, Literal["number", "category", "date", "text", "split"]] | Unset = UNSET,
         missing: Mapping[str, Literal["indicator", "fill", "drop"]] | Unset = UNSET,
     ) -> r.DatasetVersion:
         """Reads the same file by another choice of columns, without another upload. A version that waits for its
@@ -380,9 +380,9 @@ class DatasetVersionsOperations:
 
         target: The column to predict; by default target, label, class or y.
         ignore: Columns that are not learned from, besides those that are left out by default.
-        types: As what a column is used, by its name: number, category or date; or split: its rows with train or
-        training are trained on, those with test, val, valid, validation or dev are held out. A column with a type
-        is used even where it would be left out by default.
+        types: As what a column is used, by its name: number, category, date or text; or split: its rows with train
+        or training are trained on, those with test, val, valid, validation or dev are held out. A column with a
+        type is used even where it would be left out by default.
         missing: What becomes of missing values of a column, by its name. indicator: filled with the mean or most
         frequent value of the training rows, and marked by an input; fill: filled only; drop: the row is left out.
         """

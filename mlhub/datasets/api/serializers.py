@@ -208,9 +208,9 @@ class ColumnChoiceSerializer(StrictSerializer):
     types = serializers.DictField(
         child=serializers.ChoiceField(choices=COLUMN_TYPES),
         required=False,
-        help_text="As what a column is used, by its name: number, category or date; or split: its rows with train or "
-        "training are trained on, those with test, val, valid, validation or dev are held out. A column with a type is "
-        "used even where it would be left out by default.",
+        help_text="As what a column is used, by its name: number, category, date or text; or split: its rows with "
+        "train or training are trained on, those with test, val, valid, validation or dev are held out. A column with "
+        "a type is used even where it would be left out by default.",
     )
     missing = serializers.DictField(
         child=serializers.ChoiceField(choices=MISSING_TREATMENTS),

@@ -25,13 +25,15 @@ NUMERIC = re.compile(NUMERIC_WORD, re.ASCII)
 REMEDIES = {
     "number": "Give a number, or nothing where it is missing.",
     "category": "Give a word or a number, or nothing where it is missing.",
+    "text": "Give a text, or nothing where it is missing.",
     "date": "Give a date such as 2021-03-31, or nothing where it is missing.",
 }
 ColumnSpec = Mapping[str, Any]
 
 
 def cell_value(column: ColumnSpec, cell: Any) -> float | str:
-    """Returns a number, NaN where it is missing; the seconds of a date since 1970; of a category the word, or "".
+    """Returns a number, NaN where it is missing; the seconds of a date since 1970; of a category the word, or ""; of a
+    text the text, or "".
 
     Raises ValueError, whose message is what the cell is not, such as "number".
     """
@@ -69,6 +71,11 @@ def _word(column: ColumnSpec, cell: Any) -> str:
     if origin == "date":
         return _spelled_date(column, text)
     return text if origin == "word" and isinstance(cell, str) else _spelled_number(text)
+
+
+def _text(_column: ColumnSpec, cell: Any) -> str:
+    text = "" if cell is None else str(cell)
+    return text if text.strip() else ""
 
 
 def _spelled_number(text: str) -> str:
@@ -114,5 +121,6 @@ def _moment(column: ColumnSpec, text: str) -> datetime:
 KINDS: Mapping[str, Callable[[ColumnSpec, Any], float | str]] = {
     "number": _number,
     "category": _word,
+    "text": _text,
     "date": _seconds,
 }

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class InputReader:
         known = {name: self.facts[name] for name in ("task", "classes", "input_shape") if name in self.facts}
         return {"format": self.format, "columns": columns, **known}
 
-    def tensors(self, rows: Sequence[Any]) -> list[Tensor]:
+    def tensors(self, rows: Sequence[Any]) -> Iterable[Tensor]:
         """Returns batches of inputs, together in the order of the rows. Raises UnusableRowError.
 
         A row is an object of columns (tables), {"image": base64}, {"x": numbers} or {"text": string}. Texts have a
@@ -52,7 +52,7 @@ class InputReader:
         if not rows:
             raise UnusableRowError("There are no rows.", field="rows", remedy="Give at least one.")
         if self.format in TABLES:
-            return [tables.encoded_rows(rows, self.columns)]
+            return tables.encoded_batches(rows, self.columns)
         if self.tokenizer is not None:
             return [self._tokens(number, row) for number, row in enumerate(rows)]
         return [torch.stack([self._array(number, row) for number, row in enumerate(rows)])]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from .encoding import encode
 from .errors import UnusableRowError
 
 Columns = Sequence[Mapping[str, Any]]
+N_ROWS = 1024  # encoded at a time
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -39,9 +40,19 @@ def encoded_rows(rows: Sequence[Any], columns: Columns) -> Tensor:
     Columns that the model does not use, such as its target, may be there or not. What is missing, and a word that
     training did not see, are encoded as in a prediction job.
     """
+    return torch.cat(list(encoded_batches(rows, columns)))
+
+
+def encoded_batches(rows: Sequence[Any], columns: Columns) -> Iterator[Tensor]:
+    """encoded_rows() in batches, since the inputs of texts are far larger than the rows."""
     for number, row in enumerate(rows):
         _check_columns(number, row, columns)
-    blocks = [encode(column, _values(rows, column), is_learnt=True) for column in columns]
+    for start in range(0, len(rows), N_ROWS):
+        yield _encoded(rows[start : start + N_ROWS], columns, first=start)
+
+
+def _encoded(rows: Sequence[Any], columns: Columns, *, first: int) -> Tensor:
+    blocks = [encode(column, _values(rows, column, first=first), is_learnt=True) for column in columns]
     return torch.from_numpy(np.concatenate(blocks, axis=1).astype(np.float32))
 
 
@@ -59,16 +70,16 @@ def _check_columns(number: int, row: Any, columns: Columns) -> None:
             )
 
 
-def _values(rows: Sequence[Mapping[str, Any]], column: Mapping[str, Any]) -> NDArray[Any]:
-    """One column of the rows as encode() takes it."""
-    found = np.empty(len(rows), dtype=object if column["kind"] == "category" else np.float64)
+def _values(rows: Sequence[Mapping[str, Any]], column: Mapping[str, Any], *, first: int) -> NDArray[Any]:
+    """One column of the rows as encode() takes it. first: the number of the first of them."""
+    found = np.empty(len(rows), dtype=object if column["kind"] in ("category", "text") else np.float64)
     for number, row in enumerate(rows):
         cell = row[column["name"]]
         try:
             found[number] = cell_value(column, cell)
         except ValueError as error:
             raise UnusableRowError(
-                f"The column {column['name']} holds {str(cell)[:100]!r} in row {number}, which is no {error}.",
+                f"The column {column['name']} holds {str(cell)[:100]!r} in row {first + number}, which is no {error}.",
                 field=str(column["name"]),
                 remedy=REMEDIES[column["kind"]],
             ) from error

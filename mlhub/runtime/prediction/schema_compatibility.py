@@ -85,7 +85,7 @@ def _check_columns(trained: Schema, given: Schema) -> None:
         )
     words = {"number": "numbers", "word": "words", "date": "dates", "other": "lists or bytes"}
     for column in trained["columns"]:
-        usual = {"number": "number", "category": "word", "date": "date"}[column["kind"]]
+        usual = {"number": "number", "category": "word", "text": "word", "date": "date"}[column["kind"]]
         learned = column.get("from", usual)
         found = raw.get(column["name"], learned)
         if found not in (learned, "empty") and (learned != "word" or found != column["kind"]):
@@ -100,7 +100,7 @@ def file_columns(schema: Schema) -> dict[str, str]:
     """What the file stores in each column: number, word, date, empty, other. Older versions know features only."""
     if "file_columns" in schema:
         return dict(schema["file_columns"])
-    return {c["name"]: "word" if c["kind"] == "category" else c["kind"] for c in schema["columns"]}
+    return {c["name"]: "word" if c["kind"] in ("category", "text") else c["kind"] for c in schema["columns"]}
 
 
 def _check_arrays(trained: Schema, given: Schema) -> None:

@@ -148,8 +148,9 @@ def open_all(
     name = prepared.key(sha256, schema)
     shared = path.parent / PREPARED_FOLDER / name
     if shared.is_dir():
-        return prepared.read(shared)
-    return prepared.read(cache.get(name, lambda folder: prepared.write(reader, path, schema, folder)))
+        return prepared.read(reader, schema, shared)
+    written = cache.get(name, lambda folder: prepared.write(reader, path, schema, folder))
+    return prepared.read(reader, schema, written)
 
 
 def _reader(format: str) -> Reader:

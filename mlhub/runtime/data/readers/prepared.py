@@ -29,6 +29,14 @@ class PreparedParts(Protocol):
         """Of the inputs, as Examples takes it."""
 
 
+@runtime_checkable
+class KeptExamples(Protocol):
+    """A reader whose parts are not the inputs themselves, but what they are made of batch by batch."""
+
+    def examples(self, inputs: Array, targets: Array, schema: Mapping[str, Any]) -> Examples:
+        """The examples of parts() that were put together, or are mapped."""
+
+
 def is_large(schema: Mapping[str, Any]) -> bool:
     """Whether it is written as arrays. Images that are decoded when they are read stay in their archive."""
     if schema.get("decoding"):
@@ -68,7 +76,9 @@ def write(reader: PreparedParts, path: Path, schema: Mapping[str, Any], folder: 
     (folder / "scale.json").write_text(json.dumps(reader.scale(schema)))
 
 
-def read(folder: Path) -> Examples:
+def read(reader: PreparedParts, schema: Mapping[str, Any], folder: Path) -> Examples:
     """What write() left, mapped, not loaded."""
     inputs, targets = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("inputs", "targets"))
+    if isinstance(reader, KeptExamples):
+        return reader.examples(inputs, targets, schema)
     return Examples(inputs, targets, scale=json.loads((folder / "scale.json").read_text()))

@@ -16,7 +16,7 @@ const TYPES: Record<string, string> = {
   category: t`category`,
   date: t`date`,
   identifier: t`identifier`,
-  text: t`free text`,
+  text: t`text`,
   constant: t`constant`,
   empty: t`empty`,
   other: t`not plain`,

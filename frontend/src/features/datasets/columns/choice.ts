@@ -10,7 +10,7 @@ export const IGNORED = "ignore";
 
 export interface ChoiceValues {
   target: string;
-  /** By the column's name: number, category, date, split, IGNORED or AUTOMATIC. */
+  /** By the column's name: number, category, date, text, split, IGNORED or AUTOMATIC. */
   uses: Record<string, string>;
   /** By the column's name: indicator, fill or drop. */
   missing: Record<string, string>;
@@ -20,6 +20,7 @@ export const USES = [
   { value: "number", label: t`Number` },
   { value: "category", label: t`Category` },
   { value: "date", label: t`Date` },
+  { value: "text", label: t`Text` },
   { value: "split", label: t`Train or test part` },
   { value: IGNORED, label: t`Leave out` },
 ];

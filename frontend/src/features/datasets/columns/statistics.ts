@@ -9,7 +9,7 @@ export interface Histogram {
 
 export interface ColumnStatistics {
   name: string;
-  /** number, category or date; or why it is left out: identifier, text, constant, empty, other. */
+  /** number, category, date or text; or why it is left out: identifier, constant, empty, other. */
   type: string;
   role: string;
   usedAs: string;

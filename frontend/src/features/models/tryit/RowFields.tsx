@@ -62,10 +62,11 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
           label: column.name,
           description: column.hint || undefined,
           value: valueOf(column, values.columns),
-          onChange: ({ currentTarget: { value } }: ChangeEvent<HTMLInputElement | HTMLSelectElement>) => set(column.name, value),
+          onChange: ({ currentTarget: { value } }: ChangeEvent<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>) => set(column.name, value),
           error: errorAt(column.name),
         };
         if (column.kind === "category") return <NativeSelect key={column.name} {...field} data={choicesOf(column)} />;
+        if (column.kind === "text") return <Textarea key={column.name} {...field} autosize minRows={2} maxRows={8} style={{ gridColumn: "1 / -1" }} />;
         if (column.kind === "number") return <TextInput key={column.name} {...field} inputMode="decimal" />;
         return <TextInput key={column.name} {...field} type={column.hasTime ? "datetime-local" : "date"} step={column.hasTime ? 1 : undefined} />;
       })}

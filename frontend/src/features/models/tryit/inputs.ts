@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trained model takes, from the schema of the dataset that it was trained on, and rows made of what people typed.
-import { t } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 
 import { isRecord } from "@/api/client";
 import { number } from "@/lib/quantities";
 
 export interface InputColumn {
   name: string;
-  kind: "number" | "category" | "date";
+  kind: "number" | "category" | "date" | "text";
   /** The known categories; the first of them is chosen until another one is. */
   words: string[];
   /** Whether the rarer categories share an input, so that any other word can be given. */
@@ -43,15 +43,21 @@ const OTHER = t`(another category)`;
 
 function column(spec: Record<string, unknown>, ranges: Map<string, string>): InputColumn {
   const name = String(spec.name);
-  const kind = spec.kind === "category" || spec.kind === "date" ? spec.kind : "number";
+  const kind = spec.kind === "category" || spec.kind === "date" || spec.kind === "text" ? spec.kind : "number";
   return {
     name,
     kind,
     words: Array.isArray(spec.categories) ? spec.categories.map(String) : [],
     hasOther: spec.other === true,
     hasTime: spec.has_time === true,
-    hint: kind === "category" ? "" : [ranges.get(name), absent(kind, spec)].filter(Boolean).join(" "),
+    hint: kind === "category" ? "" : kind === "text" ? aboutText(spec) : [ranges.get(name), absent(kind, spec)].filter(Boolean).join(" "),
   };
+}
+
+/** How much of a text counts. */
+function aboutText(spec: Record<string, unknown>): string {
+  const n = Array.isArray(spec.words) ? spec.words.length : 0;
+  return plural(n, { one: "The model knows # word; it skips others.", other: "The model knows # words; it skips others." });
 }
 
 /** What an empty field of numbers or of dates stands for. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which columns of a table are learned from, and how: sound defaults, and what a person has chosen instead.
 
-Options of an upload: target (a name), ignore (names), types (name -> number, category, date or split) and missing
+Options of an upload: target (a name), ignore (names), types (name -> number, category, date, text or split) and missing
 (name -> indicator, fill or drop). A column with a type is used, even where it would be left out by default.
 """
 
@@ -20,10 +20,16 @@ USUAL_TARGETS = ("target", "label", "class", "y")
 SPLIT_REMEDY = "Give a column with train, validation or test in each row, or use this one otherwise."
 LEFT_OUT = {
     "identifier": "Left out: nearly every value is different, as in an identifier.",
-    "text": "Left out: it is free text.",
     "constant": "Left out: it has the same value in every row.",
     "empty": "Left out: it has no values.",
     "other": "Left out: lists, bytes and the like cannot be learned from in a table.",
+}
+OF_TRAINING = "of the training rows"
+FILLED_WITH = {
+    "number": f"the mean {OF_TRAINING}",
+    "date": f"the mean {OF_TRAINING}",
+    "category": f"the most frequent category {OF_TRAINING}",
+    "text": "a text without words",
 }
 
 
@@ -101,6 +107,8 @@ def _choose_target(
     if profile.raw in ("date", "other", "empty") or choice.target_type == "date" or not profile.n_values:
         what = {"other": "no plain value", "empty": "no value"}.get(profile.raw, "a date")
         choice.add_problem(name, f"The target {name} holds {what}.", "Choose a column of numbers or of categories.")
+    if choice.target_type == "text":
+        choice.add_problem(name, f"The target {name} cannot be a text.", "Take it as a category, or as numbers.")
     if choice.target_type == "split":
         choice.add_problem(name, f"The target {name} cannot be the split as well.", "Choose one of the two.")
     if choice.target_type == "number" and not profile.n_numeric:
@@ -181,6 +189,8 @@ def _misfit(profile: ColumnProfile, asked: str) -> str | None:
         return f"The column {profile.name} holds no numbers."
     if asked == "date" and profile.raw == "word" and not profile.date_formats:
         return f"The column {profile.name} holds words that are not all dates of one known format."
+    if asked == "text" and profile.raw != "word":
+        return f"The column {profile.name} holds {profile.raw}s, not text."
     if asked == "date" and profile.raw == "number":
         return f"The column {profile.name} holds numbers, not dates."
     return None
@@ -195,17 +205,19 @@ def _sentences(profile: ColumnProfile, spec: Mapping[str, Any], n_missing: int, 
         found.append(f"As days, with the time of the year and of the week{read}.")
         if len(profile.date_formats) > 1 and {"%m/%d/%Y", "%d/%m/%Y"} <= {name[:8] for name in profile.date_formats}:
             found.append("Day and month could be the other way round.")
+    elif spec["kind"] == "text":
+        found.append("As text: one input for each of the most frequent words of the training rows, weighted by tf-idf.")
     elif (profile.n_distinct or MAX_CATEGORIES + 1) > MAX_CATEGORIES:
         found.append(f"One input for each of the {MAX_CATEGORIES} most frequent categories, and one for all others.")
     else:
         found.append("One input for each category.")
     if n_missing:
-        value = {"number": "the mean", "date": "the mean"}.get(str(spec["kind"]), "the most frequent category")
+        value = FILLED_WITH[str(spec["kind"])]
         rows = f"{n_missing:,} {'row' if n_missing == 1 else 'rows'}"
         found.append({
             "drop": f"Left out: the {rows} in which it is missing.",
-            "fill": f"Missing in {rows}: filled with {value} of the training rows.",
+            "fill": f"Missing in {rows}: filled with {value}.",
             "indicator": f"Missing in {rows}: marked by an input of its own"
-            + (f", and filled with {value} of the training rows." if spec["kind"] != "category" else "."),
+            + (f", and filled with {value}." if spec["kind"] in ("number", "date") else "."),
         }[treatment])  # fmt: skip
     return found

@@ -17,6 +17,7 @@ from mlhub.runtime.data.readers.tables.measures import FeatureMeasure, TargetMea
 from mlhub.runtime.data.readers.tables.profiles import ColumnProfile
 from mlhub.runtime.data.readers.tables.rows import held_out_rows, used_rows
 from mlhub.runtime.data.readers.tables.statistics import TableStatistics
+from mlhub.runtime.data.readers.tables.vocabulary import most_words
 
 N_PREVIEW, N_PREVIEW_COLUMNS = 12, 13
 TableBatches = Callable[[], Iterator[pa.RecordBatch]]
@@ -81,6 +82,11 @@ def _schema(batches: TableBatches, profiles: Sequence[ColumnProfile], choice: Co
     measured = TargetMeasure(kind, choice.target_type)
     is_trained = training_mask(n_kept, n_held_out=0) if choice.split is None else ~is_held_out
     _measure(batches(), choice, target, measured, is_trained)
+    for spec in choice.features:
+        if spec["kind"] == "text" and not spec["words"]:
+            message = f"The texts of {spec['name']} have no words in the training rows."
+            choice.add_problem(spec["name"], message, "Leave the column out, or take it as a category.")
+            return {}
     try:
         described = measured.described()
     except ValueError as error:
@@ -121,7 +127,8 @@ def _measure(
     measured: TargetMeasure,
     is_trained: Array,
 ) -> None:
-    features = [FeatureMeasure(spec) for spec in choice.features]
+    share = most_words(sum(spec["kind"] == "text" for spec in choice.features))
+    features = [FeatureMeasure(spec, most_words=share) for spec in choice.features]
     start = 0
     for batch in batches:
         rows = used_rows(batch, choice.features, target)

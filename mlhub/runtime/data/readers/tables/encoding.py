@@ -5,6 +5,8 @@
     {"name", "kind": "category", "categories": [...], "other"}  one input for each category; other: one for all else
     {"name", "kind": "date", "mean", "std", "has_time"}         days since 1970 in standard units; then sine and
                                                                 cosine of year and week, and with has_time of the day
+    {"name", "kind": "text", "words": [...], "idf": [...],      one input for each word of the vocabulary: its tf-idf
+     "length"}                                                  among the first `length` known words of the text
 Of every kind: "indicator" adds a last input, which is 1 where the value is missing. What fills a missing value is the
 mean, the category "fill" where there is one, or zeros. All of it was measured on training rows. The exports of models
 carry a copy of this module: it imports numpy only.
@@ -12,6 +14,7 @@ carry a copy of this module: it imports numpy only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +24,13 @@ from numpy.typing import NDArray
 Spec = Mapping[str, Any]
 FloatColumn = NDArray[np.float64]
 DAY_S, YEAR_DAYS, WEEK_DAYS = 86_400.0, 365.2425, 7.0
+# a word of a text: letters and digits, with an apostrophe between them; scripts without spaces have a word a character
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['\u2019][^\W_{UNSPACED}]+)?")
+MAX_CHARACTERS = 20_000  # of a text that are read
+MAX_LENGTH = 256  # known words of a text that count
+ROWS_AT_ONCE = 1024  # of texts, since their inputs take several times their own size while they are made
+TEXT_NORM = 8.0  # of a text's inputs: several inputs of about 1, as columns in standard units have
 NUMERIC_WORD = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # of a column of words that is taken as numbers
 
 
@@ -31,18 +41,23 @@ def width(spec: Spec) -> int:
         own = len(spec["categories"]) + bool(spec.get("other"))
     elif spec["kind"] == "date":
         own = 7 if spec.get("has_time") else 5
+    elif spec["kind"] == "text":
+        own = len(spec["words"])
     return own + bool(spec.get("indicator"))
 
 
 def encode(spec: Spec, values: NDArray[Any], *, is_learnt: bool) -> FloatColumn:
     """Encodes a column, shape (rows, width). values: float64 with NaN where missing, of dates in
-    seconds since 1970, of categories an array of str, empty where missing.
+    seconds since 1970, of categories and texts an array of str, empty where missing.
 
     is_learnt: words that training did not see become zeros. Raises KeyError for such a word otherwise.
     """
     if spec["kind"] == "category":
         is_missing = values == ""
         block = _categories(spec, values, is_learnt=is_learnt)
+    elif spec["kind"] == "text":
+        is_missing = values == ""
+        block = weighted_words(spec, word_numbers(spec, values))
     else:
         is_missing = np.isnan(values)
         block = _number(spec, values)[:, None] if spec["kind"] == "number" else _date(spec, values)
@@ -78,3 +93,41 @@ def _date(spec: Spec, seconds: FloatColumn) -> FloatColumn:
         angle = 2 * np.pi * days / period
         columns += [np.nan_to_num(np.sin(angle)), np.nan_to_num(np.cos(angle))]
     return np.stack(columns, axis=1)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in their order, in small letters."""
+    return WORD.findall(text[:MAX_CHARACTERS].lower())
+
+
+def word_numbers(spec: Spec, texts: NDArray[Any]) -> NDArray[np.float32]:
+    """The places in the vocabulary, from 1 on, of the first words that are in it; 0 after the last one.
+
+    Returns shape (rows, length): what is stored of a text, which is far smaller than its inputs.
+    """
+    number = {word: i for i, word in enumerate(spec["words"], start=1)}
+    found = np.zeros((len(texts), spec["length"]), dtype=np.float32)
+    for row, text in enumerate(texts):
+        known = [number[word] for word in words_of(text) if word in number][: spec["length"]]
+        found[row, : len(known)] = known
+    return found
+
+
+def weighted_words(spec: Spec, numbers: NDArray[Any]) -> FloatColumn:
+    """The inputs of texts, shape (rows, words), from their word_numbers().
+
+    A word that comes n times weighs (1 + ln n) * idf; then each text is scaled to the norm TEXT_NORM. One without a
+    known word is zeros. Source: Manning, Raghavan, Schuetze, Introduction to Information Retrieval, sec. 6.4.
+    """
+    if len(numbers) > ROWS_AT_ONCE:
+        starts = range(0, len(numbers), ROWS_AT_ONCE)
+        return np.concatenate([weighted_words(spec, numbers[start : start + ROWS_AT_ONCE]) for start in starts])
+    n_rows, n_places = len(numbers), len(spec["words"]) + 1
+    places = numbers.astype(np.int64) + np.arange(n_rows, dtype=np.int64)[:, None] * n_places
+    counts = np.bincount(places.ravel(), minlength=n_rows * n_places).reshape(n_rows, n_places)[:, 1:]
+    weights = np.zeros(counts.shape)
+    np.log(counts, out=weights, where=counts > 0)
+    weights = np.where(counts > 0, 1.0 + weights, 0.0) * np.asarray(spec["idf"])
+    norms = np.sqrt(np.square(weights).sum(axis=1, keepdims=True))
+    found: FloatColumn = weights * (TEXT_NORM / np.where(norms > 0, norms, 1.0))
+    return found

@@ -12,6 +12,7 @@ import numpy as np
 from mlhub.runtime.data.readers.examples import Array
 from mlhub.runtime.data.readers.tables.encoding import DAY_S
 from mlhub.runtime.data.readers.tables.profiles import MAX_CATEGORIES, MAX_TRACKED
+from mlhub.runtime.data.readers.tables.vocabulary import Vocabulary
 
 N_BINS = 20
 MAX_CLASSES = 1000
@@ -59,15 +60,22 @@ class Histogram:
 
 
 class FeatureMeasure:
-    """Completes a feature's specification by its training rows: mean and std, categories, and what fills in."""
+    """Completes a feature's specification by its training rows: mean and std, categories, and what fills in.
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    most_words: of the vocabulary of a text.
+    """
+
+    def __init__(self, spec: dict[str, Any], *, most_words: int) -> None:
+        self._vocabulary = Vocabulary(most_words) if spec["kind"] == "text" else None
         self._spec, self._moments, self._counts = spec, ColumnMoments(), Counter[str]()
         self._other: set[str] = set()  # words of held-out rows, which get an input as well
         self._has_time = False
 
     def add(self, values: Array, is_trained: Array) -> None:
         """values: of kept rows, as values_of() gives them. is_trained: whether each row is trained on."""
+        if self._vocabulary is not None:
+            self._vocabulary.add(values[is_trained])
+            return
         if self._spec["kind"] == "category":
             if len(self._counts) + len(self._other) <= MAX_TRACKED:
                 self._counts.update(word for word in values[is_trained] if word)
@@ -81,6 +89,9 @@ class FeatureMeasure:
     def complete(self) -> None:
         """Writes what was measured into the specification. A constant feature has a deviation of 1."""
         spec = self._spec
+        if self._vocabulary is not None:
+            spec |= self._vocabulary.described()
+            return
         if spec["kind"] != "category":
             spec |= {"mean": self._moments.mean, "std": self._moments.std or 1.0}
             if spec["kind"] == "date":

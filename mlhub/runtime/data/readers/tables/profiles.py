@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mlhub.runtime.data.readers.tables import values as column_values
+from mlhub.runtime.data.readers.tables.encoding import WORD
 from mlhub.runtime.data.readers.tables.values import Values
 
 MAX_CATEGORIES = 100
 MAX_TRACKED = 20_000  # different values that are counted; a column of more is no category
 N_EXAMPLES = 5
+N_SAMPLED = 200  # different values of a batch whose words are counted
 IDENTIFIER_NAME = re.compile(r"(^$|^unnamed: ?0$|(^|[_\s.-])(id|uuid|guid|idx|index|rowid|key)$)", re.IGNORECASE)
 CAMEL_IDENTIFIER = re.compile(r"[a-z](Id|ID)$")
 LEAST_ROWS_OF_IDENTIFIERS = 20  # all different words in fewer rows may be categories
+LEAST_WORDS_OF_TEXT = 3.0  # on average of a column's values; in scripts without spaces characters
 LEAST_NUMERIC_SHARE = 0.9  # of words that are numbers; the rest is taken for signs of a missing value
 DATE_FORMATS = tuple(
     f"{day}{time}"
@@ -39,7 +43,8 @@ class ColumnProfile:
 
     def __init__(self, name: str, kind: pa.DataType) -> None:
         self.name, self.raw = name, column_values.raw_type(kind)
-        self.n_rows = self.n_missing = self.n_numeric = self._n_characters = 0
+        self.n_rows = self.n_missing = self.n_numeric = 0
+        self._n_sampled = self._n_words = 0  # of the values whose words are counted
         self.minimum, self.maximum = np.inf, -np.inf
         self.is_whole = True
         self.date_formats = DATE_FORMATS if self.raw == "word" else ()
@@ -71,7 +76,7 @@ class ColumnProfile:
 
     @property
     def type(self) -> str:
-        """number, category, date; or, for what is better left out: identifier, text, constant, empty, other."""
+        """number, category, date, text; or, for what is better left out: identifier, constant, empty, other."""
         if self.raw == "other":
             return "other"
         if not self.n_values:
@@ -97,11 +102,17 @@ class ColumnProfile:
             return "number"
         n_distinct = self.n_distinct
         if n_distinct is not None and n_distinct <= MAX_CATEGORIES:
-            is_each_its_own = n_distinct == self.n_values and self.n_values >= LEAST_ROWS_OF_IDENTIFIERS
-            return "identifier" if is_each_its_own else "category"
+            is_mostly_different = n_distinct > self.n_values / 2 and self.n_values >= LEAST_ROWS_OF_IDENTIFIERS
+            if is_mostly_different and self._is_text:
+                return "text"
+            return "identifier" if is_mostly_different and n_distinct == self.n_values else "category"
         if n_distinct is not None and n_distinct <= self.n_values / 2:
             return "category"
-        return "identifier" if self._n_characters <= 40 * self.n_values else "text"
+        return "text" if self._is_text else "identifier"
+
+    @property
+    def _is_text(self) -> bool:
+        return self._n_words >= LEAST_WORDS_OF_TEXT * max(1, self._n_sampled)
 
     def _add_numbers(self, found: Any) -> None:
         finite = found[np.isfinite(found)]
@@ -121,7 +132,9 @@ class ColumnProfile:
         ):
             counts[word] += n
         self.n_missing += counts.pop("", 0)
-        self._n_characters += sum(len(word) * n for word, n in counts.items())
+        for word in islice(counts, N_SAMPLED):
+            self._n_sampled += 1
+            self._n_words += sum(len(WORD.findall(part)) if not part.isascii() else 1 for part in word[:500].split())
         unique = pa.array(list(counts), pa.string())
         as_numbers = column_values.numbers(unique)
         is_number = np.isfinite(as_numbers)

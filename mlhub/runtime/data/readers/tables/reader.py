@@ -14,8 +14,8 @@ import pyarrow.parquet
 
 from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResult, no_targets, wants_targets
 from mlhub.runtime.data.readers.tables import json_lines
+from mlhub.runtime.data.readers.tables.compact import CompactExamples, compact, has_texts
 from mlhub.runtime.data.readers.tables.description import describe
-from mlhub.runtime.data.readers.tables.encoding import encode
 from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.delimiters import delimiter_of
@@ -49,11 +49,17 @@ class TableReader:
         return whole
 
     def open(self, path: Path, schema: Mapping[str, Any]) -> Examples:
-        return Examples(*_arrays(self._load(path, least=1), schema))
+        return self.examples(*_arrays(self._load(path, least=1), schema), schema)
+
+    def examples(self, inputs: Array, targets: Array, schema: Mapping[str, Any]) -> Examples:
+        if has_texts(schema["columns"]):
+            return CompactExamples(inputs, targets, schema["columns"])
+        return Examples(inputs, targets)
 
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
         if schema.get("is_learnt"):  # an unknown word is no sign of another type there
-            yield _arrays(self._load(path, least=1), schema)
+            for batch in self._load(path, least=1).to_batches(max_chunksize=N_ROWS):
+                yield _arrays(batch, schema)
             return
         n_yielded = 0
         try:
@@ -107,6 +113,9 @@ class JsonLinesReader:
     def parts(self, path: Path, schema: Mapping[str, Any]) -> Iterator[tuple[Array, Array]]:
         yield from self._of(path).parts(path, schema)
 
+    def examples(self, inputs: Array, targets: Array, schema: Mapping[str, Any]) -> Examples:
+        return CSV.examples(inputs, targets, schema)
+
     def held_out(self, path: Path, schema: Mapping[str, Any]) -> Array:
         return self._of(path).held_out(path, schema)
 
@@ -144,12 +153,11 @@ JSON_LINES = JsonLinesReader()
 PARQUET = TableReader(lambda path: pyarrow.parquet.read_table(path), _parquet_batches, "Parquet")
 
 
-def _arrays(table: pa.Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
+def _arrays(table: Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:
     is_learnt = schema.get("is_learnt", False)
     specs, target = schema["columns"], target_spec(schema)
     rows = used_rows(table, specs, target, drops=schema.get("drops_rows", True))
-    blocks = [encode(spec, values, is_learnt=is_learnt) for spec, values in zip(specs, rows.features, strict=True)]
-    inputs = np.concatenate(blocks, axis=1).astype(np.float32)
+    inputs = compact(specs, rows.features, is_learnt=is_learnt)
     if rows.target is None:
         return inputs, no_targets(len(inputs))
     return inputs, _targets(schema, rows.target)
