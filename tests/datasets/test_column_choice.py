@@ -80,6 +80,15 @@ def test_another_choice_of_a_ready_version_is_a_new_version_over_the_same_file(c
     assert len([path for path in settings.BLOB_ROOT.rglob("*") if path.is_file()]) == 1
 
 
+def test_a_column_of_few_words_is_taken_as_text_where_that_is_chosen(cast):
+    version = inspected(cast, filename="customers.csv", content=files.customers(), target="churned")
+    added = chosen(cast.client(cast.bob), version, target="churned", types={"city": "text"})
+    assert (added["state"], column(added, "city")["used_as"]) == ("ready", "text")
+    assert next(each["words"] for each in added["schema"]["columns"] if each["name"] == "city") == ["oslo", "rome"]
+    refused = chosen(cast.client(cast.bob), version, target="churned", types={"income": "text"})
+    assert refused["statistics"]["problems"][0]["column"] == "income"
+
+
 @pytest.mark.parametrize(
     ("choice", "field"),
     [

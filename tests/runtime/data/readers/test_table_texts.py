@@ -82,6 +82,9 @@ def test_texts_become_weights_of_the_words_of_training_rows(tmp_path, monkeypatc
     expected = np.stack([expected_of(spec, row["text"]) for row in ROWS])
     np.testing.assert_allclose(inputs[:, :-1], expected, atol=1e-5)
     np.testing.assert_array_equal(data.batch(np.array([7]))[0].numpy()[0], inputs[7])
+    later = found.schema | {"is_learnt": True, "drops_rows": False}  # as a prediction job reads it
+    again = readers.open_all(format, path, later, cache=cache, sha256="0" * 64)
+    np.testing.assert_array_equal(again.batch(np.arange(60))[0].numpy(), inputs)
     given = [{"text": row["text"] or None, "price": row["price"]} for row in ROWS]
     np.testing.assert_allclose(encoded_rows(given, found.schema["columns"]).numpy(), inputs, atol=1e-6)
     if cache is not None:

@@ -74,7 +74,8 @@ function Use({ column, values, onChange }: Omit<Props, "statistics"> & { column:
   if (onChange === undefined) {
     return column.role === "" ? "–" : <Badge color={column.role === "ignored" ? "gray" : "teal"}>{ROLES[column.role] ?? column.role}</Badge>;
   }
-  const automatic = isTarget ? t`Target` : column.usedAs || TYPES[column.type] || column.type;
+  const found = column.usedAs || column.type;
+  const automatic = isTarget ? t`Target` : (TYPES[found] ?? found);
   return (
     <>
       <NativeSelect

@@ -66,7 +66,7 @@ export function RowFields({ inputs, values, onChange, errorAt }: Props) {
           error: errorAt(column.name),
         };
         if (column.kind === "category") return <NativeSelect key={column.name} {...field} data={choicesOf(column)} />;
-        if (column.kind === "text") return <Textarea key={column.name} {...field} autosize minRows={2} maxRows={8} style={{ gridColumn: "1 / -1" }} />;
+        if (column.kind === "text") return <Textarea key={column.name} {...field} rows={3} resize="vertical" style={{ gridColumn: "1 / -1" }} />;
         if (column.kind === "number") return <TextInput key={column.name} {...field} inputMode="decimal" />;
         return <TextInput key={column.name} {...field} type={column.hasTime ? "datetime-local" : "date"} step={column.hasTime ? 1 : undefined} />;
       })}

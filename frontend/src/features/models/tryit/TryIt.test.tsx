@@ -24,6 +24,7 @@ const ORDINARY = {
     { name: "seen", kind: "date", from: "date", mean: 18000, std: 9, has_time: true, indicator: true },
     { name: "city", kind: "category", from: "word", categories: ["Oslo", "Rome"], indicator: true, other: true },
     { name: "age", kind: "number", from: "word", mean: 41, std: 9, indicator: false },
+    { name: "notes", kind: "text", from: "word", words: ["late", "paid"], idf: [1, 2], length: 9, indicator: true },
   ],
 };
 const STATISTICS = {
@@ -102,10 +103,12 @@ it("asks for dates by their own fields, takes missing values, and leaves out wha
   await within(form).findByRole("status", { name: "Prediction" });
   await user.selectOptions(within(form).getByLabelText("city"), "(missing)");
   await user.type(within(form).getByLabelText("age"), "33");
+  expect(within(form).getByText("The model knows 2 words; it skips others.")).toBeVisible();
+  await user.type(within(form).getByRole("textbox", { name: "notes" }), "paid late");
   await user.click(within(form).getByRole("button", { name: "Predict" }));
   await waitFor(() => expect(sent).toHaveLength(2));
   expect(sent).toEqual([
-    { joined: "2021-03-02", seen: null, city: "Oslo", age: null },
-    { joined: "2021-03-02", seen: null, city: null, age: "33" },
+    { joined: "2021-03-02", seen: null, city: "Oslo", age: null, notes: null },
+    { joined: "2021-03-02", seen: null, city: null, age: "33", notes: "paid late" },
   ]);
 });

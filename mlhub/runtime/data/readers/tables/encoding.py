@@ -27,9 +27,8 @@ DAY_S, YEAR_DAYS, WEEK_DAYS = 86_400.0, 365.2425, 7.0
 # a word of a text: letters and digits, with an apostrophe between them; scripts without spaces have a word a character
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['\u2019][^\W_{UNSPACED}]+)?")
-MAX_CHARACTERS = 20_000  # of a text that are read
+MAX_CHARACTERS, MAX_WORD = 20_000, 50  # that are read of a text, and of a word
 MAX_LENGTH = 256  # known words of a text that count
-ROWS_AT_ONCE = 1024  # of texts, since their inputs take several times their own size while they are made
 TEXT_NORM = 8.0  # of a text's inputs: several inputs of about 1, as columns in standard units have
 NUMERIC_WORD = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # of a column of words that is taken as numbers
 
@@ -97,7 +96,7 @@ def _date(spec: Spec, seconds: FloatColumn) -> FloatColumn:
 
 def words_of(text: str) -> list[str]:
     """The words of a text in their order, in small letters."""
-    return WORD.findall(text[:MAX_CHARACTERS].lower())
+    return [word[:MAX_WORD] for word in WORD.findall(text[:MAX_CHARACTERS].lower())]
 
 
 def word_numbers(spec: Spec, texts: NDArray[Any]) -> NDArray[np.float32]:
@@ -119,15 +118,13 @@ def weighted_words(spec: Spec, numbers: NDArray[Any]) -> FloatColumn:
     A word that comes n times weighs (1 + ln n) * idf; then each text is scaled to the norm TEXT_NORM. One without a
     known word is zeros. Source: Manning, Raghavan, Schuetze, Introduction to Information Retrieval, sec. 6.4.
     """
-    if len(numbers) > ROWS_AT_ONCE:
-        starts = range(0, len(numbers), ROWS_AT_ONCE)
-        return np.concatenate([weighted_words(spec, numbers[start : start + ROWS_AT_ONCE]) for start in starts])
-    n_rows, n_places = len(numbers), len(spec["words"]) + 1
-    places = numbers.astype(np.int64) + np.arange(n_rows, dtype=np.int64)[:, None] * n_places
-    counts = np.bincount(places.ravel(), minlength=n_rows * n_places).reshape(n_rows, n_places)[:, 1:]
-    weights = np.zeros(counts.shape)
-    np.log(counts, out=weights, where=counts > 0)
-    weights = np.where(counts > 0, 1.0 + weights, 0.0) * np.asarray(spec["idf"])
-    norms = np.sqrt(np.square(weights).sum(axis=1, keepdims=True))
-    found: FloatColumn = weights * (TEXT_NORM / np.where(norms > 0, norms, 1.0))
+    n_rows, n_words = numbers.shape[0], len(spec["words"])
+    rows, places = np.nonzero(numbers)
+    there = rows * n_words + numbers[rows, places].astype(np.int64) - 1
+    there, counts = np.unique(there, return_counts=True)  # by row, and in it by word
+    rows, words = np.divmod(there, n_words)
+    weights = (1.0 + np.log(counts)) * np.asarray(spec["idf"])[words]
+    norms = np.sqrt(np.bincount(rows, np.square(weights), minlength=n_rows))
+    found = np.zeros((n_rows, n_words))
+    found[rows, words] = weights * TEXT_NORM / norms[rows]
     return found
