@@ -130,7 +130,7 @@ def test_texts_without_words_are_a_problem_of_their_column(tmp_path):
 
 def test_a_vocabulary_keeps_the_most_frequent_words_in_bounded_memory(monkeypatch):
     monkeypatch.setattr(vocabulary, "MAX_COUNTED", 50)
-    counted = vocabulary.Vocabulary(3)
+    counted = vocabulary.TextVocabulary(3)
     counted.add(f"common often{i % 2} word{i}" for i in range(400))
     assert len(counted._rows) <= 51
     assert counted.described()["words"] == ["common", "often0", "often1"]

@@ -13,12 +13,11 @@ import numpy as np
 
 from mlhub.runtime.data.readers.examples import Array, Examples, as_tensor
 from mlhub.runtime.data.readers.tables import encoding
+from mlhub.runtime.data.readers.tables.rows import Specs
 from mlhub.runtime.data.sampling import Indices
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Specs = Sequence[Mapping[str, Any]]
 
 
 def compact(specs: Specs, values: Sequence[Array], *, is_learnt: bool) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from mlhub.runtime.data.readers.examples import Array
 from mlhub.runtime.data.readers.tables.encoding import DAY_S
 from mlhub.runtime.data.readers.tables.profiles import MAX_CATEGORIES, MAX_TRACKED
-from mlhub.runtime.data.readers.tables.vocabulary import Vocabulary
+from mlhub.runtime.data.readers.tables.vocabulary import TextVocabulary
 
 N_BINS = 20
 MAX_CLASSES = 1000
@@ -66,7 +66,7 @@ class FeatureMeasure:
     """
 
     def __init__(self, spec: dict[str, Any], *, most_words: int) -> None:
-        self._vocabulary = Vocabulary(most_words) if spec["kind"] == "text" else None
+        self._vocabulary = TextVocabulary(most_words) if spec["kind"] == "text" else None
         self._spec, self._moments, self._counts = spec, ColumnMoments(), Counter[str]()
         self._other: set[str] = set()  # words of held-out rows, which get an input as well
         self._has_time = False

@@ -16,7 +16,7 @@ LEAST_ROWS = 2  # in which a word must come; where no word does, one is enough
 MAX_COUNTED = 300_000  # words; of more, those that came in one row so far are forgotten
 
 
-class Vocabulary:
+class TextVocabulary:
     """Counts in how many texts each word comes. Memory stays bounded: see MAX_COUNTED.
 
     Source: Manku and Motwani, VLDB '02, whose lossy counting also forgets rare words.
