@@ -24,6 +24,8 @@ REDUCTIONS = {WIDE["width"]: 4, NARROW["width"]: 3}
 MOST_HEIGHT_PX = 2400  # of a page; below it only more of the same follows
 QUALITY = 55
 NOTICED = 28  # of 255: less is what compression and the edges of letters make
+MOST_LOOKS = 30
+PAUSE_MS = 250
 LIMIT = 0.012  # the part of a picture's points that may differ by more
 
 
@@ -55,9 +57,22 @@ def pictures(page: Any, address: str, content: Content) -> Iterator[tuple[str, I
             if content != "usual" and scheme != own:
                 continue
             set_scheme(page, scheme)
-            shot = page.screenshot(full_page=True, animations="disabled", type="jpeg", quality=90)
-            yield f"{name_of(address)}-{content}-{size['width']}-{scheme}", reduced(shot, size["width"])
+            yield f"{name_of(address)}-{content}-{size['width']}-{scheme}", reduced(_settled(page), size["width"])
     page.set_viewport_size(WIDE)
+
+
+def _settled(page: Any) -> bytes:
+    """The picture that two looks in a row give: charts are drawn anew, and tables counted anew, some time after the
+    window has another size, which it also gets for a picture of the whole page.
+    """
+    former = b""
+    for _ in range(MOST_LOOKS):
+        shot: bytes = page.screenshot(full_page=True, animations="disabled", caret="hide")
+        if shot == former:
+            return shot
+        former = shot
+        page.wait_for_timeout(PAUSE_MS)
+    raise AssertionError(f"{page.url} never looks the same twice")
 
 
 def name_of(address: str) -> str:
