@@ -138,7 +138,7 @@ def browsers(platform: RunningPlatform, jobs: dict[int, str]) -> Iterator[dict[i
             page.goto("/sign-in")
             page.get_by_label("User name").fill(f"person{size}")
             page.get_by_role("textbox", name="Password").fill(PASSWORD)
-            page.get_by_role("button", name="Sign in").click()
+            page.get_by_role("button", name="Sign in", exact=True).click()
             page.get_by_role("navigation", name="Main").wait_for()
             page.close()
         yield contexts

@@ -62,6 +62,7 @@ def logging_settings(*, form: str, level: str) -> dict[str, Any]:
             "axes": {"level": "WARNING"},
             "celery": {"level": "WARNING"},  # mlhub/core/task_logs.py reports tasks
             "django.request": {"level": "ERROR"},  # mlhub/core/request_logs.py reports refused requests
+            "fido2": {"level": "WARNING"},  # the audit has who signs in
             "httpx": {"level": "WARNING"},  # whole addresses, which may hold signatures
             # they bring handlers of their own, which would write lines of another form
             "uvicorn": {"handlers": [], "propagate": True},

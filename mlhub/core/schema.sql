@@ -1215,6 +1215,17 @@ CREATE TABLE public.tenants_organisation (
     created_at timestamp with time zone NOT NULL,
     archived_at timestamp with time zone
 );
+CREATE TABLE public.tenants_passkey (
+    id uuid NOT NULL,
+    name character varying(100) NOT NULL,
+    credential_id character varying(1400) NOT NULL,
+    credential bytea NOT NULL,
+    counter bigint NOT NULL,
+    is_synced boolean NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    user_id uuid NOT NULL
+);
 CREATE TABLE public.tenants_project (
     id uuid NOT NULL,
     name character varying(100) NOT NULL,
@@ -1341,6 +1352,10 @@ CREATE TABLE public.tenants_teamquota (
     CONSTRAINT tenants_teamquota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_teamquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_teamquota_version_check CHECK ((version >= 0))
+);
+CREATE TABLE public.tenants_usedchallenge (
+    challenge_hash character varying(64) NOT NULL,
+    expires_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.tenants_user (
     password character varying(128) NOT NULL,
@@ -1751,14 +1766,15 @@ INSERT INTO public.django_migrations VALUES (122, 'storage', '0006_resumable_upl
 INSERT INTO public.django_migrations VALUES (123, 'storage', '0007_outgoing_work', now());
 INSERT INTO public.django_migrations VALUES (124, 'registry', '0008_logged_versions', now());
 INSERT INTO public.django_migrations VALUES (125, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (126, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (127, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (128, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (129, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (130, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (131, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (126, 'tenants', '0019_passkeys', now());
+INSERT INTO public.django_migrations VALUES (127, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (128, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (129, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (130, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (131, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (132, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 131, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 132, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2011,6 +2027,10 @@ ALTER TABLE ONLY public.tenants_organisation
     ADD CONSTRAINT tenants_organisation_name_key UNIQUE (name);
 ALTER TABLE ONLY public.tenants_organisation
     ADD CONSTRAINT tenants_organisation_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.tenants_passkey
+    ADD CONSTRAINT tenants_passkey_credential_id_key UNIQUE (credential_id);
+ALTER TABLE ONLY public.tenants_passkey
+    ADD CONSTRAINT tenants_passkey_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_project
     ADD CONSTRAINT tenants_project_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_projectquota
@@ -2027,6 +2047,8 @@ ALTER TABLE ONLY public.tenants_team
     ADD CONSTRAINT tenants_team_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_teamquota
     ADD CONSTRAINT tenants_teamquota_pkey PRIMARY KEY (team_id);
+ALTER TABLE ONLY public.tenants_usedchallenge
+    ADD CONSTRAINT tenants_usedchallenge_pkey PRIMARY KEY (challenge_hash);
 ALTER TABLE ONLY public.tenants_user_groups
     ADD CONSTRAINT tenants_user_groups_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_user_groups
@@ -2252,6 +2274,8 @@ CREATE INDEX tenants_invitation_organisation_id_ea31df4f ON public.tenants_invit
 CREATE INDEX tenants_membership_organisation_id_cf348213 ON public.tenants_membership USING btree (organisation_id);
 CREATE INDEX tenants_membership_user_id_2c860192 ON public.tenants_membership USING btree (user_id);
 CREATE INDEX tenants_organisation_name_1891a25b_like ON public.tenants_organisation USING btree (name varchar_pattern_ops);
+CREATE INDEX tenants_passkey_credential_id_00f46a50_like ON public.tenants_passkey USING btree (credential_id varchar_pattern_ops);
+CREATE INDEX tenants_passkey_user_id_3938abba ON public.tenants_passkey USING btree (user_id);
 CREATE INDEX tenants_project_organisation_id_8307a5bc ON public.tenants_project USING btree (organisation_id);
 CREATE INDEX tenants_project_team_id_edadb742 ON public.tenants_project USING btree (team_id);
 CREATE INDEX tenants_quotaboost_created_by_id_ed289dc4 ON public.tenants_quotaboost USING btree (created_by_id);
@@ -2268,6 +2292,8 @@ CREATE INDEX tenants_quotarequest_project_id_d4a46248 ON public.tenants_quotareq
 CREATE INDEX tenants_quotarequest_requested_by_id_8a9d7716 ON public.tenants_quotarequest USING btree (requested_by_id);
 CREATE INDEX tenants_quotarequest_team_id_0e5ff512 ON public.tenants_quotarequest USING btree (team_id);
 CREATE INDEX tenants_team_organisation_id_5100c809 ON public.tenants_team USING btree (organisation_id);
+CREATE INDEX tenants_usedchallenge_challenge_hash_74068bee_like ON public.tenants_usedchallenge USING btree (challenge_hash varchar_pattern_ops);
+CREATE INDEX tenants_usedchallenge_expires_at_fec873bd ON public.tenants_usedchallenge USING btree (expires_at);
 CREATE INDEX tenants_user_groups_group_id_217b8f87 ON public.tenants_user_groups USING btree (group_id);
 CREATE INDEX tenants_user_groups_user_id_5c8b04b7 ON public.tenants_user_groups USING btree (user_id);
 CREATE INDEX tenants_user_service_of_id_bc463069 ON public.tenants_user USING btree (service_of_id);
@@ -2508,6 +2534,8 @@ ALTER TABLE ONLY public.tenants_membership
     ADD CONSTRAINT tenants_membership_organisation_id_cf348213_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_membership
     ADD CONSTRAINT tenants_membership_user_id_2c860192_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_passkey
+    ADD CONSTRAINT tenants_passkey_user_id_3938abba_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_project
     ADD CONSTRAINT tenants_project_organisation_id_8307a5bc_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_project

@@ -25,7 +25,9 @@ class PasswordOnlyForm(AdminAuthenticationForm):
         if not may_use_password(user):
             raise ValidationError("Sign in on the dashboard, without a password, then open this page again.")
         if has_second_factor(user):
-            raise ValidationError("Sign in on the dashboard, which asks for your code, then open this page again.")
+            raise ValidationError(
+                "Sign in on the dashboard, which asks for code or passkey, then open this page again."
+            )
 
 
 class PlatformAdminSite(AdminSite):

@@ -12,7 +12,7 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions
 
 from mlhub.core.errors import NotAllowedError
-from mlhub.tenants.models import ApiToken, SecondFactor, SignInMethod, User
+from mlhub.tenants.models import ApiToken, Passkey, SecondFactor, SignInMethod, User
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -67,7 +67,8 @@ def lacks_second_factor(user: Any, session: Any) -> bool:
     provider = settings.SINGLE_SIGN_ON
     if provider and provider.replaces_second_factor and session.get(METHOD) == SignInMethod.SINGLE_SIGN_ON:
         return False
-    return not SecondFactor.objects.filter(user_id=user.pk).exclude(confirmed_at=None).exists()
+    has_app = SecondFactor.objects.filter(user_id=user.pk).exclude(confirmed_at=None).exists()
+    return not has_app and not Passkey.objects.filter(user_id=user.pk).exists()
 
 
 class ApiTokenAuthentication(authentication.BaseAuthentication):

@@ -11,11 +11,13 @@ from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
+from mlhub.tenants.passkey_models import Passkey as Passkey
+from mlhub.tenants.passkey_models import UsedChallenge as UsedChallenge
 from mlhub.tenants.querysets import (
     BoostQuerySet,
-    IdentityQuerySet,
     InvitationQuerySet,
     OrganisationQuerySet,
+    OwnQuerySet,
     ProjectOwnedQuerySet,
     ProjectQuerySet,
     QuotaRequestQuerySet,
@@ -60,7 +62,8 @@ class User(AbstractUser):
 class SecondFactor(models.Model):
     """A secret that the user's authenticator app shares; it counts from confirmed_at on.
 
-    last_step: the 30-second step of the last accepted code; recovery_hashes: SHA-256 of the codes that are unused.
+    last_step: the 30-second step of the last accepted code; recovery_hashes: SHA-256 of the codes that are unused. They
+    count with passkeys as well: who has these and no app has a row without a secret.
     """
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="second_factor")
@@ -74,6 +77,7 @@ class SecondFactor(models.Model):
 class SignInMethod(models.TextChoices):
     PASSWORD = "password"  # also by a link that sets one
     SINGLE_SIGN_ON = "single_sign_on"
+    PASSKEY = "passkey"
 
 
 class ExternalIdentity(models.Model):
@@ -90,7 +94,7 @@ class ExternalIdentity(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_sign_in_at = models.DateTimeField(null=True, blank=True)
 
-    objects = IdentityQuerySet.as_manager()
+    objects = OwnQuerySet.as_manager()
 
     class Meta:
         constraints = [

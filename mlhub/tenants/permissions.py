@@ -45,7 +45,7 @@ class IsPlatformAdministrator(IsAuthenticatedInScope):
             raise NotAllowedError(
                 "Administrators need a second factor here.",
                 code="second_factor_needed",
-                remedy="Set one up on the page Account.",
+                remedy="Set one up, or add a passkey, on the page Account.",
             )
         if not request.user.is_staff:
             return False

@@ -210,7 +210,9 @@ class SessionQuerySet(models.QuerySet[Any]):
         return self.filter(user=user, session_key__in=live)
 
 
-class IdentityQuerySet(models.QuerySet[Any]):
+class OwnQuerySet(models.QuerySet[Any]):
+    """Rows of one user, which nobody else sees."""
+
     def visible_to(self, user: User | AnonymousUser) -> Self:
         """One's own; none with a token that is limited."""
         if not user.is_authenticated or user.acting_token is not None:

@@ -49,7 +49,7 @@ def world(cast):
         "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY", "studies": found.id,
         "users": cast.bob.id, "sessions": found.id, "runs": found.id, "versions": 1, "aliases": "best",
         "uploads": found.id, "webhooks": hook.id, "service-accounts": robot.id, "deliveries": found.id,
-        "identities": found.id, "quota-boosts": found.id,
+        "identities": found.id, "passkeys": found.id, "quota-boosts": found.id,
         "quota-requests": found.id, "profiles": found.id, "traces": 0, "files": "MLmodel", "user-quotas": found.id,
         "replays": PolicyReplay.objects.create(trace="x").id,
     }  # fmt: skip

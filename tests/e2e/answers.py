@@ -56,6 +56,7 @@ DATASET_SCHEMA = {
 # what the schema does not say, by the name of a schema and of its field
 FIELDS: dict[tuple[str, str], Any] = {
     ("Me", "is_staff"): True,
+    ("SignInMethods", "passkey_origin"): "http://localhost:8000",
     ("MembershipBrief", "role"): "owner",
     ("MyMembership", "role"): "owner",
     ("SetupStatus", "is_needed"): False,

@@ -16,6 +16,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM, require_chromium
+from tests.e2e.passkeys import walk_passkeys
 from tests.platform import PASSWORD, RunningPlatform
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -101,10 +102,10 @@ def test_sign_in_upload_train_watch_cancel_and_download(platform: RunningPlatfor
     page.get_by_role("button", name="I have an account").click()  # there is no administrator yet
     page.get_by_label("User name").fill("alice")
     page.get_by_role("textbox", name="Password").fill("wrong")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("alert")).to_be_visible()
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible()
 
     page.goto("/datasets")
@@ -162,7 +163,7 @@ def test_every_page_works_within_its_content_security_policy(platform: RunningPl
     page.goto("/sign-in")
     page.get_by_label("User name").fill("root")
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", name="Home", exact=True)).to_be_visible()
     for address in PAGES:
         page.goto(address)
@@ -178,6 +179,7 @@ def test_every_page_works_within_its_content_security_policy(platform: RunningPl
     expect(page.get_by_text("/api/v1/auth/csrf", exact=True).first).to_be_visible()
     page.goto("/admin/")
     expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+    walk_passkeys(page, platform)
 
 
 def test_the_policy_stops_scripts_and_styles_that_are_not_the_page_s_own(platform: RunningPlatform, page: Any) -> None:

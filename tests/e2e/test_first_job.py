@@ -70,7 +70,7 @@ def test_an_ordinary_table_becomes_a_model_that_predicts_one_row(platform: Runni
     page.goto("/sign-in")
     page.get_by_label("User name").fill("nina")
     page.get_by_role("textbox", name="Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", name="First steps")).to_be_visible()
     expect(page.get_by_text("GPUs free")).to_be_visible()
     picture(page, "home")

@@ -65,9 +65,9 @@ def browser(alice) -> APIClient:
 
 
 def test_after_the_password_the_code_is_asked_for_and_works_once(browser, phone):
-    assert browser.get(OWN).json() == {"is_enabled": False, "n_recovery_codes": 0}
+    assert browser.get(OWN).json() == {"is_enabled": False, "n_recovery_codes": 0, "has_password": True}
     enrol(browser, phone)
-    assert browser.get(OWN).json() == {"is_enabled": True, "n_recovery_codes": 10}
+    assert browser.get(OWN).json() == {"is_enabled": True, "n_recovery_codes": 10, "has_password": True}
     missing = sign_in(APIClient())
     assert (missing.status_code, missing.json()["code"]) == (403, "second_factor_needed")
     assert sign_in(APIClient(), phone.code()).json()["code"] == "wrong_code"  # the enrolment has used it
@@ -178,4 +178,4 @@ def test_the_admin_page_which_asks_for_no_code_admits_nobody_by_password_alone(a
     User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
     enrol(browser, phone)
     answer = APIClient().post("/admin/login/", {"username": "alice", "password": PASSWORD}, format="multipart")
-    assert (answer.status_code, b"asks for your code" in answer.content) == (200, True)
+    assert (answer.status_code, b"asks for code or passkey" in answer.content) == (200, True)

@@ -32,8 +32,8 @@ export interface paths {
         get: operations["auth_identities_list"];
         put?: never;
         /**
-         * @description Begins to link an identity: the person signs in at the provider. With password, and code where there is
-         *     one, as the identity opens the account from then on.
+         * @description Begins to link an identity: the person signs in at the provider. With password, and second factor
+         *     where there is one, as the identity opens the account from then on.
          */
         post: operations["auth_identities_create"];
         delete?: never;
@@ -102,7 +102,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Starts a session. 401 for a wrong name or password, 403 where a code is missing, 429 after too many. */
+        /** @description Starts a session. 401 for a wrong name or password, 403 without a needed second factor, 429 for too many. */
         post: operations["auth_login_create"];
         delete?: never;
         options?: never;
@@ -179,6 +179,118 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/passkey-challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description What a passkey is to sign in this browser within five minutes: to sign in, as a second factor, or to prove
+         *     that it is the owner who asks.
+         */
+        post: operations["auth_passkey_challenge_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/passkey-login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Starts a session; the passkey stands for password and second factor. 422 for one that is not accepted. */
+        post: operations["auth_passkey_login_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The passkeys of one's account. */
+        get: operations["auth_passkeys_list"];
+        put?: never;
+        /** @description Adds the passkey that the browser made with the options; the first second factor ends other sessions. */
+        post: operations["auth_passkeys_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/passkeys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Renames it. */
+        patch: operations["auth_passkeys_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/auth/passkeys/{id}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Removes it and ends one's other sessions, with the same proof as adding one; 409 when it is the only way to
+         *     sign in.
+         */
+        post: operations["auth_passkeys_remove_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/passkeys/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Begins to add a passkey, within five minutes. With password and second factor, with another passkey, or, for
+         *     accounts without a password, within ten minutes of signing in.
+         */
+        post: operations["auth_passkeys_options_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/password": {
         parameters: {
             query?: never;
@@ -220,7 +332,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Whether one has a second factor. */
+        /** @description Whether one has an authenticator app. Passkeys are listed by themselves. */
         get: operations["auth_second_factor_retrieve"];
         put?: never;
         /** @description A new secret for an authenticator app. It counts once confirmed by a code; 409 where there is one already. */
@@ -257,7 +369,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Turns the second factor off, with password and code: a session alone cannot. */
+        /** @description Removes the authenticator app, with password and code, or with a passkey: a session alone cannot. */
         post: operations["auth_second_factor_remove_create"];
         delete?: never;
         options?: never;
@@ -343,7 +455,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Ends a sign-in for which the provider vouched, and that waits for the code of a second factor. */
+        /** @description Ends a sign-in for which the provider vouched, and that waits for a code or a passkey. */
         post: operations["auth_single_sign_on_code_create"];
         delete?: never;
         options?: never;
@@ -3205,7 +3317,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** @description Removes a user's second factor, for who lost phone and recovery codes. It is audited. */
+        /** @description Removes a user's second factor, passkeys too, for who lost them and the recovery codes. It is audited. */
         delete: operations["users_second_factor_destroy"];
         options?: never;
         head?: never;
@@ -3566,6 +3678,22 @@ export interface components {
              * @description When it was uploaded.
              */
             readonly at: string;
+        };
+        /** @description What navigator.credentials.get() returned, each member in base64url as toJSON() writes it. */
+        AssertionRequest: {
+            /** @description The credential's id. */
+            id: string;
+            /** @description clientDataJSON of the response. */
+            client_data: string;
+            /** @description authenticatorData of the response. */
+            authenticator_data: string;
+            /** @description signature of the response. */
+            signature: string;
+            /**
+             * @description userHandle of the response.
+             * @default
+             */
+            user_handle: string;
         };
         Attempt: {
             /**
@@ -6243,20 +6371,6 @@ export interface components {
             slow_since: string | null;
         };
         /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        LinkIdentityRequest: {
-            /** @description The present password. */
-            password: string;
-            /**
-             * @description The code of the second factor, or a recovery code; empty: the account has none.
-             * @default
-             */
-            code: string;
-        };
-        /**
          * @description * `nic` - Nic
          *     * `uplink` - Uplink
          * @enum {string}
@@ -6294,21 +6408,19 @@ export interface components {
             /** @description 0; of a mark in place of lines that were over a limit of the log: how many were dropped there. */
             n_dropped: number;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
+        /** @description One of the two, for accounts with a second factor. */
         LoginRequest: {
-            /** @description The user name. */
-            username: string;
-            /** @description The password. */
-            password: string;
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
              * @default
              */
             code: string;
+            /** @description A passkey's answer; null: the account has none. */
+            passkey?: components["schemas"]["AssertionRequest"] | null;
+            /** @description The user name. */
+            username: string;
+            /** @description The password. */
+            password: string;
         };
         MailNotices: {
             /** @description What one is notified of: changes of own jobs, and budgets as an admin or owner. */
@@ -6439,9 +6551,10 @@ export interface components {
         /**
          * @description * `password` - Password
          *     * `single_sign_on` - Single Sign On
+         *     * `passkey` - Passkey
          * @enum {string}
          */
-        MethodEnum: "password" | "single_sign_on";
+        MethodEnum: "password" | "single_sign_on" | "passkey";
         /** @description A metric, and its newest point: of the last attempt that reported it. */
         MetricName: {
             /** @description The metric's name. */
@@ -7024,6 +7137,21 @@ export interface components {
          * @enum {string}
          */
         OutputEnum: "parquet" | "npz";
+        /** @description The password and, where there is one, the second factor; or a passkey alone. */
+        OwnerProofRequest: {
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
+            code: string;
+            /** @description A passkey's answer; null: the account has none. */
+            passkey?: components["schemas"]["AssertionRequest"] | null;
+            /**
+             * @description The present password; empty: the account has none, or a passkey is given.
+             * @default
+             */
+            password: string;
+        };
         Package: {
             /** @description The package's name. */
             name: string;
@@ -7211,6 +7339,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Organisation"][];
+        };
+        PaginatedPasskeyList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Passkey"][];
         };
         PaginatedProjectList: {
             /**
@@ -7423,21 +7565,91 @@ export interface components {
          * @enum {string}
          */
         PartEnum: "log" | "metrics";
+        Passkey: {
+            /**
+             * Format: uuid
+             * @description The passkey's id.
+             */
+            readonly id: string;
+            /** @description What its owner calls it. */
+            name: string;
+            /** @description Whether it is kept in an account of its maker's, and so on several devices. */
+            is_synced?: boolean;
+            /**
+             * Format: date-time
+             * @description When it was added.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was used last; null: never.
+             */
+            last_used_at?: string | null;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
+        PasskeyAddRequest: {
+            /** @description What to call it; at most 100 characters. */
+            name: string;
+            /** @description clientDataJSON of the response, base64url. */
+            client_data: string;
+            /** @description attestationObject of the response, base64url. */
+            attestation: string;
+        };
+        PasskeyAdded: {
+            /**
+             * Format: uuid
+             * @description The passkey's id.
+             */
+            readonly id: string;
+            /** @description What its owner calls it. */
+            name: string;
+            /** @description Whether it is kept in an account of its maker's, and so on several devices. */
+            is_synced?: boolean;
+            /**
+             * Format: date-time
+             * @description When it was added.
+             */
+            readonly created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was used last; null: never.
+             */
+            last_used_at?: string | null;
+            /** @description Each works once in place of the passkey after the password; shown this once. Empty: there are some. */
+            recovery_codes: string[];
+        };
+        PasskeyOptions: {
+            /** @description For parseCreationOptionsFromJSON() or parseRequestOptionsFromJSON() of PublicKeyCredential. */
+            options: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PasskeySignInRequest: {
+            /** @description The passkey's answer. */
+            passkey: components["schemas"]["AssertionRequest"];
+        };
+        /** @description One of the two, for accounts with a second factor. */
         PasswordByLinkRequest: {
-            /** @description What follows the # of the link. */
-            secret: string;
-            /** @description The new password. */
-            password: string;
             /**
              * @description The code of the second factor, or a recovery code; empty: the account has none.
              * @default
              */
             code: string;
+            /** @description A passkey's answer; null: the account has none. */
+            passkey?: components["schemas"]["AssertionRequest"] | null;
+            /** @description What follows the # of the link. */
+            secret: string;
+            /** @description The new password. */
+            password: string;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -7521,6 +7733,15 @@ export interface components {
             is_archived?: boolean;
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["OrganisationSeenRequest"];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedPasskeyRenameRequest: {
+            /** @description Another name; at most 100 characters. */
+            name?: string;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -9986,30 +10207,22 @@ export interface components {
          */
         ScopesEnum: "read" | "submit" | "write" | "admin";
         SecondFactor: {
-            /** @description Whether signing in asks for a code. */
+            /** @description Whether an authenticator app is set up, for whose code it asks. */
             is_enabled: boolean;
             /** @description How many recovery codes are unused. */
             n_recovery_codes: number;
+            /** @description Whether changes need the password; false: the account has none, and needs a recent sign-in. */
+            has_password: boolean;
         };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        SecondFactorBeginRequest: {
-            /** @description The present password. */
-            password: string;
-        };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        SecondFactorRemoveRequest: {
-            /** @description The present password. */
-            password: string;
-            /** @description A code of the second factor, or a recovery code. */
+        /** @description One of the two, for accounts with a second factor. */
+        SecondFactorProofRequest: {
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
             code: string;
+            /** @description A passkey's answer; null: the account has none. */
+            passkey?: components["schemas"]["AssertionRequest"] | null;
         };
         /** @description A secret without its value, which no answer contains. */
         Secret: {
@@ -10141,10 +10354,11 @@ export interface components {
             /** @description What the browser called itself. */
             user_agent?: string;
             /**
-             * @description How the user signed in: password (also by a link that sets one), or single_sign_on.
+             * @description How the user signed in: password (also by a link that sets one), single_sign_on or passkey.
              *
              *     * `password` - Password
              *     * `single_sign_on` - Single Sign On
+             *     * `passkey` - Passkey
              */
             method?: components["schemas"]["MethodEnum"];
             /** @description Whether it is the one that asks. */
@@ -10290,6 +10504,10 @@ export interface components {
             single_sign_on: string | null;
             /** @description Whether everybody may sign in with a password; false: only administrators who are named. */
             has_passwords: boolean;
+            /** @description Whether everybody may sign in with a passkey alone; false: who may use a password, if there are any. */
+            has_passkeys: boolean;
+            /** @description The only origin whose pages may use passkeys; null: there are none here. */
+            passkey_origin: string | null;
             /** @description Why single sign-on failed in this browser within the last minute; null: it did not. */
             refusal: components["schemas"]["SignInRefusal"] | null;
         };
@@ -10300,15 +10518,6 @@ export interface components {
             message: string;
             /** @description What to do about it. */
             remedy: string;
-        };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
-        SingleSignOnCodeRequest: {
-            /** @description A code of the second factor, or a recovery code. */
-            code: string;
         };
         Slot: {
             /** @description The index of the GPU on its node. */
@@ -12192,9 +12401,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["LinkIdentityRequest"];
+                "application/json": components["schemas"]["OwnerProofRequest"];
             };
         };
         responses: {
@@ -12501,6 +12710,247 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    auth_passkey_challenge_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_passkey_login_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeySignInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_passkeys_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPasskeyList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_passkeys_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasskeyAddRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyAdded"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_passkeys_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the passkeys. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedPasskeyRenameRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_passkeys_remove_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the passkeys. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OwnerProofRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_passkeys_options_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OwnerProofRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     auth_password_create: {
         parameters: {
             query?: never;
@@ -12604,9 +13054,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["SecondFactorBeginRequest"];
+                "application/json": components["schemas"]["OwnerProofRequest"];
             };
         };
         responses: {
@@ -12674,9 +13124,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["SecondFactorRemoveRequest"];
+                "application/json": components["schemas"]["OwnerProofRequest"];
             };
         };
         responses: {
@@ -12868,9 +13318,9 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
-                "application/json": components["schemas"]["SingleSignOnCodeRequest"];
+                "application/json": components["schemas"]["SecondFactorProofRequest"];
             };
         };
         responses: {

@@ -11,6 +11,7 @@ import type {
   ModelVersionDetail,
   Organisation,
   Project,
+  SignInMethods,
   Speed,
   Token,
 } from "@/api/types";
@@ -25,6 +26,10 @@ export const JOB_ID = "00000000-0000-7000-8000-0000000000f1";
 
 export function me(over: Partial<Me> = {}): Me {
   return { ...ADA, is_staff: false, needs_second_factor: false, memberships: [{ organisation: ACME, role: "member" }], ...over };
+}
+
+export function signInMethods(over: Partial<SignInMethods> = {}): SignInMethods {
+  return { single_sign_on: null, has_passwords: true, has_passkeys: true, passkey_origin: window.location.origin, refusal: null, ...over };
 }
 
 export function organisation(over: Partial<Organisation> = {}): Organisation {

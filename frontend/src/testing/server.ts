@@ -4,7 +4,7 @@ import { http, HttpResponse, type JsonBodyType } from "msw";
 import { setupServer } from "msw/node";
 
 import type { JobPreview, Page, WhatIfAnswer } from "@/api/types";
-import { me, organisation, project } from "@/testing/fixtures";
+import { me, organisation, project, signInMethods } from "@/testing/fixtures";
 import { jobPreview, schedulerStatus, whatIfAnswer, why } from "@/testing/schedulingFixtures";
 
 /** Answers GET `path` ("/api/v1/jobs/{id}" or "/api/v1/jobs/:id") with `body`, or with what it returns by then. */
@@ -23,9 +23,10 @@ export function problem(status: number, body: Record<string, unknown>): Response
 
 export const server = setupServer(
   answers("/api/v1/auth/me", me()),
-  answers("/api/v1/auth/second-factor", { is_enabled: false, n_recovery_codes: 0 }),
+  answers("/api/v1/auth/second-factor", { is_enabled: false, n_recovery_codes: 0, has_password: true }),
+  answers("/api/v1/auth/passkeys", page([])),
   answers("/api/v1/auth/setup", { is_needed: false }),
-  answers("/api/v1/auth/methods", { single_sign_on: null, has_passwords: true, refusal: null }),
+  answers("/api/v1/auth/methods", signInMethods()),
   answers("/api/v1/projects", page([project()])),
   answers("/api/v1/teams", page([])),
   answers("/api/v1/organisations", page([organisation()])),

@@ -43,17 +43,27 @@ class AsyncAuthOperations:
         """
         return AsyncPages(self._transport, r.Identity, path_of("/auth/identities"), size=page_size)
 
-    async def create_identity(self, *, password: str, code: str | Unset = UNSET) -> r.ProviderAddress:
-        """Begins to link an identity: the person signs in at the provider. With password, and code where there is
-        one, as the identity opens the account from then on.
+    async def create_identity(
+        self,
+        *,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.ProviderAddress:
+        """Begins to link an identity: the person signs in at the provider. With password, and second factor
+        where there is one, as the identity opens the account from then on.
 
         POST /auth/identities
 
-        password: The present password.
         code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
         """
         return await self._transport.record(
-            r.ProviderAddress, "POST", path_of("/auth/identities"), body={"password": password, "code": code}
+            r.ProviderAddress,
+            "POST",
+            path_of("/auth/identities"),
+            body={"code": code, "passkey": passkey, "password": password},
         )
 
     async def delete_identity(self, id: Ref, /) -> None:
@@ -92,17 +102,28 @@ class AsyncAuthOperations:
             body={"secret": secret, "username": username, "password": password},
         )
 
-    async def login(self, *, username: str, password: str, code: str | Unset = UNSET) -> r.Me:
-        """Starts a session. 401 for a wrong name or password, 403 where a code is missing, 429 after too many.
+    async def login(
+        self,
+        *,
+        username: str,
+        password: str,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+    ) -> r.Me:
+        """Starts a session. 401 for a wrong name or password, 403 without a needed second factor, 429 for too many.
 
         POST /auth/login
 
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
         username: The user name.
         password: The password.
-        code: The code of the second factor, or a recovery code; empty: the account has none.
         """
         return await self._transport.record(
-            r.Me, "POST", path_of("/auth/login"), body={"username": username, "password": password, "code": code}
+            r.Me,
+            "POST",
+            path_of("/auth/login"),
+            body={"code": code, "passkey": passkey, "username": username, "password": password},
         )
 
     async def logout(self) -> None:
@@ -142,6 +163,106 @@ class AsyncAuthOperations:
         """
         return await self._transport.record(r.MailNotices, "PUT", path_of("/auth/notices"), body={"topics": topics})
 
+    async def passkey_challenge(self) -> r.PasskeyOptions:
+        """What a passkey is to sign in this browser within five minutes: to sign in, as a second factor, or to prove
+        that it is the owner who asks.
+
+        POST /auth/passkey-challenge
+        """
+        return await self._transport.record(r.PasskeyOptions, "POST", path_of("/auth/passkey-challenge"))
+
+    async def passkey_login(self, *, passkey: b.AssertionRequest) -> r.Me:
+        """Starts a session; the passkey stands for password and second factor. 422 for one that is not accepted.
+
+        POST /auth/passkey-login
+
+        passkey: The passkey's answer.
+        """
+        return await self._transport.record(r.Me, "POST", path_of("/auth/passkey-login"), body={"passkey": passkey})
+
+    def list_passkeys(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Passkey]:
+        """The passkeys of one's account.
+
+        GET /auth/passkeys
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(self._transport, r.Passkey, path_of("/auth/passkeys"), size=page_size)
+
+    async def create_passkey(self, *, name: str, client_data: str, attestation: str) -> r.PasskeyAdded:
+        """Adds the passkey that the browser made with the options; the first second factor ends other sessions.
+
+        POST /auth/passkeys
+
+        name: What to call it; at most 100 characters.
+        client_data: clientDataJSON of the response, base64url.
+        attestation: attestationObject of the response, base64url.
+        """
+        return await self._transport.record(
+            r.PasskeyAdded,
+            "POST",
+            path_of("/auth/passkeys"),
+            body={"name": name, "client_data": client_data, "attestation": attestation},
+        )
+
+    async def update_passkey(self, id: Ref, /, *, name: str | Unset = UNSET) -> r.Passkey:
+        """Renames it.
+
+        PATCH /auth/passkeys/{id}
+
+        name: Another name; at most 100 characters.
+        """
+        return await self._transport.record(
+            r.Passkey, "PATCH", path_of("/auth/passkeys/{id}", id=id), body={"name": name}
+        )
+
+    async def passkeys_remove(
+        self,
+        id: Ref,
+        /,
+        *,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> None:
+        """Removes it and ends one's other sessions, with the same proof as adding one; 409 when it is the only way to
+        sign in.
+
+        POST /auth/passkeys/{id}/remove
+
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
+        """
+        await self._transport.content(
+            "POST",
+            path_of("/auth/passkeys/{id}/remove", id=id),
+            body={"code": code, "passkey": passkey, "password": password},
+        )
+
+    async def passkeys_options(
+        self,
+        *,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.PasskeyOptions:
+        """Begins to add a passkey, within five minutes. With password and second factor, with another passkey, or, for
+        accounts without a password, within ten minutes of signing in.
+
+        POST /auth/passkeys/options
+
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
+        """
+        return await self._transport.record(
+            r.PasskeyOptions,
+            "POST",
+            path_of("/auth/passkeys/options"),
+            body={"code": code, "passkey": passkey, "password": password},
+        )
+
     async def password(self, *, current_password: str, new_password: str) -> None:
         """Changes one's password and ends one's other sessions. By session: a token cannot.
 
@@ -154,35 +275,57 @@ class AsyncAuthOperations:
             "POST", path_of("/auth/password"), body={"current_password": current_password, "new_password": new_password}
         )
 
-    async def password_link(self, *, secret: str, password: str, code: str | Unset = UNSET) -> r.Me:
+    async def password_link(
+        self,
+        *,
+        secret: str,
+        password: str,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+    ) -> r.Me:
         """Sets a password by a link that an administrator made, and starts a session. 403 for a link that is void.
 
         POST /auth/password-link
 
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
         secret: What follows the # of the link.
         password: The new password.
-        code: The code of the second factor, or a recovery code; empty: the account has none.
         """
         return await self._transport.record(
-            r.Me, "POST", path_of("/auth/password-link"), body={"secret": secret, "password": password, "code": code}
+            r.Me,
+            "POST",
+            path_of("/auth/password-link"),
+            body={"code": code, "passkey": passkey, "secret": secret, "password": password},
         )
 
     async def second_factor(self) -> r.SecondFactor:
-        """Whether one has a second factor.
+        """Whether one has an authenticator app. Passkeys are listed by themselves.
 
         GET /auth/second-factor
         """
         return await self._transport.record(r.SecondFactor, "GET", path_of("/auth/second-factor"))
 
-    async def create_second_factor(self, *, password: str) -> r.Enrolment:
+    async def create_second_factor(
+        self,
+        *,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.Enrolment:
         """A new secret for an authenticator app. It counts once confirmed by a code; 409 where there is one already.
 
         POST /auth/second-factor
 
-        password: The present password.
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
         """
         return await self._transport.record(
-            r.Enrolment, "POST", path_of("/auth/second-factor"), body={"password": password}
+            r.Enrolment,
+            "POST",
+            path_of("/auth/second-factor"),
+            body={"code": code, "passkey": passkey, "password": password},
         )
 
     async def second_factor_confirm(self, *, code: str) -> r.RecoveryCodes:
@@ -196,16 +339,23 @@ class AsyncAuthOperations:
             r.RecoveryCodes, "POST", path_of("/auth/second-factor/confirm"), body={"code": code}
         )
 
-    async def second_factor_remove(self, *, password: str, code: str) -> None:
-        """Turns the second factor off, with password and code: a session alone cannot.
+    async def second_factor_remove(
+        self,
+        *,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> None:
+        """Removes the authenticator app, with password and code, or with a passkey: a session alone cannot.
 
         POST /auth/second-factor/remove
 
-        password: The present password.
-        code: A code of the second factor, or a recovery code.
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
         """
         await self._transport.content(
-            "POST", path_of("/auth/second-factor/remove"), body={"password": password, "code": code}
+            "POST", path_of("/auth/second-factor/remove"), body={"code": code, "passkey": passkey, "password": password}
         )
 
     def list_sessions(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Session]:
@@ -259,14 +409,19 @@ class AsyncAuthOperations:
             r.ProviderAddress, "POST", path_of("/auth/single-sign-on"), body={"next": next}
         )
 
-    async def single_sign_on_code(self, *, code: str) -> r.Me:
-        """Ends a sign-in for which the provider vouched, and that waits for the code of a second factor.
+    async def single_sign_on_code(
+        self, *, code: str | Unset = UNSET, passkey: b.AssertionRequest | Unset | None = UNSET
+    ) -> r.Me:
+        """Ends a sign-in for which the provider vouched, and that waits for a code or a passkey.
 
         POST /auth/single-sign-on/code
 
-        code: A code of the second factor, or a recovery code.
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
         """
-        return await self._transport.record(r.Me, "POST", path_of("/auth/single-sign-on/code"), body={"code": code})
+        return await self._transport.record(
+            r.Me, "POST", path_of("/auth/single-sign-on/code"), body={"code": code, "passkey": passkey}
+        )
 
 
 class AsyncClusterOperations:
@@ -4187,7 +4342,7 @@ class AsyncUsersOperations:
         return await self._transport.record(r.PasswordLink, "POST", path_of("/users/{id}/password-link", id=id))
 
     async def delete_second_factor(self, id: Ref, /) -> None:
-        """Removes a user's second factor, for who lost phone and recovery codes. It is audited.
+        """Removes a user's second factor, passkeys too, for who lost them and the recovery codes. It is audited.
 
         DELETE /users/{id}/second-factor
         """

@@ -10,6 +10,16 @@ from typing import Any, NotRequired, TypedDict
 from mlhub.client.generated import values as v
 
 
+class AssertionRequest(TypedDict):
+    """What navigator.credentials.get() returned, each member in base64url as toJSON() writes it."""
+
+    id: str
+    client_data: str
+    authenticator_data: str
+    signature: str
+    user_handle: NotRequired[str]
+
+
 class BudgetRequest(TypedDict):
     """What may be used in a period, with all below it."""
 

@@ -1198,6 +1198,33 @@ class ParameterImportance(ApiRecord):
     share: float
 
 
+class Passkey(ApiRecord):
+    """Passkey of an answer."""
+
+    id: str
+    name: str
+    is_synced: bool | None
+    created_at: datetime
+    last_used_at: datetime | None
+
+
+class PasskeyAdded(ApiRecord):
+    """PasskeyAdded of an answer."""
+
+    id: str
+    name: str
+    is_synced: bool | None
+    created_at: datetime
+    last_used_at: datetime | None
+    recovery_codes: list[str]
+
+
+class PasskeyOptions(ApiRecord):
+    """PasskeyOptions of an answer."""
+
+    options: dict[str, Any]
+
+
 class PasswordLink(ApiRecord):
     """PasswordLink of an answer."""
 
@@ -2053,6 +2080,7 @@ class SecondFactor(ApiRecord):
 
     is_enabled: bool
     n_recovery_codes: int
+    has_password: bool
 
 
 class Secret(ApiRecord):
@@ -2174,6 +2202,8 @@ class SignInMethods(ApiRecord):
 
     single_sign_on: str | None
     has_passwords: bool
+    has_passkeys: bool
+    passkey_origin: str | None
     refusal: SignInRefusal | None
 
 

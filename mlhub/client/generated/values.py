@@ -83,7 +83,7 @@ LinkKindEnum = Literal["nic", "uplink"]
 MailTopic = Literal[
     "job.running", "job.succeeded", "job.failed", "job.cancelled", "job.paused", "job.waiting_long", "budget.reached"
 ]
-MethodEnum = Literal["password", "single_sign_on"]
+MethodEnum = Literal["password", "single_sign_on", "passkey"]
 ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
 MomentEnum = Literal["submission", "launch"]
 OnExhausted = Literal["alert", "stop_new", "stop_all"]

@@ -15,19 +15,22 @@ from django.utils import timezone
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.actions.lock import refuse_if_locked
 from mlhub.tenants.actions.password_sign_in import is_password_name, may_use_password, passwords_are_off
-from mlhub.tenants.actions.second_factor import require_code
+from mlhub.tenants.actions.second_factor import require_second_factor
 from mlhub.tenants.audit import record
 from mlhub.tenants.authentication import TOKEN_PREFIX, hash_token
 from mlhub.tenants.models import ApiToken, Organisation, Project, User
+from mlhub.tenants.passkeys.ceremonies import Assertion
 
 SCOPES = ("read", "submit", "write", "admin")
 
 
-def sign_in(request: HttpRequest, *, username: str, password: str, code: str = "") -> User | None:
+def sign_in(
+    request: HttpRequest, *, username: str, password: str, code: str = "", passkey: Assertion | None = None
+) -> User | None:
     """Starts a session. None when name and password do not belong together.
 
-    code: of the second factor, where there is one. Raises TooManyAttemptsError while this name is locked for this
-    address after repeated failures, NotAllowedError where passwords are off, and what require_code raises.
+    code, passkey: the second factor, where there is one. Raises TooManyAttemptsError while this name is locked for this
+    address after repeated failures, NotAllowedError where passwords are off, and what require_second_factor raises.
     """
     if not is_password_name(username):
         raise passwords_are_off()
@@ -36,7 +39,7 @@ def sign_in(request: HttpRequest, *, username: str, password: str, code: str = "
         return None
     if not may_use_password(user):
         raise passwords_are_off()
-    require_code(request, user, code)
+    require_second_factor(request, user, code, passkey)
     auth.login(request, user)
     return user
 

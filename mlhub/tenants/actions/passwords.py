@@ -21,10 +21,11 @@ from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.accounts import put_password
 from mlhub.tenants.actions.credentials import check_credentials
 from mlhub.tenants.actions.password_sign_in import may_use_password, passwords_are_off
-from mlhub.tenants.actions.second_factor import require_code
+from mlhub.tenants.actions.second_factor import require_second_factor
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import User, UserSession
+from mlhub.tenants.passkeys.ceremonies import Assertion
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -52,17 +53,20 @@ def password_link(user: User, *, actor: User) -> tuple[str, datetime]:
     )
 
 
-def set_password_by_link(request: HttpRequest, *, secret: str, password: str, code: str = "") -> User:
+def set_password_by_link(
+    request: HttpRequest, *, secret: str, password: str, code: str = "", passkey: Assertion | None = None
+) -> User:
     """Sets the password, ends the account's sessions and starts one. Raises NotAllowedError for a link that is void,
     and for accounts that may not sign in with a password.
 
-    code: of the second factor, if there is one; raises what require_code raises.
+    code, passkey: the second factor, if there is one; raises what require_second_factor raises.
     """
     with transaction.atomic():
         user = _user_of(secret)
     if not may_use_password(user):
         raise passwords_are_off()
-    require_code(request, user, code)  # in no transaction: a wrong code counts although the request fails
+    # in no transaction: a wrong code counts although the request fails
+    require_second_factor(request, user, code, passkey)
     with transaction.atomic():
         user = _user_of(secret)  # its row is held: of two at once the second finds the link used
         put_password(user, password)

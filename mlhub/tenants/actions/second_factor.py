@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The second factor of an account: time-based one-time passwords (TOTP, RFC 6238), and recovery codes.
+"""The second factor of an account: time-based one-time passwords (TOTP, RFC 6238), passkeys, and recovery codes.
 
 It is asked for wherever a session starts with a password or a link; tokens of the API do not need it. A code works
 once: the time step of the last accepted one is stored, and only later steps count.
@@ -26,9 +26,11 @@ from django.utils import timezone
 from mlhub.core.encryption import cipher
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.lock import refuse_if_locked, refuse_while_locked
+from mlhub.tenants.actions.passkey_proofs import accept_passkey
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import SecondFactor, User
+from mlhub.tenants.passkeys.ceremonies import Assertion
 
 PURPOSE = "second factor"
 STEP_S, N_DIGITS = 30, 6
@@ -46,21 +48,27 @@ class Enrolment:
 
 
 def begin_enrolment(user: User) -> Enrolment:
-    """A new secret, which counts once a code of it was confirmed. The caller has checked the password.
+    """A new secret, which counts once a code of it was confirmed. The caller has made sure that it is the owner.
 
-    Raises ConflictError when a second factor is set up.
+    Raises ConflictError when an authenticator app is set up. Recovery codes stay until then.
     """
     secret = pyotp.random_base32()
     with transaction.atomic():
-        if _confirmed(user, for_update=True) is not None:
-            raise ConflictError(
-                "A second factor is set up already.", code="second_factor_exists", remedy="Remove it first."
-            )
+        SecondFactor.objects.select_for_update().filter(user=user).first()
+        refuse_second_app(user)
         encrypted = cipher(PURPOSE).encrypt(secret.encode()).decode()
-        values = {"encrypted_secret": encrypted, "last_step": 0, "recovery_hashes": [], "confirmed_at": None}
+        values = {"encrypted_secret": encrypted, "last_step": 0, "confirmed_at": None}
         SecondFactor.objects.update_or_create(user=user, defaults=values)
     address = pyotp.TOTP(secret).provisioning_uri(name=user.username, issuer_name="MLHub")
     return Enrolment(secret, address, _qr_svg(address))
+
+
+def refuse_second_app(user: User) -> None:
+    """Raises ConflictError when an authenticator app is set up."""
+    if has_app(user):
+        raise ConflictError(
+            "An authenticator app is set up already.", code="second_factor_exists", remedy="Remove it first."
+        )
 
 
 def confirm_enrolment(request: HttpRequest, user: User, *, code: str) -> list[str]:
@@ -68,35 +76,49 @@ def confirm_enrolment(request: HttpRequest, user: User, *, code: str) -> list[st
 
     Raises InvalidInputError for a wrong code, ConflictError when no enrolment was begun or it was finished.
     """
-    codes = [_new_recovery_code() for _ in range(N_RECOVERY_CODES)]
     with transaction.atomic():
-        factor = SecondFactor.objects.select_for_update().filter(user=user, confirmed_at=None).first()
+        begun = SecondFactor.objects.select_for_update().filter(user=user, confirmed_at=None)
+        factor = begun.exclude(encrypted_secret="").first()
         if factor is None:
             raise ConflictError("No second factor waits for its code.", code="not_begun", remedy="Begin again.")
         if not _accept_step(factor, _digits(code)):
             raise _wrong_code()
         factor.confirmed_at = timezone.now()
-        factor.recovery_hashes = [_hash(each) for each in codes]
-        factor.save(update_fields=["confirmed_at", "recovery_hashes"])
+        factor.save(update_fields=["confirmed_at"])
+        codes = renew_recovery_codes(user)
         end_sessions(user, actor=user, keep=request.session.session_key)
         _record("user.second_factor_added", user, user)
     return codes
 
 
-def require_code(request: HttpRequest, user: User, code: str) -> None:
-    """Returns for accounts without a second factor, and once the code is accepted, which then counts no more.
+def renew_recovery_codes(user: User) -> list[str]:
+    """In a transaction. Earlier ones count no more; these are not stored and cannot be shown again."""
+    codes = [_new_recovery_code() for _ in range(N_RECOVERY_CODES)]
+    SecondFactor.objects.update_or_create(user=user, defaults={"recovery_hashes": [_hash(each) for each in codes]})
+    return codes
 
-    Raises NotAllowedError when a code is needed and none was given, InvalidInputError for a wrong or used one, and
+
+def require_second_factor(request: HttpRequest, user: User, code: str, passkey: Assertion | None = None) -> None:
+    """Returns for accounts without a second factor, and once code or passkey is accepted, which then counts no more.
+
+    Raises NotAllowedError when one is needed and none was given, InvalidInputError for a wrong or used one, and
     TooManyAttemptsError: wrong codes count as failed attempts to sign in do.
     """
-    if not has_second_factor(user):
+    has_passkey = user.passkeys.exists()
+    if not has_passkey and not has_app(user):
+        return
+    if passkey is not None:
+        accept_passkey(request, passkey, user=user)
         return
     if not code.strip():
         raise NotAllowedError(
             "This account has a second factor.",
             code="second_factor_needed",
             field="code",
-            remedy="Give the code that your authenticator app shows, or a recovery code.",
+            remedy="Use your passkey, or give a recovery code."
+            if has_passkey and not has_app(user)
+            else "Give the code that your authenticator app shows, or a recovery code.",
+            has_passkey=has_passkey,
         )
     credentials = {"username": user.username}
     refuse_while_locked(AxesProxyHandler.is_allowed(request, credentials))
@@ -106,38 +128,48 @@ def require_code(request: HttpRequest, user: User, code: str) -> None:
         raise _wrong_code()
 
 
-def remove_second_factor(user: User, *, actor: User) -> None:
-    """The caller has checked password and code, or is an administrator of the platform. Twice is once."""
+def remove_app(user: User, *, actor: User) -> None:
+    """The caller has made sure that it is the owner, or an administrator of the platform. Twice is once.
+
+    Recovery codes stay where there are passkeys.
+    """
     with transaction.atomic():
-        n_deleted, _ = SecondFactor.objects.filter(user=user).delete()
-        if n_deleted:
+        if SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists():
             _record("user.second_factor_removed", user, actor)
+        SecondFactor.objects.filter(user=user).update(encrypted_secret="", last_step=0, confirmed_at=None)
+        drop_useless_codes(user)
+
+
+def drop_useless_codes(user: User) -> None:
+    """After something was removed: recovery codes without anything that they replace."""
+    if not user.passkeys.exists() and not has_app(user):
+        SecondFactor.objects.filter(user=user).delete()
 
 
 def has_second_factor(user: User) -> bool:
-    return _confirmed(user) is not None
+    return has_app(user) or user.passkeys.exists()
+
+
+def has_app(user: User) -> bool:
+    """Whether an authenticator app is set up."""
+    return SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
 
 
 def n_recovery_codes(user: User) -> int:
     """How many are left."""
-    factor = _confirmed(user)
+    factor = SecondFactor.objects.filter(user=user).first()
     return 0 if factor is None else len(factor.recovery_hashes)
-
-
-def _confirmed(user: User, *, for_update: bool = False) -> SecondFactor | None:
-    rows = SecondFactor.objects.select_for_update() if for_update else SecondFactor.objects.all()
-    return rows.filter(user=user).exclude(confirmed_at=None).first()
 
 
 def _accept(user: User, code: str) -> bool:
     """Whether the code is right; it is used up. The row is held, so that of two uses at once one is refused."""
     with transaction.atomic():
-        factor = _confirmed(user, for_update=True)
+        factor = SecondFactor.objects.select_for_update().filter(user=user).first()
         if factor is None:
             return False
         digits = _digits(code)
         if digits.isdecimal() and len(digits) == N_DIGITS:
-            return _accept_step(factor, digits)
+            return factor.confirmed_at is not None and _accept_step(factor, digits)
         if _hash(code) not in factor.recovery_hashes:
             return False
         factor.recovery_hashes = [each for each in factor.recovery_hashes if each != _hash(code)]

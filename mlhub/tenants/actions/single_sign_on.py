@@ -20,10 +20,11 @@ from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.group_memberships import apply_roles, locked_organisations, roles_of_groups
 from mlhub.tenants.actions.identities import account_of_address, add_identity, label_of, take_over
 from mlhub.tenants.actions.provided_accounts import create_provided_account
-from mlhub.tenants.actions.second_factor import require_code
+from mlhub.tenants.actions.second_factor import require_second_factor
 from mlhub.tenants.audit import record
 from mlhub.tenants.authentication import METHOD
 from mlhub.tenants.models import ExternalIdentity, SignInMethod, User
+from mlhub.tenants.passkeys.ceremonies import Assertion
 from mlhub.tenants.roles import Role
 from mlhub.tenants.sign_ins import MAX_NAME
 from mlhub.tenants.single_sign_on.options import SingleSignOn
@@ -32,16 +33,25 @@ from mlhub.tenants.single_sign_on.provider import ProviderIdentity
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
-def enter(request: HttpRequest, options: SingleSignOn, identity: ProviderIdentity, *, code: str = "") -> User:
+def enter(
+    request: HttpRequest,
+    options: SingleSignOn,
+    identity: ProviderIdentity,
+    *,
+    code: str = "",
+    passkey: Assertion | None = None,
+) -> User:
     """Starts a session, after the person's memberships were made to fit their groups.
 
-    code: of MLHub's second factor, where the provider does not replace it; raises what require_code raises.
+    code, passkey: MLHub's second factor, where the provider does not replace it; raises what require_second_factor
+    raises.
     Raises NotAllowedError for a deactivated account, and where there is none and none may be made. Refusals are in the
     audit.
     """
     known = _known(identity)
     if known is not None and known.user.is_active and not options.replaces_second_factor:
-        require_code(request, known.user, code)  # in no transaction: a wrong code counts although the request fails
+        # in no transaction: a wrong code counts although the request fails
+        require_second_factor(request, known.user, code, passkey)
     try:
         with transaction.atomic():
             user = _account(options, identity)

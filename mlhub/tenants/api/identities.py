@@ -10,13 +10,11 @@ from rest_framework import generics, serializers, status
 from rest_framework.response import Response
 
 from mlhub.core.api.described import described
-from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.tenants.actions.identities import unlink_identity
-from mlhub.tenants.actions.passwords import require_password
-from mlhub.tenants.actions.second_factor import require_code
+from mlhub.tenants.actions.owner_checks import require_owner
 from mlhub.tenants.api.account import require_session
-from mlhub.tenants.api.serializers import code_field
+from mlhub.tenants.api.proofs import OwnerProofSerializer
 from mlhub.tenants.api.single_sign_on import ProviderAddressSerializer, begin
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ExternalIdentity
@@ -40,25 +38,19 @@ class IdentitySerializer(serializers.ModelSerializer[ExternalIdentity]):
         )
 
 
-class LinkIdentitySerializer(StrictSerializer):
-    password = serializers.CharField(max_length=1024, trim_whitespace=False, help_text="The present password.")
-    code = code_field()
-
-
 class IdentitiesView(VisibleMixin, generics.ListAPIView[ExternalIdentity]):
     """The identities with which one signs in to this account."""
 
     queryset = ExternalIdentity.objects.all()
     serializer_class = IdentitySerializer
 
-    @extend_schema(request=LinkIdentitySerializer, responses=ProviderAddressSerializer)
+    @extend_schema(request=OwnerProofSerializer, responses=ProviderAddressSerializer)
     def post(self, request: Request) -> Response:
-        """Begins to link an identity: the person signs in at the provider. With password, and code where there is
-        one, as the identity opens the account from then on."""
+        """Begins to link an identity: the person signs in at the provider. With password, and second factor
+        where there is one, as the identity opens the account from then on."""
         require_session(request)
-        user, body = caller(request), read_body(LinkIdentitySerializer, request)
-        require_password(request._request, user, body["password"])
-        require_code(request._request, user, body["code"])
+        user, body = caller(request), read_body(OwnerProofSerializer, request)
+        require_owner(request._request, user, **body)
         return begin(BegunSignIn.new(next="/account", linking=str(user.pk)))
 
 

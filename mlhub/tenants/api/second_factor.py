@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One's own second factor: set up with the password, confirmed by a code, removed with both. In a session only."""
+"""One's own authenticator app: set up with the password, confirmed by a code, removed with both. In a session only."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rest_framework.views import APIView
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions import second_factor as actions
-from mlhub.tenants.actions.passwords import require_password
+from mlhub.tenants.actions.owner_checks import has_password, require_owner
 from mlhub.tenants.api.account import require_session
+from mlhub.tenants.api.proofs import OwnerProofSerializer
 from mlhub.tenants.authentication import caller
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
 
 
 class SecondFactorSerializer(serializers.Serializer[Any]):
-    is_enabled = serializers.BooleanField(help_text="Whether signing in asks for a code.")
+    is_enabled = serializers.BooleanField(help_text="Whether an authenticator app is set up, for whose code it asks.")
     n_recovery_codes = serializers.IntegerField(help_text="How many recovery codes are unused.")
-
-
-class SecondFactorBeginSerializer(StrictSerializer):
-    password = serializers.CharField(max_length=1024, trim_whitespace=False, help_text="The present password.")
+    has_password = serializers.BooleanField(
+        help_text="Whether changes need the password; false: the account has none, and needs a recent sign-in."
+    )
 
 
 class EnrolmentSerializer(serializers.Serializer[Any]):
@@ -46,24 +46,26 @@ class RecoveryCodesSerializer(serializers.Serializer[Any]):
     )
 
 
-class SecondFactorRemoveSerializer(SecondFactorBeginSerializer):
-    code = serializers.CharField(max_length=40, help_text="A code of the second factor, or a recovery code.")
-
-
 class SecondFactorView(APIView):
     @extend_schema(responses=SecondFactorSerializer)
     def get(self, request: Request) -> Response:
-        """Whether one has a second factor."""
+        """Whether one has an authenticator app. Passkeys are listed by themselves."""
         user = caller(request)
-        n_codes = actions.n_recovery_codes(user)
-        return Response({"is_enabled": actions.has_second_factor(user), "n_recovery_codes": n_codes})
+        return Response(
+            {
+                "is_enabled": actions.has_app(user),
+                "n_recovery_codes": actions.n_recovery_codes(user),
+                "has_password": has_password(user),
+            }
+        )
 
-    @extend_schema(request=SecondFactorBeginSerializer, responses={201: EnrolmentSerializer})
+    @extend_schema(request=OwnerProofSerializer, responses={201: EnrolmentSerializer})
     def post(self, request: Request) -> Response:
         """A new secret for an authenticator app. It counts once confirmed by a code; 409 where there is one already."""
         require_session(request)
-        user = caller(request)
-        require_password(request._request, user, read_body(SecondFactorBeginSerializer, request)["password"])
+        user, proof = caller(request), read_body(OwnerProofSerializer, request)
+        actions.refuse_second_app(user)
+        require_owner(request._request, user, **proof)
         begun = actions.begin_enrolment(user)
         return Response(EnrolmentSerializer(begun).data, status=status.HTTP_201_CREATED)
 
@@ -78,12 +80,11 @@ class ConfirmSecondFactorView(APIView):
 
 
 class RemoveSecondFactorView(APIView):
-    @extend_schema(request=SecondFactorRemoveSerializer, responses={204: None})
+    @extend_schema(request=OwnerProofSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
-        """Turns the second factor off, with password and code: a session alone cannot."""
+        """Removes the authenticator app, with password and code, or with a passkey: a session alone cannot."""
         require_session(request)
-        user, body = caller(request), read_body(SecondFactorRemoveSerializer, request)
-        require_password(request._request, user, body["password"])
-        actions.require_code(request._request, user, body["code"])
-        actions.remove_second_factor(user, actor=user)
+        user = caller(request)
+        require_owner(request._request, user, **read_body(OwnerProofSerializer, request))
+        actions.remove_app(user, actor=user)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -84,22 +84,6 @@ class MeSerializer(serializers.ModelSerializer[User]):
         return found
 
 
-def code_field() -> serializers.CharField:
-    return serializers.CharField(
-        max_length=40,
-        required=False,
-        allow_blank=True,
-        default="",
-        help_text="The code of the second factor, or a recovery code; empty: the account has none.",
-    )
-
-
-class LoginSerializer(StrictSerializer):
-    username = serializers.CharField(max_length=150, help_text="The user name.")
-    password = serializers.CharField(max_length=1024, trim_whitespace=False, help_text="The password.")
-    code = code_field()
-
-
 class QuotaLimitsSerializer(serializers.ModelSerializer[Quota]):
     """The limits alone; with what is used: GET /organisations/{id}/quota."""
 

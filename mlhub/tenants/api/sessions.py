@@ -14,7 +14,8 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import read_body
 from mlhub.tenants import actions
-from mlhub.tenants.api.serializers import LoginSerializer, MeSerializer
+from mlhub.tenants.api.proofs import LoginSerializer
+from mlhub.tenants.api.serializers import MeSerializer
 from mlhub.tenants.authentication import SessionAuthentication, caller
 from mlhub.tenants.lockout import remember_browser
 
@@ -37,7 +38,7 @@ class LoginView(APIView):
 
     @extend_schema(request=LoginSerializer, responses=MeSerializer, auth=[])
     def post(self, request: Request) -> Response:
-        """Starts a session. 401 for a wrong name or password, 403 where a code is missing, 429 after too many."""
+        """Starts a session. 401 for a wrong name or password, 403 without a needed second factor, 429 for too many."""
         # DRF exempts its views and checks sessions only: without this, a foreign page could sign a browser in
         SessionAuthentication().enforce_csrf(request)
         body = read_body(LoginSerializer, request)

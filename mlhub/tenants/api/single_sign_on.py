@@ -18,8 +18,10 @@ from mlhub.core.api.views import read_body
 from mlhub.core.errors import InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.single_sign_on import enter
 from mlhub.tenants.api import single_sign_on_callback as callback
+from mlhub.tenants.api.proofs import SecondFactorProofSerializer
 from mlhub.tenants.api.serializers import MeSerializer
 from mlhub.tenants.authentication import SessionAuthentication
+from mlhub.tenants.passkeys.relying_party import relying_party
 from mlhub.tenants.single_sign_on.begun import BegunSignIn, remember
 from mlhub.tenants.single_sign_on.provider import authorization_url
 
@@ -40,6 +42,12 @@ class SignInMethodsSerializer(serializers.Serializer[Any]):
     has_passwords = serializers.BooleanField(
         help_text="Whether everybody may sign in with a password; false: only administrators who are named."
     )
+    has_passkeys = serializers.BooleanField(
+        help_text="Whether everybody may sign in with a passkey alone; false: who may use a password, if there are any."
+    )
+    passkey_origin = serializers.CharField(
+        allow_null=True, help_text="The only origin whose pages may use passkeys; null: there are none here."
+    )
     refusal = SignInRefusalSerializer(
         allow_null=True, help_text="Why single sign-on failed in this browser within the last minute; null: it did not."
     )
@@ -55,21 +63,19 @@ class ProviderAddressSerializer(serializers.Serializer[Any]):
     address = serializers.CharField(help_text="The provider's page, to which the browser goes now.")
 
 
-class SingleSignOnCodeSerializer(StrictSerializer):
-    code = serializers.CharField(max_length=40, help_text="A code of the second factor, or a recovery code.")
-
-
 class SignInMethodsView(APIView):
     permission_classes = [AllowAny]
 
     @extend_schema(responses=SignInMethodsSerializer, auth=[])
     def get(self, request: Request) -> Response:
         """How one may sign in here, and why it failed just now."""
-        options = settings.SINGLE_SIGN_ON
+        options, party = settings.SINGLE_SIGN_ON, relying_party()
         return Response(
             {
                 "single_sign_on": options.name if options else None,
                 "has_passwords": settings.PASSWORD_USERS is None,
+                "has_passkeys": party is not None and settings.PASSKEY_SIGN_IN,
+                "passkey_origin": party.origin if party else None,
                 "refusal": callback.read_refusal(request._request),
             }
         )
@@ -89,17 +95,17 @@ class BeginSingleSignOnView(APIView):
 class SingleSignOnCodeView(APIView):
     permission_classes = [AllowAny]
 
-    @extend_schema(request=SingleSignOnCodeSerializer, responses=MeSerializer, auth=[])
+    @extend_schema(request=SecondFactorProofSerializer, responses=MeSerializer, auth=[])
     def post(self, request: Request) -> Response:
-        """Ends a sign-in for which the provider vouched, and that waits for the code of a second factor."""
+        """Ends a sign-in for which the provider vouched, and that waits for a code or a passkey."""
         SessionAuthentication().enforce_csrf(request)
-        code = read_body(SingleSignOnCodeSerializer, request)["code"]
+        proof = read_body(SecondFactorProofSerializer, request)
         identity = callback.waiting_identity(request._request)
         if identity is None:
             raise NotAllowedError(
                 "No sign-in waits for a code.", code="sign_in_not_begun", remedy="Begin the sign-in again."
             )
-        user = enter(request._request, callback.single_sign_on(), identity, code=code)
+        user = enter(request._request, callback.single_sign_on(), identity, **proof)
         response = Response(MeSerializer(user).data)
         callback.finish_sign_in(request._request, response, user)
         return response

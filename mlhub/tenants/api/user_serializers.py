@@ -9,7 +9,8 @@ from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
-from mlhub.tenants.api.serializers import ROLES, MyMembershipSerializer, OrganisationBriefSerializer, code_field
+from mlhub.tenants.api.proofs import SecondFactorProofSerializer
+from mlhub.tenants.api.serializers import ROLES, MyMembershipSerializer, OrganisationBriefSerializer
 from mlhub.tenants.models import User, UserSession
 
 
@@ -122,7 +123,7 @@ class SessionSerializer(serializers.ModelSerializer[UserSession]):
             created_at="When the user signed in.",
             address="The client's address at that time.",
             user_agent="What the browser called itself.",
-            method="How the user signed in: password (also by a link that sets one), or single_sign_on.",
+            method="How the user signed in: password (also by a link that sets one), single_sign_on or passkey.",
         )
 
     def get_is_current(self, session: UserSession) -> bool:
@@ -135,7 +136,6 @@ class PasswordChangeSerializer(StrictSerializer):
     new_password = _password("The new password.")
 
 
-class PasswordByLinkSerializer(StrictSerializer):
+class PasswordByLinkSerializer(SecondFactorProofSerializer):
     secret = serializers.CharField(max_length=200, help_text="What follows the # of the link.")
     password = _password("The new password.")
-    code = code_field()

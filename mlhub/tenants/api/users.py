@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import read_body, read_query
 from mlhub.core.errors import NotFoundError
-from mlhub.tenants.actions import accounts, members, passwords, second_factor, sessions, users
+from mlhub.tenants.actions import accounts, members, passkeys, passwords, sessions, users
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, User
@@ -110,8 +110,8 @@ class UserPasswordLinkView(UserGenericView):
 class UserSecondFactorView(UserGenericView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, id: UUID) -> Response:
-        """Removes a user's second factor, for who lost phone and recovery codes. It is audited."""
-        second_factor.remove_second_factor(_user(id), actor=caller(request))
+        """Removes a user's second factor, passkeys too, for who lost them and the recovery codes. It is audited."""
+        passkeys.reset_second_factor(_user(id), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

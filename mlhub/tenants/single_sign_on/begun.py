@@ -8,21 +8,16 @@ browser comes back from another site.
 from __future__ import annotations
 
 import dataclasses
-import json
 import secrets
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cryptography.fernet import InvalidToken
-from django.conf import settings
-
-from mlhub.core.encryption import cipher
+from mlhub.tenants.secret_cookies import read_secret_cookie, set_secret_cookie
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
     from django.http.response import HttpResponseBase
 
-PURPOSE = "single sign-on"
 COOKIE, PATH = "mlhub_single_sign_on", "/single-sign-on"
 MAX_AGE_S = 600
 
@@ -58,28 +53,3 @@ def recall(request: HttpRequest) -> BegunSignIn | None:
 def forget(response: HttpResponseBase) -> None:
     """After the answer, whatever it was: an answer counts once."""
     response.delete_cookie(COOKIE, path=PATH, samesite="Lax")
-
-
-def set_secret_cookie(
-    response: HttpResponseBase, name: str, value: dict[str, Any], *, max_age_s: int, path: str
-) -> None:
-    """A cookie that the browser keeps and cannot read."""
-    response.set_cookie(
-        name,
-        cipher(f"{PURPOSE}: {name}").encrypt(json.dumps(value).encode()).decode(),
-        max_age=max_age_s,
-        path=path,
-        secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
-        samesite="Lax",
-    )
-
-
-def read_secret_cookie(request: HttpRequest, name: str, *, max_age_s: int) -> dict[str, Any] | None:
-    """None when there is none, when it is too old, or when another key encrypted it."""
-    try:
-        text = cipher(f"{PURPOSE}: {name}").decrypt(request.COOKIES.get(name, "").encode(), ttl=max_age_s)
-    except InvalidToken:
-        return None
-    found: dict[str, Any] = json.loads(text)
-    return found

@@ -10,13 +10,15 @@ from rest_framework.test import APIClient
 from mlhub.events.models import Event
 from mlhub.tenants.actions import second_factor
 from mlhub.tenants.models import ExternalIdentity, Invitation, Membership, User, UserSession
+from tests.tenants.passkeys.authenticator import SoftAuthenticator
 from tests.tenants.single_sign_on.conftest import BEGIN, ME, METHODS
 from tests.tenants.single_sign_on.oidc_provider import signing_key
 
 
 def test_a_person_of_a_mapped_group_gets_an_account_a_role_and_a_session(cast, site):
     browser = APIClient()
-    assert browser.get(METHODS).json() == {"single_sign_on": "Keycloak", "has_passwords": True, "refusal": None}
+    methods = browser.get(METHODS).json()
+    assert (methods["single_sign_on"], methods["has_passwords"], methods["refusal"]) == ("Keycloak", True, None)
     assert site.enter(browser, next="/jobs?state=RUNNING") == "/jobs?state=RUNNING"
     me = browser.get(ME).json()
     assert (me["username"], me["is_staff"]) == ("ada", False)
@@ -158,6 +160,26 @@ def test_the_second_factor_is_asked_for_only_where_the_provider_does_not_replace
     assert APIClient().post(f"{BEGIN}/code", {"code": right}).json()["code"] == "sign_in_not_begun"
     assert browser.post(f"{BEGIN}/code", {"code": right}).json()["username"] == "ada"
     assert browser.get(ME).status_code == 200
+
+
+def test_a_person_without_a_password_adds_a_passkey_which_is_the_second_factor_and_a_way_in(site):
+    browser, device = APIClient(), SoftAuthenticator()
+    site.enter(browser)
+    options = browser.post("/api/v1/auth/passkeys/options").json()["options"]
+    added = browser.post("/api/v1/auth/passkeys", {"name": "phone", **device.create(options)})
+    assert added.status_code == 201, added.json()
+    site.set(replaces_second_factor=False)
+    browser = APIClient()
+    assert site.enter(browser, next="/jobs") == "/sign-in?code=1&next=%2Fjobs"
+    options = browser.post("/api/v1/auth/passkey-challenge").json()["options"]
+    entered = browser.post(f"{BEGIN}/code", {"passkey": device.sign(options)}, format="json")
+    assert (entered.status_code, entered.json()["username"]) == (200, "ada")
+    browser = APIClient()
+    options = browser.post("/api/v1/auth/passkey-challenge").json()["options"]
+    signed = {"passkey": device.sign(options)}
+    assert browser.post("/api/v1/auth/passkey-login", signed, format="json").json()["username"] == "ada"
+    identity = ExternalIdentity.objects.get()
+    assert browser.delete(f"/api/v1/auth/identities/{identity.id}").status_code == 204  # the passkey is another way in
 
 
 @pytest.mark.parametrize("replaces", [True, False])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One's own account: the password, the second factor, single sign-on, and the browsers that are signed in.
+// One's own account: the password, passkeys, the second factor, single sign-on, and the browsers that are signed in.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Badge, Button, PasswordInput, Stack, Table, Text } from "@mantine/core";
@@ -19,6 +19,7 @@ import { Section } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { Identity } from "@/features/account/Identity";
 import { MailNotices } from "@/features/account/MailNotices";
+import { Passkeys } from "@/features/account/Passkeys";
 import { SecondFactor } from "@/features/account/SecondFactor";
 
 const sessionsQuery = queryOptions({
@@ -34,7 +35,10 @@ export function AccountPage() {
       <Section title={t`Password`}>
         <ChangePassword />
       </Section>
-      <Section title={t`Second factor`}>
+      <Section title={t`Passkeys`}>
+        <Passkeys />
+      </Section>
+      <Section title={t`Authenticator app`}>
         <SecondFactor />
       </Section>
       <Identity />
@@ -142,7 +146,7 @@ function SessionRow({ session }: { session: Session }) {
       <Table.Td>
         <RelativeTime at={session.created_at} />
       </Table.Td>
-      <Table.Td>{session.method === "single_sign_on" ? t`Single sign-on` : t`Password`}</Table.Td>
+      <Table.Td>{methodLabel(session)}</Table.Td>
       <Table.Td ta="right">
         {!session.is_current && (
           <ConfirmButton
@@ -157,4 +161,9 @@ function SessionRow({ session }: { session: Session }) {
       </Table.Td>
     </Table.Tr>
   );
+}
+
+function methodLabel({ method }: Session): string {
+  if (method === "passkey") return t`Passkey`;
+  return method === "single_sign_on" ? t`Single sign-on` : t`Password`;
 }

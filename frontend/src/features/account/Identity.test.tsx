@@ -5,6 +5,7 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { Identity } from "@/api/types";
+import { signInMethods } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
 
@@ -22,7 +23,7 @@ it("links an identity with password and code, shows it, and unlinks it", async (
   let found: Identity[] = [];
   const sent: unknown[] = [];
   server.use(
-    answers("/api/v1/auth/methods", { single_sign_on: "Keycloak", has_passwords: true, refusal: null }),
+    answers("/api/v1/auth/methods", signInMethods({ single_sign_on: "Keycloak" })),
     answers("/api/v1/auth/sessions", page([])),
     answers("/api/v1/auth/notices", { topics: [], email: "", has_mail_server: false }),
     answers("/api/v1/auth/identities", () => page(found)),

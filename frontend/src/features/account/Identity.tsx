@@ -2,19 +2,19 @@
 // The identity at the provider of single sign-on that opens one's account: linked with the password, and unlinked.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
-import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type SubmitEvent, useState } from "react";
+import { Group, Stack, Text } from "@mantine/core";
+import { queryOptions, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
-import { api, Problem, unwrap } from "@/api/client";
+import { api, unwrap } from "@/api/client";
 import { leaveFor, refusalOf, signInMethodsQuery } from "@/api/signInMethods";
-import type { Identity as ExternalIdentity } from "@/api/types";
+import type { Identity as ExternalIdentity, OwnerProof } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Section } from "@/components/layout/Section";
+import { OwnerProofForm } from "@/features/account/OwnerProof";
 
 const identitiesQuery = queryOptions({
   queryKey: ["identities"],
@@ -66,7 +66,7 @@ function Linked({ identity, provider }: { identity: ExternalIdentity; provider: 
         label={t`Unlink`}
         size="xs"
         title={t`Unlink ${provider}?`}
-        text={t`You then sign in with your password. Your other sessions end, and roles that your groups gave are taken away.`}
+        text={t`You then sign in with your password or a passkey. Your other sessions end, and roles that your groups gave are taken away.`}
         action={unlink}
       />
     </Group>
@@ -74,50 +74,17 @@ function Linked({ identity, provider }: { identity: ExternalIdentity; provider: 
 }
 
 function Link({ provider }: { provider: string }) {
-  const [password, setPassword] = useState("");
-  const [code, setCode] = useState("");
-  const begin = useMutation({
-    mutationFn: () => unwrap(api.POST("/api/v1/auth/identities", { body: { password, code } })),
-    onSuccess: leaveFor,
-  });
-  const problem = begin.error instanceof Problem ? begin.error : undefined;
-  const isCodeAsked = problem?.errors.some(({ field }) => field === "code") || code !== "";
-
-  function submit(event: SubmitEvent) {
-    event.preventDefault();
-    begin.mutate();
+  async function begin(body: OwnerProof) {
+    leaveFor(await unwrap(api.POST("/api/v1/auth/identities", { body })));
   }
 
   return (
-    <form onSubmit={submit} aria-label={t`Link ${provider}`}>
-      <Stack gap="sm" maw={400}>
+    <Stack maw={400}>
+      <OwnerProofForm label={t`Link ${provider}`} formLabel={t`Link ${provider}`} action={begin}>
         <Text size="sm">
           {t`Link your identity at ${provider} to sign in with it. It opens this account from then on.`}
         </Text>
-        <PasswordInput
-          label={t`Your password`}
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          error={problem?.of("password")}
-          visibilityToggleButtonProps={{ "aria-label": t`Show or hide what is typed` }}
-          required
-        />
-        {isCodeAsked && (
-          <TextInput
-            label={t`Code of your second factor`}
-            autoComplete="one-time-code"
-            value={code}
-            onChange={(event) => setCode(event.currentTarget.value)}
-            error={problem?.of("code")}
-            required
-          />
-        )}
-        <ProblemAlert error={begin.error} atFields={["password", "code"]} />
-        <Button type="submit" loading={begin.isPending} disabled={password === ""}>
-          {t`Link ${provider}`}
-        </Button>
-      </Stack>
-    </form>
+      </OwnerProofForm>
+    </Stack>
   );
 }

@@ -13,7 +13,7 @@ it("sets the second factor up, shows the recovery codes once, and removes it wit
   server.use(
     answers("/api/v1/auth/sessions", page([])),
     answers("/api/v1/auth/notices", { topics: [], email: "", has_mail_server: false }),
-    answers("/api/v1/auth/second-factor", () => ({ is_enabled: isEnabled, n_recovery_codes: isEnabled ? 10 : 0 })),
+    answers("/api/v1/auth/second-factor", () => ({ is_enabled: isEnabled, n_recovery_codes: isEnabled ? 10 : 0, has_password: true })),
     http.post("/api/v1/auth/second-factor", async ({ request }) => {
       sent.push(await request.json());
       const body = { secret: "JBSWY3DPEHPK3PXP", address: "otpauth://totp/MLHub:ada", qr_svg: "<svg></svg>" };
@@ -37,10 +37,11 @@ it("sets the second factor up, shows the recovery codes once, and removes it wit
   const setUp = within(await screen.findByRole("form", { name: "Set up a second factor" }));
   await user.type(setUp.getByLabelText(/^Your password/), "right");
   await user.click(setUp.getByRole("button", { name: "Set up" }));
-  expect(await setUp.findByText("JBSWY3DPEHPK3PXP")).toBeVisible();
-  expect(setUp.getByAltText("QR code of the secret")).toHaveAttribute("src", expect.stringContaining("data:image/svg+xml"));
-  await user.type(setUp.getByLabelText(/^Code/), "123456");
-  await user.click(setUp.getByRole("button", { name: "Turn it on" }));
+  expect(await screen.findByText("JBSWY3DPEHPK3PXP")).toBeVisible();
+  const confirm = within(screen.getByRole("form", { name: "Set up a second factor" }));
+  expect(confirm.getByAltText("QR code of the secret")).toHaveAttribute("src", expect.stringContaining("data:image/svg+xml"));
+  await user.type(confirm.getByLabelText(/^Code/), "123456");
+  await user.click(confirm.getByRole("button", { name: "Turn it on" }));
   expect(await screen.findByText(/aaaaa-bbbbb/)).toBeVisible();
   await user.click(screen.getByRole("button", { name: "I have it" }));
   expect(screen.queryByText(/aaaaa-bbbbb/)).not.toBeInTheDocument();
@@ -54,7 +55,7 @@ it("sets the second factor up, shows the recovery codes once, and removes it wit
   await user.click(remove.getByRole("button", { name: "Remove it" }));
   expect(await screen.findByRole("form", { name: "Set up a second factor" })).toBeVisible();
   expect(sent).toEqual([
-    { password: "right" },
+    { password: "right", code: "" },
     { code: "123456" },
     { password: "right", code: "1" },
     { password: "right", code: "12" },

@@ -8,6 +8,7 @@ import { type SubmitEvent, useState } from "react";
 import { api, Problem, unwrap } from "@/api/client";
 import type { Me } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { PasskeyButton } from "@/features/session/PasskeyButton";
 
 interface Props {
   onDone: (me: Me) => Promise<void>;
@@ -20,6 +21,7 @@ export function PasswordForm({ onDone, isSecond }: Props) {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [isCodeAsked, setCodeAsked] = useState(false);
+  const [isPasskeyAsked, setPasskeyAsked] = useState(false);
 
   const signIn = useMutation({
     mutationFn: async () => {
@@ -29,8 +31,10 @@ export function PasswordForm({ onDone, isSecond }: Props) {
     onSuccess: onDone,
     onError: (error) => {
       const reason = error instanceof Problem ? error.code : "";
-      if (reason === "second_factor_needed") setCodeAsked(true);
-      else if (reason !== "wrong_code") setPassword("");
+      if (reason === "second_factor_needed") {
+        setCodeAsked(true);
+        setPasskeyAsked(error instanceof Problem && error.facts.has_passkey === true);
+      } else if (reason !== "wrong_code") setPassword("");
       setCode("");
     },
   });
@@ -76,6 +80,14 @@ export function PasswordForm({ onDone, isSecond }: Props) {
         <Button type="submit" variant={isSecond ? "default" : "filled"} loading={signIn.isPending} fullWidth>
           {t`Sign in`}
         </Button>
+        {isPasskeyAsked && (
+          <PasskeyButton
+            label={t`Use a passkey as the second factor`}
+            onAnswer={async (passkey) =>
+              onDone(await unwrap(api.POST("/api/v1/auth/login", { body: { username: username.trim(), password, code: "", passkey } })))
+            }
+          />
+        )}
       </Stack>
     </form>
   );

@@ -9,13 +9,16 @@ import { useLocation, useNavigate } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { meQuery } from "@/api/session";
+import type { Me } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { AccountPaper } from "@/features/session/AccountPaper";
+import { PasskeyButton } from "@/features/session/PasskeyButton";
 
 export function SetPasswordPage() {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
   const [isCodeAsked, setCodeAsked] = useState(false);
+  const [isPasskeyAsked, setPasskeyAsked] = useState(false);
   const secret = useLocation().hash.slice(1);
   const navigate = useNavigate();
   const queries = useQueryClient();
@@ -24,17 +27,23 @@ export function SetPasswordPage() {
     document.title = t`Set your password · MLHub`;
   }, []);
 
+  async function enter(me: Me) {
+    queries.clear();
+    queries.setQueryData(meQuery.queryKey, me);
+    await navigate(me.needs_second_factor ? "/account" : "/", { replace: true });
+  }
+
   const put = useMutation({
     mutationFn: async () => {
       await unwrap(api.GET("/api/v1/auth/csrf"));
       return unwrap(api.POST("/api/v1/auth/password-link", { body: { secret, password, code } }));
     },
-    onSuccess: async (me) => {
-      queries.clear();
-      queries.setQueryData(meQuery.queryKey, me);
-      await navigate(me.needs_second_factor ? "/account" : "/", { replace: true });
+    onSuccess: enter,
+    onError: (error) => {
+      if (!(error instanceof Problem) || error.code !== "second_factor_needed") return;
+      setCodeAsked(true);
+      setPasskeyAsked(error.facts.has_passkey === true);
     },
-    onError: (error) => setCodeAsked((asked) => asked || (error instanceof Problem && error.code === "second_factor_needed")),
   });
   const problem = put.error instanceof Problem ? put.error : undefined;
 
@@ -73,6 +82,14 @@ export function SetPasswordPage() {
           <Button type="submit" loading={put.isPending} disabled={secret === ""} fullWidth>
             {t`Set the password`}
           </Button>
+          {isPasskeyAsked && (
+            <PasskeyButton
+              label={t`Use a passkey as the second factor`}
+              onAnswer={async (passkey) =>
+                enter(await unwrap(api.POST("/api/v1/auth/password-link", { body: { secret, password, code: "", passkey } })))
+              }
+            />
+          )}
         </Stack>
       </form>
     </AccountPaper>

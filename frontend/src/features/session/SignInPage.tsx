@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signing in, with a password or at a provider of single sign-on; afterwards one is where one wanted to go. A fresh
+// Signing in, with a password, a passkey or at a provider of single sign-on; afterwards one is where one wanted to go. A fresh
 // installation asks for its first administrator instead.
 import { t } from "@lingui/core/macro";
 import { Button, Divider, Stack } from "@mantine/core";
@@ -13,6 +13,7 @@ import type { Me } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { AccountPaper } from "@/features/session/AccountPaper";
 import { FirstAdministrator } from "@/features/session/FirstAdministrator";
+import { PasskeySignIn } from "@/features/session/PasskeyButton";
 import { PasswordForm } from "@/features/session/PasswordForm";
 import { SingleSignOnButton, SingleSignOnCode } from "@/features/session/SingleSignOn";
 
@@ -63,6 +64,7 @@ function Ways({ next, hasFailed, onDone }: WaysProps) {
   const [isPasswordAsked, setPasswordAsked] = useState(false);
   const provider = methods.data?.single_sign_on;
   const hasPasswordForm = !provider || methods.data?.has_passwords || isPasswordAsked;
+  const hasPasskeys = Boolean(methods.data?.passkey_origin) && (methods.data?.has_passkeys || isPasswordAsked);
   return (
     <Stack>
       {hasFailed && <ProblemAlert error={refusalOf(methods.data)} />}
@@ -75,6 +77,8 @@ function Ways({ next, hasFailed, onDone }: WaysProps) {
           {t`Administrators sign in with a password`}
         </Button>
       )}
+      {hasPasskeys && !provider && <Divider label={t`or`} />}
+      {hasPasskeys && <PasskeySignIn onDone={onDone} />}
     </Stack>
   );
 }

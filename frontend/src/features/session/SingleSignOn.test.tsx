@@ -5,11 +5,11 @@ import { http, HttpResponse } from "msw";
 import { beforeEach, expect, it } from "vitest";
 
 import type { Me, SignInMethods } from "@/api/types";
-import { me } from "@/testing/fixtures";
+import { me, signInMethods } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, problem, server } from "@/testing/server";
 
-const METHODS: SignInMethods = { single_sign_on: "Keycloak", has_passwords: true, refusal: null };
+const METHODS: SignInMethods = signInMethods({ single_sign_on: "Keycloak" });
 
 beforeEach(() => {
   window.location.hash = "";

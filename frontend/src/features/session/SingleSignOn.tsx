@@ -2,13 +2,14 @@
 // The button that leads to the provider of single sign-on, and the code that MLHub may ask for afterwards.
 import { t } from "@lingui/core/macro";
 import { Button, Stack, TextInput } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, unwrap } from "@/api/client";
-import { leaveFor } from "@/api/signInMethods";
+import { leaveFor, signInMethodsQuery } from "@/api/signInMethods";
 import type { Me } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { PasskeyButton } from "@/features/session/PasskeyButton";
 
 export function SingleSignOnButton({ name, next }: { name: string; next: string }) {
   const begin = useMutation({
@@ -31,6 +32,7 @@ export function SingleSignOnButton({ name, next }: { name: string; next: string 
 /** The provider has vouched for the person, and the account has a second factor here. */
 export function SingleSignOnCode({ onDone }: { onDone: (me: Me) => Promise<void> }) {
   const [code, setCode] = useState("");
+  const hasPasskeys = Boolean(useQuery(signInMethodsQuery).data?.passkey_origin);
   const send = useMutation({
     mutationFn: async () => {
       await unwrap(api.GET("/api/v1/auth/csrf"));
@@ -61,6 +63,14 @@ export function SingleSignOnCode({ onDone }: { onDone: (me: Me) => Promise<void>
         <Button type="submit" loading={send.isPending} fullWidth>
           {t`Sign in`}
         </Button>
+        {hasPasskeys && (
+          <PasskeyButton
+            label={t`Use a passkey as the second factor`}
+            onAnswer={async (passkey) =>
+              onDone(await unwrap(api.POST("/api/v1/auth/single-sign-on/code", { body: { code: "", passkey } })))
+            }
+          />
+        )}
       </Stack>
     </form>
   );

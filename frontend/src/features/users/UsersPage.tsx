@@ -122,7 +122,7 @@ function Row({ user }: { user: User }) {
                   ariaLabel={t`Reset second factor of ${user.username}`}
                   size="xs"
                   title={t`Remove the second factor of ${user.username}?`}
-                  text={t`The password alone then signs in, until the user sets another one up. Make sure who asks for it.`}
+                  text={t`The authenticator app and all passkeys go; the password alone then signs in. Make sure who asks for it.`}
                   action={() => reset.mutateAsync()}
                 />
                 <Button
