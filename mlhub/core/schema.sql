@@ -1760,21 +1760,22 @@ INSERT INTO public.django_migrations VALUES (116, 'metrics', '0010_speed_sample_
 INSERT INTO public.django_migrations VALUES (117, 'metrics', '0011_usage_samples', now());
 INSERT INTO public.django_migrations VALUES (118, 'metrics', '0012_profile_recordings', now());
 INSERT INTO public.django_migrations VALUES (119, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (120, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (121, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (122, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (123, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (124, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (125, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (126, 'tenants', '0019_passkeys', now());
-INSERT INTO public.django_migrations VALUES (127, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (128, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (129, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (130, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (131, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (132, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (120, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (121, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (122, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (123, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (124, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (125, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (126, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (127, 'tenants', '0019_passkeys', now());
+INSERT INTO public.django_migrations VALUES (128, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (129, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (130, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (131, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (132, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (133, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 132, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 133, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2197,6 +2198,7 @@ CREATE INDEX jobs_removedpart_job_id_14b41eef ON public.jobs_removedpart USING b
 CREATE INDEX jobs_submission_job_id_18fb89ba ON public.jobs_submission USING btree (job_id);
 CREATE INDEX jobs_submission_user_id_3fa41076 ON public.jobs_submission USING btree (user_id);
 CREATE INDEX jobs_to_validate ON public.jobs_job USING btree (validation_key) WHERE ((preflight)::text = 'pending'::text);
+CREATE INDEX log_line_error ON public.metrics_logline USING btree (attempt_id, seq) WHERE ((text ~ 'rror|xception|ERROR|CRITICAL|FATAL|Traceback|CU|NCCL|device-side|Watchdog|fault'::text) AND (text ~ 'Traceback \(most recent call last\)|(Error|Exception): *([^-+0-9. ]|$)|^(\[[a-z0-9]+\]: )?[A-Za-z_.]*[a-z](Error|Exception)$|(^|[^A-Za-z0-9_])(ERROR|CRITICAL|FATAL)([^A-Za-z0-9_=]|$)|CUDA error|CUDA out of memory|CUDNN_STATUS_[A-RT-Z]|CUBLAS_STATUS_[A-RT-Z]|device-side assert|NCCL (WARN|[Ee]rror)|nccl[A-Z][A-Za-z]*Error|Watchdog caught collective|Segmentation fault|Fatal Python error'::text));
 CREATE INDEX logged_models_of_project ON public.tracking_loggedmodel USING btree (project_id, id DESC);
 CREATE INDEX metrics_log_attempt_cb0c31_idx ON public.metrics_logline USING btree (attempt_id, seq);
 CREATE INDEX metrics_logline_attempt_id_8e28d592 ON public.metrics_logline USING btree (attempt_id);

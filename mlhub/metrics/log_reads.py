@@ -16,24 +16,32 @@ from uuid import UUID
 from django.db import DataError, OperationalError, connection, transaction
 
 from mlhub.core.errors import InvalidInputError
+from mlhub.metrics.log_errors import IS_ERROR
 
 MAX_SEQ = 2**63 - 1
 MAX_ANSWER_BYTES = 150_000  # of the text of one answer, with LINE_BYTES for what else is said of each line
 LINE_BYTES = 180
 SEARCH_MS = 5000
 INVALID_REGEX, CANCELLED = "2201B", "57014"  # of PostgreSQL
-NAMES = ("seq", "at", "attempt_number", "role", "index", "number", "text", "n_dropped")
+NAMES = ("seq", "at", "attempt_number", "role", "index", "number", "text", "n_dropped", "is_error")
 
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which lines are meant: of pods of a role or index, of an attempt, that contain a text or match a regex."""
+    """Which lines are meant: of pods of a role or index, of an attempt, that contain a text or match a regex, that hold
+    an error."""
 
     role: str | None = None
     index: int | None = None
     attempt: int | None = None
     search: str = ""
     is_regex: bool = False
+    errors: bool = False
+
+    @property
+    def looks_at_texts(self) -> bool:
+        """Whether the answer may take long."""
+        return bool(self.search) or self.errors
 
     def conditions(self) -> tuple[str, list[Any]]:
         """In SQL, on an attempt `a` and its line `l`."""
@@ -44,7 +52,8 @@ class LogFilter:
             ("l.text ~* %s" if self.is_regex else "position(lower(%s) IN lower(l.text)) > 0", self.search or None),
         ]
         kept = [(condition, value) for condition, value in wanted if value is not None]
-        return "".join(f" AND {condition}" for condition, _ in kept), [value for _, value in kept]
+        terms = [condition for condition, _ in kept] + ([IS_ERROR] if self.errors else [])
+        return "".join(f" AND {term}" for term in terms), [value for _, value in kept]
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ def count_lines(job_id: UUID, wanted: LogFilter) -> int:
     statement = f"""
     SELECT count(*) FROM jobs_attempt a JOIN metrics_logline l ON l.attempt_id = a.id WHERE a.job_id = %s{conditions}
     """  # noqa: S608  # nosec B608 - conditions are literals of LogFilter
-    with _bounded(wanted), connection.cursor() as cursor:
+    with bounded(wanted), connection.cursor() as cursor:
         cursor.execute(statement, [job_id, *values])
         return int(cursor.fetchone()[0])
 
@@ -91,13 +100,13 @@ def count_lines(job_id: UUID, wanted: LogFilter) -> int:
 def _page(job_id: UUID, wanted: LogFilter, *, after: int, before: int, limit: int, order: str) -> LogPage:
     conditions, values = wanted.conditions()
     statement = f"""
-    SELECT l.seq, l.at, a.number, l.role, l.index, l.number, l.text, l.n_dropped
+    SELECT l.seq, l.at, a.number, l.role, l.index, l.number, l.text, l.n_dropped, {IS_ERROR}
     FROM jobs_attempt a CROSS JOIN LATERAL (
         SELECT * FROM metrics_logline l WHERE l.attempt_id = a.id AND l.seq > %s AND l.seq < %s{conditions}
         ORDER BY l.seq {order} LIMIT %s) AS l
     WHERE a.job_id = %s ORDER BY l.seq {order} LIMIT %s
     """  # noqa: S608  # nosec B608 - conditions are literals of LogFilter
-    with _bounded(wanted), connection.cursor() as cursor:
+    with bounded(wanted), connection.cursor() as cursor:
         cursor.execute(statement, [after, before, *values, limit + 1, job_id, limit + 1])
         rows = cursor.fetchall()
     kept = _within_answer(rows[:limit])
@@ -115,9 +124,9 @@ def _within_answer(rows: list[Any]) -> list[Any]:
 
 
 @contextmanager
-def _bounded(wanted: LogFilter) -> Iterator[None]:
+def bounded(wanted: LogFilter) -> Iterator[None]:
     """Ends a search that takes too long. Raises InvalidInputError for that, and for what is no regular expression."""
-    if not wanted.search:
+    if not wanted.looks_at_texts:
         yield
         return
     try:

@@ -7,6 +7,7 @@ from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.jobs.models import Artifact, Attempt, Job
+from mlhub.metrics.log_errors import ERROR_PATTERN, HINT_PATTERN
 from mlhub.tenants.models import User
 from mlhub.wire.profiles import MAX_TEXT
 
@@ -82,7 +83,14 @@ class LogLine(models.Model):
     n_dropped = models.PositiveIntegerField(default=0)  # of a mark in place of lines that were dropped
 
     class Meta:
-        indexes = [models.Index(fields=["attempt", "seq"])]
+        indexes = [
+            models.Index(fields=["attempt", "seq"]),
+            models.Index(
+                fields=["attempt", "seq"],
+                condition=models.Q(text__regex=HINT_PATTERN) & models.Q(text__regex=ERROR_PATTERN),
+                name="log_line_error",
+            ),
+        ]
 
 
 class SpeedSample(models.Model):

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import connection
 from django.test import AsyncClient
+from django.test.utils import CaptureQueriesContext
 
 from mlhub.jobs.models import Attempt
-from mlhub.metrics import log_reads
+from mlhub.metrics import log_reads, reads
+from mlhub.metrics.log_overview import log_overview
 from mlhub.metrics.models import LogLine, StreamCursor
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
@@ -175,6 +178,64 @@ def test_the_download_is_streamed_under_asgi() -> None:
     assert b"".join(pieces).decode().splitlines() == [f"worker-0  line {i}" for i in range(12_000)]
 
 
-@pytest.mark.parametrize("part", ["", "/download"])
+@pytest.mark.parametrize("part", ["", "/download", "/overview"])
 def test_the_log_of_another_organisation_does_not_exist(cast: Cast, attempt: Attempt, part: str) -> None:
     assert cast.client(cast.charlie).get(f"/api/v1/jobs/{attempt.job_id}/logs{part}").status_code == 404
+
+
+ERRORS = [
+    "Traceback (most recent call last):",
+    "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+    "KeyError: 'x'",
+    "AssertionError",
+    "2026-01-01 09:00:00 ERROR loader: no such file",
+    "node:12:34 [0] NCCL WARN Call to connect failed",
+    "Fatal Python error: Segmentation fault",
+]
+NO_ERRORS = ["step 3 Mean Squared Error: 0.33", "MeanSquaredError: 1.2, r2: 0.4", "0 errors", "ERROR_RATE=0.3"]
+
+
+def test_lines_that_hold_an_error_are_known_and_the_next_one_is_found(cast: Cast, attempt: Attempt) -> None:
+    post(attempt, 0, *(text for pair in zip(ERRORS, NO_ERRORS * 2, strict=False) for text in pair), stream="log")
+    lines = ask(cast, attempt).json()["lines"]
+    assert [line["text"] for line in lines if line["is_error"]] == ERRORS
+    first = ask(cast, attempt, errors="true", after=0, limit=1)
+    assert texts(first) == ERRORS[:1]
+    following = ask(cast, attempt, errors="true", after=first.json()["lines"][0]["seq"], limit=1)
+    assert texts(following) == ERRORS[1:2]
+    assert texts(ask(cast, attempt, errors="true", before=NEWEST)) == ERRORS
+    assert [line["is_error"] for line in reads.lines_after(attempt.job_id, 0, until=2)] == [True, False]
+
+
+def test_an_overview_counts_errors_and_found_lines_by_sections_of_the_log(cast: Cast, attempt: Attempt) -> None:
+    write(attempt, 1000)
+    write(attempt, 1, text="ValueError: bad {}", index=1, first_seq=1001)
+    LogLine.objects.filter(seq__in=[5, 250]).update(text="ERROR here")
+    found = ask(cast, attempt, "/overview", sections=4, search="LINE 99").json()
+    assert found == {
+        "first_seq": 1, "last_seq": 1001, "errors": [2, 0, 0, 1], "found": [1, 0, 0, 10], "n_errors": 3, "n_found": 11,
+    }  # fmt: skip
+    of_one = ask(cast, attempt, "/overview", sections=2, index=1).json()
+    assert (of_one["errors"], of_one["found"]) == ([0, 1], None)
+    assert ask(cast, attempt, "/overview", search="(", is_regex="true").json()["code"] == "invalid_regex"
+
+
+def test_an_overview_of_an_empty_log_has_no_ends(cast: Cast, attempt: Attempt) -> None:
+    found = ask(cast, attempt, "/overview", sections=2).json()
+    assert (found["first_seq"], found["last_seq"], found["errors"]) == (None, None, [0, 0])
+
+
+def test_errors_are_found_without_a_look_at_the_other_lines(attempt: Attempt) -> None:
+    write(attempt, 2000)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE metrics_logline")
+    LogLine.objects.filter(seq=1500).update(text="RuntimeError: NCCL error")
+    with CaptureQueriesContext(connection) as asked:
+        log_reads.lines_from(attempt.job_id, log_reads.LogFilter(errors=True), after=0, limit=1)
+        log_overview(attempt.job_id, log_reads.LogFilter(), n_sections=10)
+    statements = [query["sql"] for query in asked if "CUDNN" in query["sql"]]
+    assert len(statements) == 2
+    for statement in statements:
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN " + statement)
+            assert "log_line_error" in "\n".join(row[0] for row in cursor.fetchall())

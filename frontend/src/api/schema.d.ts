@@ -1337,6 +1337,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/logs/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where in the whole log errors are, and what a search finds: counts by sections of equal length. */
+        get: operations["jobs_logs_overview_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/metrics": {
         parameters: {
             query?: never;
@@ -6407,6 +6424,23 @@ export interface components {
             text: string;
             /** @description 0; of a mark in place of lines that were over a limit of the log: how many were dropped there. */
             n_dropped: number;
+            /** @description Whether the line holds an error: a traceback, an exception, CUDA or NCCL, the level ERROR. */
+            is_error: boolean;
+        };
+        /** @description Section i of n holds the seqs from first_seq + i * (last_seq - first_seq + 1) / n on. */
+        LogOverview: {
+            /** @description The seq of the log's first line; null of an empty log. */
+            first_seq: number | null;
+            /** @description The seq of the log's last line; null of an empty log. */
+            last_seq: number | null;
+            /** @description How many lines of each section hold an error, of these pods. */
+            errors: number[];
+            /** @description With `search`: how many lines of each section match; else null. */
+            found: number[] | null;
+            /** @description How many lines of the pods asked for hold an error. */
+            n_errors: number;
+            /** @description With `search`: how many lines match; else null. */
+            n_found: number | null;
         };
         /** @description One of the two, for accounts with a second factor. */
         LoginRequest: {
@@ -15382,6 +15416,8 @@ export interface operations {
                 attempt?: number;
                 /** @description Only lines with a lesser seq: the last ones. Any number above all, such as 9007199254740991, gives the newest lines. */
                 before?: number;
+                /** @description Only lines that hold an error. With `after` and a `limit` of 1: the next error. */
+                errors?: boolean;
                 /** @description Only lines of pods of this index. */
                 index?: number;
                 /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
@@ -15466,6 +15502,55 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    jobs_logs_overview_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Only lines of the attempt of this number. */
+                attempt?: number;
+                /** @description Only lines of pods of this index. */
+                index?: number;
+                /** @description Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s. */
+                is_regex?: boolean;
+                /**
+                 * @description Only lines of pods of this role.
+                 *
+                 *     * `worker` - worker
+                 *     * `server` - server
+                 */
+                role?: "worker" | "server";
+                /** @description Only lines that contain this text, in any case. */
+                search?: string;
+                /** @description How many sections of equal length the log is divided into. */
+                sections?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the jobs. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogOverview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

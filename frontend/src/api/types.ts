@@ -38,6 +38,7 @@ export type LineageNode = Schemas["LineageNode"];
 export type JobDifference = Schemas["JobDifference"];
 export type Log = Schemas["Log"];
 export type LogLine = Schemas["LogLine"];
+export type LogOverview = Schemas["LogOverview"];
 export type Me = Schemas["Me"];
 export type Membership = Schemas["Membership"];
 export type MetricName = Schemas["MetricName"];

@@ -3,7 +3,7 @@
 import { screen, within } from "@testing-library/react";
 import { expect } from "vitest";
 
-import type { Event, JobDetail, LogLine, MetricName, Point } from "@/api/types";
+import type { Event, JobDetail, LogLine, LogOverview, MetricName, Point } from "@/api/types";
 import { FakeEventSource } from "@/testing/eventsource";
 import { job } from "@/testing/fixtures";
 import { answers, page, server } from "@/testing/server";
@@ -17,7 +17,11 @@ export function point(step: number, value: number, attempt_number = 1): Point {
 }
 
 export function line(seq: number, text: string, index = 0): LogLine {
-  return { seq, at: null, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0 };
+  return { seq, at: null, attempt_number: 1, role: "worker", index, number: seq, text, n_dropped: 0, is_error: false };
+}
+
+export function logOverview(known: Partial<LogOverview> = {}): LogOverview {
+  return { first_seq: null, last_seq: null, errors: [], found: null, n_errors: 0, n_found: null, ...known };
 }
 
 export function event(id: number, kind: string): Event {
@@ -43,6 +47,7 @@ export function stored(detail: JobDetail, { points = [], lines = [], events = []
     answers("/api/v1/jobs/{id}/metrics/names", { names: points.length === 0 ? [] : [nameOf(points)], next: null }),
     answers("/api/v1/jobs/{id}/metrics", { series: [{ key: "train/loss", points, is_thinned: false }], cursor: "20" }),
     answers("/api/v1/jobs/{id}/logs", { lines, is_end: true, n_found: null, cursor: "20" }),
+    answers("/api/v1/jobs/{id}/logs/overview", logOverview()),
     answers("/api/v1/jobs/{id}/events", page(events)),
   );
 }

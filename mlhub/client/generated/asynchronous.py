@@ -1675,6 +1675,7 @@ class AsyncJobsOperations:
         at: datetime | str | None = None,
         attempt: int | None = None,
         before: int | None = None,
+        errors: bool | None = None,
         index: int | None = None,
         is_regex: bool | None = None,
         limit: int | None = None,
@@ -1690,6 +1691,7 @@ class AsyncJobsOperations:
         attempt: Only lines of the attempt of this number.
         before: Only lines with a lesser seq: the last ones. Any number above all, such as 9007199254740991, gives
         the newest lines.
+        errors: Only lines that hold an error. With `after` and a `limit` of 1: the next error.
         index: Only lines of pods of this index.
         is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
         limit: The most lines of an answer. An answer of long lines has fewer: it stays below 200 kB.
@@ -1705,6 +1707,7 @@ class AsyncJobsOperations:
                 "at": at,
                 "attempt": attempt,
                 "before": before,
+                "errors": errors,
                 "index": index,
                 "is_regex": is_regex,
                 "limit": limit,
@@ -1740,6 +1743,43 @@ class AsyncJobsOperations:
             path_of("/jobs/{id}/logs/download", id=id),
             query={"attempt": attempt, "index": index, "is_regex": is_regex, "role": role, "search": search},
             to=to,
+        )
+
+    async def logs_overview(
+        self,
+        id: Ref,
+        /,
+        *,
+        attempt: int | None = None,
+        index: int | None = None,
+        is_regex: bool | None = None,
+        role: Literal["worker", "server"] | None = None,
+        search: str | None = None,
+        sections: int | None = None,
+    ) -> r.LogOverview:
+        """Where in the whole log errors are, and what a search finds: counts by sections of equal length.
+
+        GET /jobs/{id}/logs/overview
+
+        attempt: Only lines of the attempt of this number.
+        index: Only lines of pods of this index.
+        is_regex: Whether `search` is a regular expression of PostgreSQL; it is ended after 5 s.
+        role: Only lines of pods of this role.
+        search: Only lines that contain this text, in any case.
+        sections: How many sections of equal length the log is divided into.
+        """
+        return await self._transport.record(
+            r.LogOverview,
+            "GET",
+            path_of("/jobs/{id}/logs/overview", id=id),
+            query={
+                "attempt": attempt,
+                "index": index,
+                "is_regex": is_regex,
+                "role": role,
+                "search": search,
+                "sections": sections,
+            },
         )
 
     async def metrics(

@@ -919,6 +919,18 @@ class LogLine(ApiRecord):
     number: int
     text: str
     n_dropped: int
+    is_error: bool
+
+
+class LogOverview(ApiRecord):
+    """Section i of n holds the seqs from first_seq + i * (last_seq - first_seq + 1) / n on."""
+
+    first_seq: int | None
+    last_seq: int | None
+    errors: list[int]
+    found: list[int] | None
+    n_errors: int
+    n_found: int | None
 
 
 class MailNotices(ApiRecord):

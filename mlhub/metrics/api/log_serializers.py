@@ -13,6 +13,7 @@ MAX_SEQ = 2**63 - 1
 MAX_PODS = 100_000
 MAX_ATTEMPTS = 1_000_000
 MAX_SEARCH = 500
+MAX_SECTIONS = 1000
 
 
 class LogLineSerializer(serializers.Serializer[Any]):
@@ -27,6 +28,9 @@ class LogLineSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="The text.")
     n_dropped = serializers.IntegerField(
         help_text="0; of a mark in place of lines that were over a limit of the log: how many were dropped there."
+    )
+    is_error = serializers.BooleanField(
+        help_text="Whether the line holds an error: a traceback, an exception, CUDA or NCCL, the level ERROR."
     )
 
 
@@ -65,7 +69,43 @@ class LogFilterSerializer(StrictSerializer):
     )
 
 
+class LogOverviewQuerySerializer(LogFilterSerializer):
+    sections = serializers.IntegerField(
+        min_value=1,
+        max_value=MAX_SECTIONS,
+        required=False,
+        default=200,
+        help_text="How many sections of equal length the log is divided into.",
+    )
+
+
+class LogOverviewSerializer(serializers.Serializer[Any]):
+    """Section i of n holds the seqs from first_seq + i * (last_seq - first_seq + 1) / n on."""
+
+    first_seq = serializers.IntegerField(
+        allow_null=True, help_text="The seq of the log's first line; null of an empty log."
+    )
+    last_seq = serializers.IntegerField(
+        allow_null=True, help_text="The seq of the log's last line; null of an empty log."
+    )
+    errors = serializers.ListField(  # type: ignore[assignment]  # a field, not what validation found
+        child=serializers.IntegerField(), help_text="How many lines of each section hold an error, of these pods."
+    )
+    found = serializers.ListField(
+        child=serializers.IntegerField(),
+        allow_null=True,
+        help_text="With `search`: how many lines of each section match; else null.",
+    )
+    n_errors = serializers.IntegerField(help_text="How many lines of the pods asked for hold an error.")
+    n_found = serializers.IntegerField(allow_null=True, help_text="With `search`: how many lines match; else null.")
+
+
 class LogQuerySerializer(LogFilterSerializer):
+    errors = serializers.BooleanField(  # type: ignore[assignment]  # as above
+        required=False,
+        default=False,
+        help_text="Only lines that hold an error. With `after` and a `limit` of 1: the next error.",
+    )
     after = serializers.IntegerField(
         min_value=0, max_value=MAX_SEQ, required=False, help_text="Only lines with a greater seq: the first ones."
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job's log: pages of it, search in it, and the whole of it as a file."""
+"""A job's log: pages of it, search in it, where its errors are, and the whole of it as a file."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from mlhub.jobs.api.parts import JobPartView
 from mlhub.jobs.cursor import cursor_of
 from mlhub.metrics import log_reads
 from mlhub.metrics.api import log_serializers as s
+from mlhub.metrics.log_overview import log_overview
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -47,6 +48,16 @@ class LogsView(JobPartView):
         return Response(s.LogSerializer(found).data)
 
 
+class LogOverviewView(JobPartView):
+    @extend_schema(parameters=[s.LogOverviewQuerySerializer], responses=s.LogOverviewSerializer)
+    def get(self, request: Request, **_: Any) -> Response:
+        """Where in the whole log errors are, and what a search finds: counts by sections of equal length."""
+        job = self.job(request)
+        asked = read_query(s.LogOverviewQuerySerializer, request)
+        found = log_overview(job.pk, _filter(asked), n_sections=asked["sections"])
+        return Response(s.LogOverviewSerializer(found).data)
+
+
 class LogDownloadView(JobPartView):
     content_negotiation_class = AnyAccept
 
@@ -69,7 +80,7 @@ class LogDownloadView(JobPartView):
 
 
 def _filter(asked: dict[str, Any]) -> log_reads.LogFilter:
-    names = ("role", "index", "attempt", "search", "is_regex")
+    names = ("role", "index", "attempt", "search", "is_regex", "errors")
     return log_reads.LogFilter(**{name: asked[name] for name in names if name in asked})
 
 

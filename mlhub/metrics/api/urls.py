@@ -11,6 +11,7 @@ urlpatterns = [
     path("jobs/<uuid:id>/metrics", curves.MetricsView.as_view()),
     path("jobs/<uuid:id>/metrics/names", curves.MetricNamesView.as_view()),
     path("jobs/<uuid:id>/logs", logs.LogsView.as_view()),
+    path("jobs/<uuid:id>/logs/overview", logs.LogOverviewView.as_view()),
     path("jobs/<uuid:id>/logs/download", logs.LogDownloadView.as_view()),
     path("jobs/<uuid:id>/speed", views.SpeedView.as_view()),
     path("jobs/<uuid:id>/usage", usage.JobUsageView.as_view()),

@@ -3,6 +3,8 @@
 import { plural, t } from "@lingui/core/macro";
 import { Button, Checkbox, Group, NativeSelect, Switch, Text, TextInput } from "@mantine/core";
 
+import type { ReactNode } from "react";
+
 import type { Attempt } from "@/api/types";
 
 export interface LogSettings {
@@ -23,11 +25,13 @@ interface Props {
   onFollow: (follows: boolean) => void;
   nFound: number | null;
   error?: string;
+  /** Before the buttons at the right. */
+  jumps: ReactNode;
 }
 
 const MAX_PODS = 200; // of a menu; more are found by search
 
-export function LogToolbar({ id, attempts, asked, onChange, follows, onFollow, nFound, error }: Props) {
+export function LogToolbar({ id, attempts, asked, onChange, follows, onFollow, nFound, error, jumps }: Props) {
   return (
     <Group gap="sm" mb="xs" align="flex-start">
       <NativeSelect
@@ -66,6 +70,7 @@ export function LogToolbar({ id, attempts, asked, onChange, follows, onFollow, n
         value={asked.from}
         onChange={(event) => onChange({ from: event.currentTarget.value })}
       />
+      {jumps}
       <Group gap="sm" ml="auto">
         <Button size="compact-xs" variant="default" component="a" href={`/api/v1/jobs/${id}/logs/download`} download>
           {t`Download log`}

@@ -9,29 +9,35 @@ import { FakeEventSource } from "@/testing/eventsource";
 import { jobDetail } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, problem, server } from "@/testing/server";
+import { logOverview } from "@/testing/storedJob";
 
 const ID = jobDetail().id;
 const N = 3000;
 
 const line = (seq: number): LogLine => ({
-  seq, at: "2026-03-02T09:00:00Z", attempt_number: 1, role: "worker", index: 0, number: seq, text: `text ${seq}`, n_dropped: 0,
+  seq, at: "2026-03-02T09:00:00Z", attempt_number: 1, role: "worker", index: 0, number: seq, text: `text ${seq}`, n_dropped: 0, is_error: false,
 });
+
+const TRACEBACK = ["Traceback (most recent call last):", '  File "train.py", line 3', "ValueError: no label"];
 
 /** A job with a log of N lines that answers as the API does; the queries that it got are kept in the list. */
 function withLog(): URLSearchParams[] {
   const asked: URLSearchParams[] = [];
   const all = Array.from({ length: N }, (_, index) => line(index + 1));
+  all.splice(7, 3, ...TRACEBACK.map((text, i) => ({ ...line(8 + i), text, is_error: i !== 1 })));
+  all.splice(14, 1, { ...line(15), text: "ERROR late", is_error: true });
   server.use(
     answers("/api/v1/jobs/{id}", jobDetail()),
     answers("/api/v1/jobs/{id}/metrics/names", { names: [], next: null }),
     answers("/api/v1/jobs/{id}/events", page([])),
+    answers("/api/v1/jobs/{id}/logs/overview", logOverview({ first_seq: 1, last_seq: N, errors: [3, 0, 0], n_errors: 3 })),
     http.get("/api/v1/jobs/:id/logs", ({ request }) => {
       const query = new URL(request.url).searchParams;
       asked.push(query);
       const search = query.get("search") ?? "";
       if (search === "(") return problem(422, { errors: [{ field: "search", message: "It is no regular expression." }] });
       const limit = Number(query.get("limit"));
-      const found = all.filter(({ text }) => text.includes(search));
+      const found = all.filter(({ text, is_error }) => text.includes(search) && (is_error || query.get("errors") !== "true"));
       const [before, after] = [Number(query.get("before")), Number(query.get("after"))];
       const wanted = found.filter(({ seq }) => (query.has("before") ? seq < before : seq > after));
       const lines = query.has("before") ? wanted.slice(-limit) : wanted.slice(0, limit);
@@ -66,6 +72,35 @@ it("finds lines in the whole log, counts them, and shows one among its neighbour
   await expect.poll(() => asked.at(-1)?.get("after")).toBe("73");
   await expect.poll(() => within(log()).queryByText("text 74", { exact: false })).not.toBeNull();
   expect(screen.getByRole("searchbox", { name: "Search the log" })).toHaveValue("");
+});
+
+it("goes to the first error and the next, a folded traceback being one, and opens it by keyboard", async () => {
+  const asked = withLog();
+  const { user } = renderPage(`/jobs/${ID}/logs`);
+  expect(await screen.findByText("3 lines with errors")).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "First error" }));
+  const fold = await screen.findByRole("button", { name: "2 more lines" });
+  expect(within(log()).queryByText("train.py", { exact: false })).toBeNull();
+  fold.focus();
+  await user.keyboard("{Enter}");
+  expect(await within(log()).findByText('File "train.py", line 3', { exact: false })).toBeVisible();
+  expect(within(log()).getByRole("button", { name: "Fold traceback" })).toHaveAttribute("aria-expanded", "true");
+  await user.click(within(log()).getByRole("button", { name: "Fold traceback" }));
+  await user.click(screen.getByRole("button", { name: "Next error" }));
+  await expect.poll(() => asked.at(-1)?.get("after")).toBe("10");
+  await expect.poll(() => log().querySelector("[aria-current]")?.textContent).toContain("ERROR late");
+  await user.click(screen.getByRole("button", { name: "Next error" }));
+  expect(await screen.findByText("No later error")).toBeVisible();
+});
+
+it("goes to the place in the whole log that is clicked in the bar next to it", async () => {
+  const asked = withLog();
+  renderPage(`/jobs/${ID}/logs`);
+  const bar = await screen.findByRole("slider", { name: "Place in the log" });
+  fireEvent.keyDown(bar, { key: "Home" });
+  await expect.poll(() => asked.at(-1)?.get("after")).toBe("0"); // an error is there: it is gone to
+  fireEvent.keyDown(await screen.findByRole("slider", { name: "Place in the log" }), { key: "End" });
+  await expect.poll(() => asked.at(-1)?.get("after")).toBe("2000");
 });
 
 it("says at the search what is wrong with it", async () => {

@@ -3,8 +3,8 @@
 import { t } from "@lingui/core/macro";
 import { ActionIcon, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
+import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { Problem } from "@/api/client";
 import type { Attempt } from "@/api/types";
@@ -12,9 +12,13 @@ import { Icon } from "@/components/display/Icon";
 import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
-import { LogLines } from "./LogLines";
+import { ErrorJumps, type Jump } from "./ErrorJumps";
+import { LogLines, type LogViewport } from "./LogLines";
+import { LogMinimap } from "./LogMinimap";
 import { LogToolbar, type LogSettings } from "./LogToolbar";
-import { type LogFilter, type LogStart, logQuery } from "./logQueries";
+import classes from "./LogView.module.css";
+import { type LogFilter, type LogStart, findError, logQuery, overviewQuery } from "./logQueries";
+import { hasLine, logRows } from "./logRows";
 
 interface Props {
   id: string;
@@ -31,12 +35,17 @@ const CONTEXT_LINES = 50; // rows of the job's stream before a line that is show
 export function LogView({ id, attempts, isLive }: Props) {
   const [asked, setAsked] = useState(NOTHING_ASKED);
   const [context, setContext] = useState<number | null>(null);
+  const [target, setTarget] = useState<{ seq: number } | null>(null);
+  const [view, setView] = useState<LogViewport | null>(null);
+  const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
   const [follows, setFollows] = useState(true);
   const [wanted] = useDebouncedValue(asked, TYPING_MS);
-  const shown = context === null ? wanted : NOTHING_ASKED;
+  const shown = context === null ? wanted : asked; // a place is asked for by a click, not by typing
   const log = useInfiniteQuery(logQuery(id, startOf(shown, context), filterOf(shown)));
   const { hasNextPage, hasPreviousPage, isFetching, isError, fetchNextPage, fetchPreviousPage } = log;
   const lines = useMemo(() => log.data?.pages.flatMap((page) => page.lines) ?? [], [log.data]);
+  const rows = useMemo(() => logRows(lines, opened), [lines, opened]);
+  const overview = useQuery(overviewQuery(id, filterOf(shown), isLive)).data;
   const wrongSearch = log.error instanceof Problem ? log.error.of("search") : undefined;
 
   // The stream does not know which of its lines match: the server is asked again, now and then.
@@ -49,6 +58,7 @@ export function LogView({ id, attempts, isLive }: Props) {
   function change(part: Partial<LogSettings>) {
     setAsked((known) => ({ ...known, ...part }));
     setContext(null);
+    setTarget(null);
     if (part.from !== undefined) setFollows(part.from === "");
   }
 
@@ -60,11 +70,53 @@ export function LogView({ id, attempts, isLive }: Props) {
     }
   }
 
-  function showContext(seq: number) {
-    setAsked(NOTHING_ASKED);
-    setContext(Math.max(0, seq - CONTEXT_LINES));
+  /** Shows the log around a line, of the pods that are asked for unless all are wanted. */
+  function show(seq: number, ofPod: string) {
+    setAsked({ ...NOTHING_ASKED, pod: ofPod });
     setFollows(false);
+    setTarget({ seq });
+    const isThere = shown.search === "" && shown.pod === ofPod && lines.some((line) => line.seq === seq);
+    if (!isThere) setContext(Math.max(0, seq - CONTEXT_LINES));
+    else if (context === null && shown.from !== "") setContext(Math.max(0, (lines[0]?.seq ?? 1) - 1));
   }
+
+  const jump = useMutation({
+    mutationFn: (where: Jump) => findError(id, startOfJump(where), filterOf({ ...NOTHING_ASKED, pod: asked.pod })),
+    onSuccess: (seq) => {
+      if (seq !== null) show(seq, asked.pod);
+    },
+  });
+
+  /** From the row that was gone to, a whole traceback perhaps, while it is in view; else from what is. */
+  function startOfJump(where: Jump): { after: number } | { before: number } {
+    const row = target === null || where === "first" ? undefined : rows.find((one) => hasLine(one, target.seq));
+    const isInView = row !== undefined && view !== null && row.line.seq >= view.top && row.line.seq <= view.bottom;
+    const [from, to] = isInView ? [row.traceback[0]?.seq ?? row.line.seq, row.line.seq] : [view?.top ?? 0, (view?.top ?? 1) - 1];
+    if (where === "first") return { after: 0 };
+    return where === "next" ? { after: Math.max(0, to) } : { before: from };
+  }
+
+  /** Where the minimap was clicked: the first error there, or else what is there. */
+  const go = useMutation({
+    mutationFn: async ({ seq, hasErrors }: { seq: number; hasErrors: boolean }) => {
+      const pods = filterOf({ ...NOTHING_ASKED, pod: asked.pod });
+      return hasErrors && asked.search === "" ? ((await findError(id, { after: seq - 1 }, pods)) ?? seq) : seq;
+    },
+    onSuccess: (seq, { hasErrors }) => {
+      if (hasErrors && asked.search === "") show(seq, asked.pod);
+      else {
+        setAsked((known) => ({ ...known, from: "" }));
+        setFollows(false);
+        setTarget(null);
+        setContext(Math.max(0, seq - 1));
+      }
+    },
+  });
+
+  const toggle = useCallback((seq: number) => {
+    setFollows(false);
+    setOpened((known) => (known.has(seq) ? new Set([...known].filter((one) => one !== seq)) : new Set([...known, seq])));
+  }, []);
 
   return (
     <div>
@@ -77,42 +129,65 @@ export function LogView({ id, attempts, isLive }: Props) {
         onFollow={follow}
         nFound={log.data?.pages[0]?.nFound ?? null}
         error={wrongSearch}
+        jumps={
+          overview !== undefined && (
+            <ErrorJumps
+              nErrors={overview.n_errors}
+              isBusy={jump.isPending}
+              hasNone={jump.data === null ? jump.variables : null}
+              onJump={(where) => jump.mutate(where)}
+            />
+          )
+        }
       />
+      <ProblemAlert error={jump.error ?? go.error} />
       {wrongSearch === undefined && <ProblemAlert error={log.error} onRetry={() => void log.refetch()} />}
-      {log.isPending && <Loading label={t`Loading the log`} />}
-      {log.data !== undefined && (
-        <LogLines
-          lines={lines}
-          follows={follows}
-          onLeaveEnd={() => setFollows(false)}
-          onNearStart={() => {
-            if (hasPreviousPage && !isFetching) void fetchPreviousPage();
-          }}
-          onNearEnd={() => {
-            if (hasNextPage && !isFetching) void fetchNextPage();
-          }}
-          empty={
-            <Text size="sm" c="dimmed" component="div">
-              {emptyText(shown, isLive)}
-            </Text>
-          }
-          action={
-            shown.search === ""
-              ? undefined
-              : ({ seq, number }) => (
-                  <ActionIcon
-                    size="xs"
-                    variant="subtle"
-                    ml={4}
-                    aria-label={t`Show line ${number} in its context`}
-                    onClick={() => showContext(seq)}
-                  >
-                    <Icon name="file" size={12} />
-                  </ActionIcon>
-                )
-          }
-        />
-      )}
+      <div className={classes.frame}>
+        {log.isPending && (
+          <div className={classes.box}>
+            <Loading label={t`Loading the log`} />
+          </div>
+        )}
+        {log.data !== undefined && (
+          <LogLines
+            rows={rows}
+            follows={follows}
+            target={target}
+            onView={setView}
+            onToggle={toggle}
+            onLeaveEnd={() => setFollows(false)}
+            onNearStart={() => {
+              if (hasPreviousPage && !isFetching) void fetchPreviousPage();
+            }}
+            onNearEnd={() => {
+              if (hasNextPage && !isFetching) void fetchNextPage();
+            }}
+            empty={
+              <Text size="sm" c="dimmed" component="div">
+                {emptyText(shown, isLive)}
+              </Text>
+            }
+            action={
+              shown.search === ""
+                ? undefined
+                : ({ seq, number }) => (
+                    <ActionIcon
+                      size="xs"
+                      variant="subtle"
+                      ml={4}
+                      aria-label={t`Show line ${number} in its context`}
+                      onClick={() => show(seq, "")}
+                    >
+                      <Icon name="file" size={12} />
+                    </ActionIcon>
+                  )
+            }
+          />
+        )}
+        {overview !== undefined && (
+          <LogMinimap overview={overview} view={view} onGo={(seq, hasErrors) => go.mutate({ seq, hasErrors })} />
+        )}
+      </div>
     </div>
   );
 }

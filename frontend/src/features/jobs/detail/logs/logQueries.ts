@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's log by pages, earlier ones and later ones as one scrolls there. The stream adds lines at its end.
 import { t } from "@lingui/core/macro";
-import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions } from "@tanstack/react-query";
+import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { LogLine } from "@/api/types";
+import type { LogLine, LogOverview } from "@/api/types";
 
 import { liveKey } from "../liveParts";
 
@@ -33,6 +33,9 @@ type PageStart = { before: number } | { after: number } | { at: string };
 type Log = InfiniteData<LogPage, PageStart>;
 
 const LINES = 500;
+const SECTIONS = 200;
+const OVERVIEW_MS = 5000; // between looks at a log that grows
+const OVERVIEW_SEARCH_MS = 20_000;
 const ABOVE_ALL = Number.MAX_SAFE_INTEGER; // no line has such a seq
 
 const logKey = (id: string): QueryKey => [...liveKey(id), "log"];
@@ -58,6 +61,24 @@ export const logQuery = (id: string, start: LogStart, filter: LogFilter) =>
     refetchOnWindowFocus: false,
     structuralSharing: false,
   });
+
+/** Where in the whole log errors and the lines that match are. */
+export const overviewQuery = (id: string, filter: LogFilter, isLive: boolean) =>
+  queryOptions({
+    queryKey: [...liveKey(id), "log overview", filter] as const,
+    queryFn: (): Promise<LogOverview> =>
+      unwrap(api.GET("/api/v1/jobs/{id}/logs/overview", { params: { path: { id }, query: { ...filter, sections: SECTIONS } } })),
+    refetchInterval: isLive ? (filter.search === undefined ? OVERVIEW_MS : OVERVIEW_SEARCH_MS) : false,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+/** The seq of the nearest line with an error, after a line or before one; null: there is none. */
+export async function findError(id: string, start: { after: number } | { before: number }, pods: LogFilter): Promise<number | null> {
+  const query = { ...start, ...pods, errors: true, limit: 1 };
+  const page = await unwrap(api.GET("/api/v1/jobs/{id}/logs", { params: { path: { id }, query } }));
+  return page.lines[0]?.seq ?? null;
+}
 
 async function readPage(id: string, start: PageStart, filter: LogFilter): Promise<LogPage> {
   const query = { ...start, ...filter, limit: LINES };
