@@ -88,8 +88,19 @@ def compare(name: str, picture: Image.Image) -> str | None:
     file = file_of(name)
     if not file.exists():
         return None
-    found = difference(picture, Image.open(file).convert("RGB"))
+    found = difference(_opened(_encoded(picture)), _opened(file.read_bytes()))
     return f"{name} differs in {100 * found:.1f} % of its points" if found > LIMIT else None
+
+
+def _encoded(picture: Image.Image) -> bytes:
+    """As references are kept: what compression alone changes is the same in both of them."""
+    out = io.BytesIO()
+    picture.save(out, "WEBP", quality=QUALITY, method=6)
+    return out.getvalue()
+
+
+def _opened(content: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(content)).convert("RGB")
 
 
 def main(pattern: str, *, renew: bool, folder: Path) -> int:
@@ -104,7 +115,7 @@ def main(pattern: str, *, renew: bool, folder: Path) -> int:
                 for name, picture in pictures(page, address, content):
                     if renew:
                         REFERENCES.mkdir(exist_ok=True)
-                        picture.save(file_of(name), quality=QUALITY, method=6)
+                        file_of(name).write_bytes(_encoded(picture))
                     elif not file_of(name).exists():
                         n_unknown += 1
                     elif problem := compare(name, picture):
