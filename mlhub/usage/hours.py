@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
@@ -28,6 +28,42 @@ FROM usage_usageentry
 WHERE organisation_id = %(organisation)s AND ended_at > %(since)s AND ended_at > began_at
 GROUP BY team_id, project_id, user_id, gpu_type
 """
+
+OF_OWNER = "organisation_id = %(organisation)s AND (%(team)s::uuid IS NULL OR team_id = %(team)s) AND \
+(%(project)s::uuid IS NULL OR project_id = %(project)s) AND (%(gpu_type)s = '' OR gpu_type = %(gpu_type)s)"
+# each entry in the sections that it touches
+SECTIONS = f"""
+SELECT n, sum(
+    gpu_s / extract(epoch FROM ended_at - began_at) * extract(epoch FROM
+        least(ended_at, %(since)s + (n + 1) * %(section)s) - greatest(began_at, %(since)s + n * %(section)s))
+) / 3600
+FROM usage_usageentry CROSS JOIN LATERAL generate_series(
+    greatest(0, floor(extract(epoch FROM began_at - %(since)s) / %(section_s)s)::int),
+    least(%(n_sections)s - 1, floor(extract(epoch FROM ended_at - %(since)s) / %(section_s)s)::int)
+) AS n
+WHERE {OF_OWNER} AND ended_at > %(since)s AND ended_at > began_at
+GROUP BY n
+"""  # noqa: S608  # nosec B608 - OF_OWNER is a literal
+FIRST = f"SELECT min(began_at) FROM usage_usageentry WHERE {OF_OWNER}"  # noqa: S608  # nosec B608 - as above
+
+
+@dataclass(frozen=True)
+class HoursFilter:
+    """Whose GPU-hours count, and on GPUs of which type. team, project: None = all; gpu_type: "" = all."""
+
+    organisation: UUID
+    team: UUID | None = None
+    project: UUID | None = None
+    gpu_type: str = ""
+
+    def counts(self, held: LiveHolding) -> bool:
+        """Whether what a live attempt holds belongs to it."""
+        return (
+            held.organisation_id == self.organisation
+            and self.team in (None, held.team_id)
+            and self.project in (None, held.project_id)
+            and self.gpu_type in ("", held.gpu_type)
+        )
 
 
 @dataclass(frozen=True)
@@ -70,6 +106,39 @@ def used_hours(
         cursor.execute(LEDGER, {"organisation": organisation, "since": begin})
         rows = [UsedHours(organisation, *row) for row in cursor.fetchall()]
     return rows + [held.since(begin, now) for held in live if held.organisation_id == organisation]
+
+
+def hours_by_section(
+    wanted: HoursFilter,
+    live: Iterable[LiveHolding],
+    *,
+    since: datetime,
+    section: timedelta,
+    n_sections: int,
+    now: datetime,
+) -> list[float]:
+    """Returns the GPU-hours of each section of that length from since on. What is after now counts as 0."""
+    values = {**asdict(wanted), "since": since, "section": section, "n_sections": n_sections}
+    hours = [0.0] * n_sections
+    with connection.cursor() as cursor:
+        cursor.execute(SECTIONS, {**values, "section_s": section.total_seconds()})
+        for n, used in cursor.fetchall():
+            hours[n] = float(used)
+    for held in filter(wanted.counts, live):
+        for n in range(n_sections):
+            begin = since + n * section
+            if held.own.began_at < begin + section and begin < now:
+                until = min(now, begin + section)
+                hours[n] += gpu_seconds(held.own, held.others, since=begin, until=until) / HOUR_S
+    return hours
+
+
+def first_use(wanted: HoursFilter, live: Iterable[LiveHolding]) -> datetime | None:
+    """Returns when the first of these GPU-hours began; None = there are none yet."""
+    with connection.cursor() as cursor:
+        cursor.execute(FIRST, asdict(wanted))
+        (found,) = cursor.fetchone()
+    return min([held.own.began_at for held in live if wanted.counts(held)] + ([found] if found else []), default=None)
 
 
 def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveHolding]:

@@ -2057,6 +2057,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/quota/burn-down": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How each budget of GPU-hours is used in its present period, and when it would be used up. */
+        get: operations["organisations_quota_burn_down_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/quota/requests": {
         parameters: {
             query?: never;
@@ -2242,6 +2259,23 @@ export interface paths {
          *     checkpoint and wait.
          */
         post: operations["projects_quota_boosts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/quota/burn-down": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How each budget of GPU-hours is used in its present period, and when it would be used up. */
+        get: operations["projects_quota_burn_down_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3035,6 +3069,23 @@ export interface paths {
          *     checkpoint and wait.
          */
         post: operations["teams_quota_boosts_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{id}/quota/burn-down": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How each budget of GPU-hours is used in its present period, and when it would be used up. */
+        get: operations["teams_quota_burn_down_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4045,6 +4096,72 @@ export interface components {
             jobs: string[];
             /** @description Of the actions tag and untag: the tag. */
             tag?: string;
+        };
+        /** @description A budget, how it was used in the present period, and how it would go on at the rate of the last days. */
+        BurnDown: {
+            /**
+             * Format: double
+             * @description GPU-hours of the period.
+             */
+            gpu_hours: number;
+            /**
+             * @description When it is full again: each day, week or month of UTC; once: never.
+             *
+             *     * `day` - day
+             *     * `week` - week
+             *     * `month` - month
+             *     * `once` - once
+             */
+            period: components["schemas"]["BudgetPeriod"];
+            /**
+             * @description What happens when it is used up.
+             *
+             *     * `alert` - alert
+             *     * `stop_new` - stop_new
+             *     * `stop_all` - stop_all
+             */
+            on_exhausted: components["schemas"]["OnExhausted"];
+            /** @description GPUs of this type count; empty: all of them. */
+            gpu_type: string;
+            /**
+             * Format: double
+             * @description GPU-hours used in this period, by jobs that run now, too.
+             */
+            used_gpu_hours: number;
+            /**
+             * Format: date-time
+             * @description When the period ends; null: it does not.
+             */
+            ends_at: string | null;
+            /** @description Whether nothing of it is left. */
+            is_exhausted: boolean;
+            /**
+             * Format: date-time
+             * @description When the period began; of a budget without one, its first use.
+             */
+            began_at: string;
+            /** @description The first at the begin, the last now; by hour, quarter of a day or day of UTC between. */
+            points: components["schemas"]["UsedUntil"][];
+            /**
+             * Format: double
+             * @description The rate since rate_since, at which it is taken to go on.
+             */
+            gpu_hours_per_day: number;
+            /**
+             * Format: date-time
+             * @description Seven days ago, or the first use where that is later.
+             */
+            rate_since: string;
+            /**
+             * Format: double
+             * @description GPU-hours used when the period ends, at that rate; null: it does not end.
+             */
+            predicted_gpu_hours: number | null;
+            /**
+             * Format: date-time
+             * @description When nothing of it is left, at that rate; null: not in this period.
+             */
+            exhausted_at: string | null;
         };
         /** @description within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed. */
         CalibrationCause: {
@@ -11672,6 +11789,18 @@ export interface components {
             /** @description What it measures, in a sentence. */
             about: string;
         };
+        UsedUntil: {
+            /**
+             * Format: date-time
+             * @description Until when.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description GPU-hours used from the begin of the period until then.
+             */
+            gpu_hours: number;
+        };
         User: {
             /**
              * Format: uuid
@@ -17550,6 +17679,37 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_quota_burn_down_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BurnDown"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_quota_requests_create: {
         parameters: {
             query?: never;
@@ -18148,6 +18308,37 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_quota_burn_down_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BurnDown"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20143,6 +20334,37 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_quota_burn_down_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BurnDown"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -64,6 +64,7 @@ export type UsageDimension = UsageReport["by"];
 export type QuotaOwner = Schemas["QuotaOwner"];
 export type Budget = Schemas["BudgetRequest"];
 export type BudgetUse = Schemas["BudgetUse"];
+export type BurnDown = Schemas["BurnDown"];
 export type QuotaBoost = Schemas["QuotaBoost"];
 export type Retention = Schemas["Retention"];
 export type Reclaimable = Schemas["Reclaimable"];

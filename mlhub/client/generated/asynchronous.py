@@ -2659,6 +2659,13 @@ class AsyncOrganisationsOperations:
             },
         )
 
+    async def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+        """How each budget of GPU-hours is used in its present period, and when it would be used up.
+
+        GET /organisations/{id}/quota/burn-down
+        """
+        return await self._transport.rows(r.BurnDown, "GET", path_of("/organisations/{id}/quota/burn-down", id=id))
+
     async def quota_requests(
         self,
         id: Ref,
@@ -3001,6 +3008,13 @@ class AsyncProjectsOperations:
                 "reason": reason,
             },
         )
+
+    async def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+        """How each budget of GPU-hours is used in its present period, and when it would be used up.
+
+        GET /projects/{id}/quota/burn-down
+        """
+        return await self._transport.rows(r.BurnDown, "GET", path_of("/projects/{id}/quota/burn-down", id=id))
 
     async def quota_requests(
         self,
@@ -4001,6 +4015,13 @@ class AsyncTeamsOperations:
                 "reason": reason,
             },
         )
+
+    async def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+        """How each budget of GPU-hours is used in its present period, and when it would be used up.
+
+        GET /teams/{id}/quota/burn-down
+        """
+        return await self._transport.rows(r.BurnDown, "GET", path_of("/teams/{id}/quota/burn-down", id=id))
 
     async def quota_requests(
         self,

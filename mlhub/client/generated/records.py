@@ -199,6 +199,24 @@ class Bulk(ApiRecord):
     outcomes: list[JobOutcome]
 
 
+class BurnDown(ApiRecord):
+    """A budget, how it was used in the present period, and how it would go on at the rate of the last days."""
+
+    gpu_hours: float
+    period: v.BudgetPeriod
+    on_exhausted: v.OnExhausted
+    gpu_type: str
+    used_gpu_hours: float
+    ends_at: datetime | None
+    is_exhausted: bool
+    began_at: datetime
+    points: list[UsedUntil]
+    gpu_hours_per_day: float
+    rate_since: datetime
+    predicted_gpu_hours: float | None
+    exhausted_at: datetime | None
+
+
 class CalibrationCause(ApiRecord):
     """within_p90: share of jobs that ended by their P90. median_error: |actual - P50| / P50. median_bias: signed."""
 
@@ -2610,6 +2628,13 @@ class UsedResource(ApiRecord):
     title: str
     unit: v.UnitEnum
     about: str
+
+
+class UsedUntil(ApiRecord):
+    """UsedUntil of an answer."""
+
+    at: datetime
+    gpu_hours: float
 
 
 class User(ApiRecord):

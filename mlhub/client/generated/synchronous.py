@@ -2631,6 +2631,13 @@ class OrganisationsOperations:
             },
         )
 
+    def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+        """How each budget of GPU-hours is used in its present period, and when it would be used up.
+
+        GET /organisations/{id}/quota/burn-down
+        """
+        return self._transport.rows(r.BurnDown, "GET", path_of("/organisations/{id}/quota/burn-down", id=id))
+
     def quota_requests(
         self,
         id: Ref,
@@ -2973,6 +2980,13 @@ class ProjectsOperations:
                 "reason": reason,
             },
         )
+
+    def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+        """How each budget of GPU-hours is used in its present period, and when it would be used up.
+
+        GET /projects/{id}/quota/burn-down
+        """
+        return self._transport.rows(r.BurnDown, "GET", path_of("/projects/{id}/quota/burn-down", id=id))
 
     def quota_requests(
         self,
@@ -3965,6 +3979,13 @@ class TeamsOperations:
                 "reason": reason,
             },
         )
+
+    def list_quota_burn_down(self, id: Ref, /) -> ApiRows[r.BurnDown]:
+        """How each budget of GPU-hours is used in its present period, and when it would be used up.
+
+        GET /teams/{id}/quota/burn-down
+        """
+        return self._transport.rows(r.BurnDown, "GET", path_of("/teams/{id}/quota/burn-down", id=id))
 
     def quota_requests(
         self,

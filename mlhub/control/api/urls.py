@@ -7,6 +7,7 @@ from mlhub.control.api import quota_views as quotas
 from mlhub.control.api import scheduling_views as scheduling
 from mlhub.control.api import views
 from mlhub.control.api.boosts import QuotaBoostEndView, QuotaBoostsView
+from mlhub.control.api.burn_down import BurnDownView
 from mlhub.control.api.preview import JobPreviewView
 from mlhub.control.api.quota_requests import (
     QuotaRequestApprovalView,
@@ -41,6 +42,7 @@ urlpatterns = [
             ("boosts", QuotaBoostsView),
             ("requests", QuotaRequestMakingView),
             ("users", UserQuotasView),
+            ("burn-down", BurnDownView),
         )
     ),
     path("user-quotas/mine", MyLimitsView.as_view()),

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of their budgets an organisation, its teams and its projects have used; nothing where none has a budget.
 import { t } from "@lingui/core/macro";
-import { Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
+import { useState } from "react";
 
-import type { OrganisationBrief } from "@/api/types";
+import type { OrganisationBrief, QuotaOwner } from "@/api/types";
 import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { TextLink } from "@/components/display/TextLink";
 import { SectionCard } from "@/components/layout/Section";
+import { BurnDowns } from "@/features/usage/BurnDowns";
 import { budgetsQuery } from "@/features/usage/queries";
 
 export function UsageBudgets({ organisations }: { organisations: OrganisationBrief[] }) {
@@ -17,18 +19,32 @@ export function UsageBudgets({ organisations }: { organisations: OrganisationBri
   return (
     <SectionCard title={t`Budgets`} aside={<TextLink to="/quotas">{t`Quotas`}</TextLink>}>
       <Stack gap="md">
-        {owners.map(({ id, kind, name, budgets }) => (
-          <div key={id}>
-            <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
-              {name}{" "}
-              <Text span size="xs" c="dimmed">
-                {kind}
-              </Text>
-            </Text>
-            <BudgetBars name={name} budgets={budgets} />
-          </div>
+        {owners.map((owner) => (
+          <OwnerBudgets key={owner.id} owner={owner} startsOpen={organisations.length === 1 && owner.kind === "organisation"} />
         ))}
       </Stack>
     </SectionCard>
+  );
+}
+
+/** startsOpen: with its burn-down; of several organisations one asks for it. */
+function OwnerBudgets({ owner, startsOpen }: { owner: QuotaOwner; startsOpen: boolean }) {
+  const { kind, name, budgets } = owner;
+  const [isOpen, setOpen] = useState(startsOpen);
+  return (
+    <section aria-label={name}>
+      <Group justify="space-between" wrap="nowrap">
+        <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
+          {name}{" "}
+          <Text span size="xs" c="dimmed">
+            {kind}
+          </Text>
+        </Text>
+        <Button variant="subtle" size="compact-xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? t`Hide the burn-down` : t`Burn-down`}
+        </Button>
+      </Group>
+      {isOpen ? <BurnDowns owner={owner} /> : <BudgetBars name={name} budgets={budgets} />}
+    </section>
   );
 }

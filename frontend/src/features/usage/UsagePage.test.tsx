@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 
 import type { UsageReport, UsageRow } from "@/api/types";
 import { renderPage } from "@/testing/render";
+import { quotaOwner } from "@/testing/schedulingFixtures";
 import { server } from "@/testing/server";
 
 function row(over: Partial<UsageRow>): UsageRow {
@@ -60,6 +61,30 @@ it("asks for whole days, for the group and the organisation in the address, and 
 it("shows the cost where there are prices", async () => {
   shown("/usage", { total: row({ cost: 25 }), rows: [row({ cost: 25 })] });
   expect((await screen.findAllByText("25.00 EUR")).length).toBeGreaterThan(0);
+});
+
+it("shows how an organisation's budget is used over time, and a project's where it is asked for", async () => {
+  const budget = { gpu_hours: 100, period: "month", on_exhausted: "alert", gpu_type: "", used_gpu_hours: 50, is_exhausted: false } as const;
+  const use = { ...budget, ends_at: "2026-12-01T00:00:00Z" };
+  const owners = [
+    quotaOwner({ kind: "organisation", id: "o", name: "Acme", above: null, budgets: [use] }),
+    quotaOwner({ id: "p", name: "Vision", above: "o", budgets: [{ ...use, used_gpu_hours: 3 }] }),
+  ];
+  const points = [{ at: "2026-11-01T00:00:00Z", gpu_hours: 0 }, { at: "2026-11-16T00:00:00Z", gpu_hours: 50 }];
+  const burnDown = { ...use, points, began_at: points[0]?.at, rate_since: points[0]?.at, predicted_gpu_hours: 100, exhausted_at: null };
+  server.use(
+    http.get("/api/v1/organisations/:id/quota-tree", () => HttpResponse.json({ may_edit: false, owners })),
+    http.get("/api/v1/:kind/:id/quota/burn-down", ({ params }) =>
+      HttpResponse.json([{ ...burnDown, gpu_hours_per_day: params.kind === "organisations" ? 3.3 : 0 }]),
+    ),
+  );
+  const { user } = shown();
+  const acme = within(await screen.findByRole("region", { name: "Acme" }));
+  expect(await acme.findByRole("img", { name: /50 of 100 used\. At the rate since .*, 3\.3 GPU-hours a day, 100 of 100/ })).toBeVisible();
+  const vision = within(screen.getByRole("region", { name: "Vision" }));
+  expect(vision.getByRole("progressbar")).toBeVisible();
+  await user.click(vision.getByRole("button", { name: "Burn-down" }));
+  expect(await vision.findByText(/Nothing was used since/)).toBeVisible();
 });
 
 it("says what to do where nothing was used", async () => {

@@ -3,7 +3,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { UsageDimension } from "@/api/types";
+import type { BurnDown, QuotaOwner, UsageDimension } from "@/api/types";
 
 export interface UsageWindow {
   organisation?: string;
@@ -36,6 +36,20 @@ export function budgetsQuery(organisationId: string) {
     queryFn: () =>
       unwrap(api.GET("/api/v1/organisations/{id}/quota-tree", { params: { path: { id: organisationId } } })),
   });
+}
+
+/** How an owner's budgets are used over time. Its key begins as the tree's: what touches the one touches the other. */
+export function burnDownQuery({ kind, id }: Pick<QuotaOwner, "kind" | "id">) {
+  return queryOptions({
+    queryKey: ["quota-tree", "burn-down", id],
+    queryFn: () => burnDowns(kind, { params: { path: { id } } }),
+  });
+}
+
+function burnDowns(kind: QuotaOwner["kind"], request: { params: { path: { id: string } } }): Promise<BurnDown[]> {
+  if (kind === "organisation") return unwrap(api.GET("/api/v1/organisations/{id}/quota/burn-down", request));
+  if (kind === "team") return unwrap(api.GET("/api/v1/teams/{id}/quota/burn-down", request));
+  return unwrap(api.GET("/api/v1/projects/{id}/quota/burn-down", request));
 }
 
 /** A day of so many days ago, in UTC. */
