@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a webhook and shows its secret, once.
 import { t } from "@lingui/core/macro";
-import { Button, Checkbox, Group, Paper, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Paper, Stack } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import type { WebhookTopic } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { webhooksQuery } from "@/features/webhooks/queries";
-import { TOPICS, USUAL } from "@/features/webhooks/topics";
+import { USUAL } from "@/features/webhooks/topics";
+import { isWhole, WebhookFields, type WebhookValues } from "@/features/webhooks/WebhookFields";
 
 export function NewWebhook({ organisationId }: { organisationId: string }) {
   const queries = useQueryClient();
-  const [url, setUrl] = useState("");
-  const [topics, setTopics] = useState<string[]>(USUAL);
+  const [values, setValues] = useState<WebhookValues>({ url: "", topics: USUAL });
   const make = useMutation({
     mutationFn: () => {
-      const body = { url: url.trim(), topics: topics as WebhookTopic[] };
+      const body = { ...values, url: values.url.trim() };
       return unwrap(api.POST("/api/v1/organisations/{id}/webhooks", { params: { path: { id: organisationId } }, body }));
     },
     onSuccess: async () => {
-      setUrl("");
+      setValues({ ...values, url: "" });
       await queries.invalidateQueries({ queryKey: webhooksQuery(organisationId).queryKey });
     },
   });
@@ -47,26 +46,10 @@ export function NewWebhook({ organisationId }: { organisationId: string }) {
   return (
     <Paper component="form" withBorder p="md" onSubmit={submit} aria-label={t`New webhook`}>
       <Stack>
-        <TextInput
-          label={t`Address`}
-          description={t`Of the receiver; it gets a POST for each event`}
-          placeholder={t`https://example.org/mlhub`}
-          maxLength={2000}
-          maw={640}
-          value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
-          error={problem?.of("url")}
-        />
-        <Checkbox.Group label={t`Events`} value={topics} onChange={setTopics} error={problem?.of("topics")}>
-          <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} mt={4} verticalSpacing="xs">
-            {Object.entries(TOPICS).map(([topic, label]) => (
-              <Checkbox key={topic} value={topic} label={label} />
-            ))}
-          </SimpleGrid>
-        </Checkbox.Group>
+        <WebhookFields values={values} onChange={setValues} problem={problem} />
         {problem?.of("url") === undefined && <ProblemAlert error={make.error} />}
         <Group justify="flex-end">
-          <Button type="submit" loading={make.isPending} disabled={url.trim() === "" || topics.length === 0}>
+          <Button type="submit" loading={make.isPending} disabled={!isWhole(values)}>
             {t`Make a webhook`}
           </Button>
         </Group>

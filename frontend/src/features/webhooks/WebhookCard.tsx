@@ -6,25 +6,31 @@ import { Alert, Badge, Button, Collapse, Group, Paper, Stack, Text } from "@mant
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { api, unwrap } from "@/api/client";
-import type { Webhook } from "@/api/types";
+import { api, Problem, unwrap } from "@/api/client";
+import type { Webhook, WebhookTopic } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
+import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Deliveries } from "@/features/webhooks/Deliveries";
+import { EditWebhook } from "@/features/webhooks/EditWebhook";
 import { webhooksQuery } from "@/features/webhooks/queries";
 import { topicLabel } from "@/features/webhooks/topics";
+import type { WebhookValues } from "@/features/webhooks/WebhookFields";
+
+type Change = Partial<WebhookValues> & { is_active?: boolean; seen: Partial<WebhookValues> & { is_active?: boolean } };
 
 export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; organisationId: string }) {
   const queries = useQueryClient();
   const [isOpen, deliveries] = useDisclosure(false);
   const params = { params: { path: { id: webhook.id } } };
   const reload = () => queries.invalidateQueries({ queryKey: webhooksQuery(organisationId).queryKey });
+  const [isEdited, editing] = useDisclosure(false);
   const change = useMutation({
-    mutationFn: (body: { is_active: boolean }) =>
-      unwrap(api.PATCH("/api/v1/webhooks/{id}", { ...params, body: { ...body, seen: { is_active: webhook.is_active } } })),
-    onSuccess: reload,
+    mutationFn: (body: Change) => unwrap(api.PATCH("/api/v1/webhooks/{id}", { ...params, body })),
+    onSuccess: () => settle(),
   });
+  const conflict = changedMeanwhile(change.error);
   const test = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/webhooks/{id}/test", params)),
     onSuccess: async () => {
@@ -32,6 +38,12 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
       await queries.invalidateQueries({ queryKey: ["deliveries", webhook.id] });
     },
   });
+
+  async function settle() {
+    await reload();
+    change.reset();
+    editing.close();
+  }
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/webhooks/{id}", params));
@@ -53,7 +65,29 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
             {t`${webhook.disabled_reason} Turn it on again once the receiver works.`}
           </Alert>
         )}
-        <ProblemAlert error={change.error ?? test.error} />
+        {isEdited && (
+          <EditWebhook
+            webhook={webhook}
+            problem={change.error instanceof Problem ? change.error : undefined}
+            isPending={change.isPending}
+            onSave={(body, seen) => change.mutate({ ...body, seen })}
+            onCancel={() => {
+              change.reset();
+              editing.close();
+            }}
+          />
+        )}
+        {conflict && change.variables ? (
+          <BothVersions
+            problem={conflict}
+            labels={{ url: t`Address`, topics: t`Events`, is_active: t`Turned on` }}
+            textOf={textOf}
+            onTheirs={() => void settle()}
+            onMine={(seen) => change.mutate({ ...change.variables, seen })}
+          />
+        ) : (
+          <ProblemAlert error={change.error ?? test.error} />
+        )}
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={deliveries.toggle} aria-expanded={isOpen}>
             {isOpen ? t`Hide deliveries` : t`Deliveries`}
@@ -63,11 +97,16 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
               {t`Send a test`}
             </Button>
           )}
+          {!isEdited && (
+            <Button size="xs" variant="default" onClick={editing.open}>
+              {t`Change`}
+            </Button>
+          )}
           <Button
             size="xs"
             variant="default"
             loading={change.isPending}
-            onClick={() => change.mutate({ is_active: !webhook.is_active })}
+            onClick={() => change.mutate({ is_active: !webhook.is_active, seen: { is_active: webhook.is_active } })}
           >
             {webhook.is_active ? t`Turn off` : t`Turn on`}
           </Button>
@@ -85,6 +124,11 @@ export function WebhookCard({ webhook, organisationId }: { webhook: Webhook; org
       </Stack>
     </Paper>
   );
+}
+
+function textOf(_: string, value: unknown): string {
+  if (typeof value === "boolean") return value ? t`yes` : t`no`;
+  return Array.isArray(value) ? value.map((topic: WebhookTopic) => topicLabel(topic)).join(" · ") : String(value);
 }
 
 function Status({ webhook: { is_active, failing_since } }: { webhook: Webhook }) {

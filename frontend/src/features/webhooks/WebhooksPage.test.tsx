@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Webhooks: made with a secret that is shown once, refused by field, tested, turned off and on, with their deliveries.
-import { screen, within } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
@@ -91,4 +91,30 @@ it("says why the platform turned one off, and turns it on again", async () => {
   await user.click(screen.getByRole("button", { name: "Turn on" }));
   expect(await screen.findByText("On")).toBeVisible();
   expect(screen.queryByText(/410 Gone/)).not.toBeInTheDocument();
+});
+
+it("changes address and events, and shows both versions where someone else was first", async () => {
+  const { user } = shown(webhook());
+  const sent: unknown[] = [];
+  const facts = { present: { url: "https://example.org/theirs" }, yours: { url: "https://example.org/mine" } };
+  server.use(
+    http.patch("/api/v1/webhooks/:id", async ({ request }) => {
+      sent.push(await request.json());
+      if (sent.length === 1) return problem(409, { code: "changed_meanwhile", detail: "It was changed.", ...facts });
+      return HttpResponse.json<Webhook>(webhook());
+    }),
+  );
+  const card = within(await screen.findByRole("region", { name: "https://example.org/hook" }));
+  await user.click(card.getByRole("button", { name: "Change" }));
+  const form = within(card.getByRole("form", { name: "Change https://example.org/hook" }));
+  expect(form.getByRole("button", { name: "Save" })).toBeDisabled();
+  await user.clear(form.getByLabelText("Address"));
+  await user.type(form.getByLabelText("Address"), "https://example.org/mine");
+  await user.click(form.getByRole("button", { name: "Save" }));
+  const both = within(await card.findByRole("alert"));
+  expect(both.getByRole("cell", { name: "https://example.org/theirs" })).toBeVisible();
+  await user.click(both.getByRole("button", { name: "Save mine over them" }));
+  await waitFor(() => expect(card.queryByRole("form")).not.toBeInTheDocument());
+  const mine = { url: "https://example.org/mine" };
+  expect(sent).toEqual([{ ...mine, seen: { url: "https://example.org/hook" } }, { ...mine, seen: facts.present }]);
 });
