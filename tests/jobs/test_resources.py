@@ -83,7 +83,8 @@ def test_a_job_whose_model_has_a_hyperparameter_of_a_former_setting_keeps_it_and
 def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast: Cast) -> None:
     old = {"width": 8, "memory_gib": 4, "n_servers": 3, "stall_limit_s": 700}
     job = builders.job(cast.project_a, cast.bob, hyperparameters={"width": 8})
-    before, after = [("jobs", "0005_prediction")], MigrationExecutor(connection).loader.graph.leaf_nodes()
+    before, moved = [("jobs", "0005_prediction")], [("jobs", "0006_resources_and_limits")]
+    after = MigrationExecutor(connection).loader.graph.leaf_nodes()
     try:
         executor = MigrationExecutor(connection)
         executor.migrate([*before, ("metrics", "0002_self_measurement")])
@@ -93,12 +94,14 @@ def test_resources_of_older_jobs_move_out_of_their_hyperparameters_and_back(cast
                 ['{"width": 8, "memory_gib": 4, "n_servers": 3, "stall_limit_s": 700}', str(job.id)],
             )
         executor = MigrationExecutor(connection)
-        executor.migrate(after)
-        job.refresh_from_db()
-        assert job.hyperparameters == {"width": 8}
-        assert (job.resources, job.limits) == ({"memory_gib": 4, "n_servers": 3}, {"stall_s": 700})
+        executor.migrate(moved)
+        with connection.cursor() as cursor:
+            columns = "hyperparameters::text, resources::text, limits::text"
+            cursor.execute(f"SELECT {columns} FROM jobs_job WHERE id = %s", [str(job.id)])
+            found = [json.loads(text) for text in cursor.fetchone()]
+        assert found == [{"width": 8}, {"memory_gib": 4, "n_servers": 3}, {"stall_s": 700}]
         executor = MigrationExecutor(connection)
-        executor.migrate([*before, ("metrics", "0002_self_measurement")])
+        executor.migrate(before)
         with connection.cursor() as cursor:
             cursor.execute("SELECT hyperparameters::text FROM jobs_job WHERE id = %s", [str(job.id)])
 
