@@ -7,7 +7,7 @@ from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.jobs.models import Artifact, Attempt, Job
-from mlhub.metrics.log_errors import ERROR_PATTERN, HINT_PATTERN
+from mlhub.metrics.log_errors import HOLDS_ERROR
 from mlhub.tenants.models import User
 from mlhub.wire.profiles import MAX_TEXT
 
@@ -87,7 +87,7 @@ class LogLine(models.Model):
             models.Index(fields=["attempt", "seq"]),
             models.Index(
                 fields=["attempt", "seq"],
-                condition=models.Q(text__regex=HINT_PATTERN) & models.Q(text__regex=ERROR_PATTERN),
+                condition=HOLDS_ERROR,
                 name="log_line_error",
             ),
         ]

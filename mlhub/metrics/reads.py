@@ -6,9 +6,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
-
-from mlhub.metrics.log_errors import ERROR_PATTERN, HINT_PATTERN
+from mlhub.metrics.log_errors import HOLDS_ERROR
 from mlhub.metrics.models import LogLine, MetricPoint
 
 
@@ -23,7 +21,7 @@ def points_after(job_id: UUID, seq: int, *, until: int) -> list[dict[str, Any]]:
 def lines_after(job_id: UUID, seq: int, *, until: int) -> list[dict[str, Any]]:
     """Log lines numbered seq + 1 to until, in that order."""
     rows = LogLine.objects.filter(attempt__job_id=job_id, seq__gt=seq, seq__lte=until).order_by("seq")
-    rows = rows.annotate(is_error=Q(text__regex=HINT_PATTERN) & Q(text__regex=ERROR_PATTERN))
+    rows = rows.annotate(is_error=HOLDS_ERROR)
     names = ("seq", "at", "attempt_number", "role", "index", "number", "text", "n_dropped", "is_error")
     columns = ("seq", "at", "attempt__number", "role", "index", "number", "text", "n_dropped", "is_error")
     return [dict(zip(names, row, strict=True)) for row in rows.values_list(*columns)]

@@ -1,4 +1,8 @@
-"""An index of the log lines that hold an error, made while pods go on writing."""
+# SPDX-License-Identifier: Apache-2.0
+"""An index of the log lines that hold an error, made while pods go on writing.
+
+A migration that is killed leaves an index without effect, which the next try makes anew.
+"""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
@@ -22,6 +26,7 @@ class Migration(migrations.Migration):
     dependencies = [("metrics", "0013_detached_rows")]
 
     operations = [
+        migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS log_line_error", migrations.RunSQL.noop),
         AddIndexConcurrently(
             model_name="logline",
             index=models.Index(
