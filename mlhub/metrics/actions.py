@@ -18,7 +18,7 @@ from mlhub.events.changes import ChangeKind, report_change
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import BEST, Artifact, Attempt, Checkpoint, Job
 from mlhub.jobs.notebooks import record_activity
-from mlhub.jobs.startup import FIRST_STEP, mark_attempt
+from mlhub.jobs.startup import mark_attempt
 from mlhub.metrics.batch_changes import record_batch_change
 from mlhub.metrics.log_store import store_log
 from mlhub.metrics.models import PodStream, StreamCursor
@@ -26,7 +26,7 @@ from mlhub.metrics.plausibility import TIMES
 from mlhub.metrics.point_store import PointBatch
 from mlhub.metrics.profile_reports import check_trace, record_profile
 from mlhub.metrics.reports import PUBLISHED_PHASES, at, read_report
-from mlhub.metrics.script_steps import begin_training, note_start, note_steps
+from mlhub.metrics.script_steps import begin_training, note_first_step, note_steps
 from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.stalls import record_stall
@@ -234,9 +234,7 @@ def _store_result(attempt: Attempt, report: ResultReport) -> None:
 def _store_progress(attempt: Attempt, report: ProgressReport) -> None:
     """What cannot be true moves neither the job nor the attempt."""
     now = timezone.now()
-    if FIRST_STEP not in attempt.startup:  # scripts report no phases of their own
-        mark_attempt(attempt, FIRST_STEP, at(report.at), now=now)
-    note_start(attempt, at(report.at))
+    note_first_step(attempt, at(report.at))
     report = as_gang(attempt, report)
     is_recorded = bool(attempt.profile_request)  # such steps are slower: nothing is learnt of their times
     refused = set() if is_recorded else learn(attempt, report)

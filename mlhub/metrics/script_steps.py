@@ -18,9 +18,11 @@ def note_steps(attempt: Attempt, steps: Collection[int], *, at: datetime) -> Non
     """Steps of a script's metrics, the first of them made at that time by its clock. A script that reports its progress
     says by that how far it is.
     """
-    note_start(attempt, at)
+    if OF_LOOP in attempt.startup:
+        return
+    note_first_step(attempt, at)
     last = max(steps)
-    if OF_LOOP in attempt.startup or last <= attempt.last_step:
+    if last <= attempt.last_step:
         return
     its_job = Job.objects.filter(pk=attempt.job_id, steps_total=0, step_s=None)
     if its_job.exists():
@@ -29,11 +31,12 @@ def note_steps(attempt: Attempt, steps: Collection[int], *, at: datetime) -> Non
         its_job.filter(steps_done__lt=last).update(steps_done=last, progress_at=timezone.now())
 
 
-def note_start(attempt: Attempt, at: datetime) -> None:
-    """A script's first report of a step, made at that time by its clock."""
-    if OF_LOOP not in attempt.startup and attempt.training_at is None:
-        now = timezone.now()
+def note_first_step(attempt: Attempt, at: datetime) -> None:
+    """The first report of a step, made at that time by the pod's clock, ends the start; a script then trains."""
+    now = timezone.now()
+    if FIRST_STEP not in attempt.startup:
         mark_attempt(attempt, FIRST_STEP, at, now=now)
+    if OF_LOOP not in attempt.startup and attempt.training_at is None:
         begin_training(attempt, min(max(at, attempt.created_at), now))
 
 
