@@ -40,6 +40,13 @@ class BudgetBooks:
             return ()
         return tuple(self._budget(owner, organisation, row, user) for row in rows)
 
+    @property
+    def live(self) -> list[LiveHolding]:
+        """What live attempts of these organisations hold."""
+        if self._live is None:
+            self._live = live_holdings(list(self.organisations), now=self.now)
+        return self._live
+
     def _budget(self, owner: Owner, organisation: UUID, row: Mapping[str, Any], user: UUID | None) -> GpuHourBudget:
         period = BudgetPeriod(row["period"])
         began_s, ends_at_s = period_of(period, self.now.timestamp())
@@ -55,9 +62,7 @@ class BudgetBooks:
     def _used(self, organisation: UUID, since: datetime | None) -> list[UsedHours]:
         key = (organisation, since)
         if key not in self._hours:
-            if self._live is None:
-                self._live = live_holdings(list(self.organisations), now=self.now)
-            self._hours[key] = used_hours(organisation, self._live, since=since, now=self.now)
+            self._hours[key] = used_hours(organisation, self.live, since=since, now=self.now)
         return self._hours[key]
 
 

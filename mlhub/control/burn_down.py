@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 
-from mlhub.control.budgets import BudgetRows, budgets_now
+from mlhub.control.budgets import BudgetBooks, BudgetRows
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.models import Organisation, Project, Team
-from mlhub.usage.hours import HoursFilter, LiveHolding, first_use, hours_by_section, live_holdings
+from mlhub.usage.hours import HoursFilter, LiveHolding, first_use, hours_by_section
 from scheduler.api.gpu_budgets import BudgetPeriod, GpuHourBudget, period_of
 
 RATE_WINDOW = timedelta(days=7)
@@ -26,6 +26,7 @@ SECTIONS = {
     BudgetPeriod.MONTH: timedelta(days=1),
 }
 MOST_SECTIONS = 60  # of a budget without a period, which divide the time since its first use
+LEAST_SECTION = timedelta(seconds=1)
 DAY = timedelta(days=1)
 
 
@@ -57,10 +58,8 @@ class BurnDown:
 
 def burn_downs(owner: Owner, rows: BudgetRows, *, now: datetime) -> list[BurnDown]:
     """Returns those of the owner's budgets, as its quota has them in rows."""
-    if not rows:
-        return []
-    live = live_holdings([_organisation_of(owner).pk], now=now)
-    return [_burn_down(owner, budget, live, now=now) for budget in budgets_now(owner, rows, now=now)]
+    books = BudgetBooks(now, frozenset({_organisation_of(owner).pk}))
+    return [_burn_down(owner, budget, books.live, now=now) for budget in books.budgets_of(owner, rows)]
 
 
 def _burn_down(owner: Owner, budget: GpuHourBudget, live: Sequence[LiveHolding], *, now: datetime) -> BurnDown:
@@ -85,7 +84,7 @@ def _points(
 ) -> tuple[UsedUntil, ...]:
     if began_at >= now:
         return (UsedUntil(now, 0.0),)
-    section = SECTIONS.get(period) or (now - began_at) / MOST_SECTIONS
+    section = SECTIONS.get(period) or max(LEAST_SECTION, (now - began_at) / MOST_SECTIONS)
     n_sections = min(MOST_SECTIONS, -(-(now - began_at) // section))
     hours = hours_by_section(wanted, live, since=began_at, section=section, n_sections=n_sections, now=now)
     ends = [min(now, began_at + (n + 1) * section) for n in range(n_sections)]
