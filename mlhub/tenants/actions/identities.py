@@ -10,7 +10,7 @@ from mlhub.core.errors import ConflictError
 from mlhub.core.locks import lock_until_commit
 from mlhub.tenants.actions.group_memberships import take_away
 from mlhub.tenants.actions.passkey_proofs import has_way_in_by_passkey
-from mlhub.tenants.actions.password_sign_in import may_use_password
+from mlhub.tenants.actions.password_sign_in import has_password
 from mlhub.tenants.actions.second_factor import has_second_factor
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
@@ -47,7 +47,7 @@ def unlink_identity(identity: ExternalIdentity, *, keep_session: str | None) -> 
     Raises ConflictError for an account that could not be entered afterwards.
     """
     user = identity.user
-    if not (user.has_usable_password() and may_use_password(user)) and not has_way_in_by_passkey(user):
+    if not has_password(user) and not has_way_in_by_passkey(user):
         raise ConflictError(
             "Without this identity you could not sign in any more.",
             code="only_way_in",

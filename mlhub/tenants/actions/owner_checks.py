@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.passkey_proofs import accept_passkey
-from mlhub.tenants.actions.password_sign_in import may_use_password
+from mlhub.tenants.actions.password_sign_in import has_password
 from mlhub.tenants.actions.passwords import require_password
 from mlhub.tenants.actions.second_factor import require_second_factor
 from mlhub.tenants.models import User
@@ -42,10 +42,6 @@ def require_owner(
             code="recent_sign_in_needed",
             remedy=f"Sign out, sign in with {name} again, and do this within 10 minutes.",
         )
-
-
-def has_password(user: User) -> bool:
-    return user.has_usable_password() and may_use_password(user)
 
 
 def _is_recent(request: HttpRequest, user: User) -> bool:

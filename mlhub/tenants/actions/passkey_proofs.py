@@ -79,7 +79,7 @@ def _count(passkey: Passkey, counter: int, *, is_synced: bool) -> None:
 
 
 def _record_refusal(user: User | None, error: DomainError) -> None:
-    """Not of answers to nothing: whoever sends them has shown no passkey."""
+    """Not of answers to nothing: no passkey was shown with them."""
     if error.code == "challenge_void":
         return
     record(

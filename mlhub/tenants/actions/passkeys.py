@@ -14,8 +14,8 @@ from django.http import HttpRequest
 
 from mlhub.core.errors import ConflictError
 from mlhub.core.locks import lock_until_commit
-from mlhub.tenants.actions.owner_checks import has_password
 from mlhub.tenants.actions.passkey_proofs import accept_passkey
+from mlhub.tenants.actions.password_sign_in import has_password
 from mlhub.tenants.actions.second_factor import (
     drop_useless_codes,
     has_second_factor,
@@ -89,7 +89,7 @@ def rename_passkey(passkey: Passkey, *, name: str) -> Passkey:
 
 
 def remove_passkey(passkey: Passkey, *, keep_session: str | None) -> None:
-    """It opens nothing from now on, and the account's other sessions end: whoever had it may have made some.
+    """It opens nothing from now on, and the account's other sessions end: they may be of another person who had it.
 
     The caller made sure that it is the owner. Raises ConflictError for an account that could not be entered afterwards.
     """

@@ -21,6 +21,11 @@ def may_use_password(user: User) -> bool:
     return settings.PASSWORD_USERS is None or (user.is_staff and is_password_name(user.username))
 
 
+def has_password(user: User) -> bool:
+    """Whether the account has a password, and may be entered with it."""
+    return user.has_usable_password() and may_use_password(user)
+
+
 def passwords_are_off() -> NotAllowedError:
     name = settings.SINGLE_SIGN_ON.name if settings.SINGLE_SIGN_ON else "single sign-on"
     return NotAllowedError(

@@ -91,7 +91,7 @@ def begin_creation(request: HttpRequest, user: User) -> tuple[dict[str, Any], Be
 
 
 def begin_assertion(request: HttpRequest) -> tuple[dict[str, Any], BegunCeremony]:
-    """The options for navigator.credentials.get(): any passkey of this site, which tells whose it is."""
+    """The options for navigator.credentials.get(): any passkey of this site, which names its account."""
     options, state = _server().authenticate_begin(None, UserVerificationRequirement.REQUIRED)
     return dict(options.public_key), BegunCeremony(GET, state["challenge"], _session_of(request))
 

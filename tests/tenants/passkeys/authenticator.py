@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An authenticator in software: makes passkeys (ES256) and signs with them, honestly unless it is told otherwise."""
+"""An authenticator in software: makes passkeys (ES256) and signs with them, honestly unless a test asks for more."""
 
 from __future__ import annotations
 
