@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,15 +26,6 @@ LISTED = {
     "BEST": lambda row: _value(row["best"]),
     "CREATED": lambda row: until(row["created_at"]),
     "ID": lambda row: row["id"],
-}
-TRIALS = {
-    "TRIAL": lambda row: row["number"],
-    "STATUS": lambda row: row["status"],
-    "LENGTH": lambda row: f"{row['epochs']:g}",  # of the study's unit, which takes its place
-    "VALUE": lambda row: _value(row),
-    "PARAMETERS": lambda row: _parameters(row["parameters"]),
-    "JOB": lambda row: row["job"],
-    "NOTE": lambda row: row["message"],
 }
 
 
@@ -77,8 +69,7 @@ def list_trials(context: typer.Context, name: StudyArgument) -> None:
     sign = -1 if one["direction"] == "maximize" else 1
     rows = session.api.get(f"/studies/{one['id']}/trials")
     rows.sort(key=lambda row: (-len(row["results"]), sign * (_last(row) or 0.0), row["number"]))
-    columns = {one["unit"].upper() if name == "LENGTH" else name: show for name, show in TRIALS.items()}
-    session.output.rows(rows, columns)
+    session.output.rows(rows, _trial_columns(one["unit"]))
 
 
 @study.command("pause")
@@ -127,6 +118,19 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise CommandError(f"{file} must be a mapping of fields, such as `metric: eval/accuracy`.")
     return content
+
+
+def _trial_columns(unit: str) -> dict[str, Callable[[dict[str, Any]], Any]]:
+    """unit: epochs or steps, in which the study counts."""
+    return {
+        "TRIAL": lambda row: row["number"],
+        "STATUS": lambda row: row["status"],
+        unit.upper(): lambda row: f"{row['epochs']:g}",
+        "VALUE": _value,
+        "PARAMETERS": lambda row: _parameters(row["parameters"]),
+        "JOB": lambda row: row["job"],
+        "NOTE": lambda row: row["message"],
+    }
 
 
 def _last(row: dict[str, Any]) -> float | None:
