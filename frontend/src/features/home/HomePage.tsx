@@ -101,7 +101,7 @@ function OrganisationQuota({ organisation }: { organisation: OrganisationBrief }
 /** Where one person may not have all that the organisation, team or project has. */
 function MyLimits() {
   const limits = useQuery(myLimitsQuery).data ?? [];
-  return limits.slice(0, MOST_QUOTAS).map((quota) => (
+  const shown = limits.slice(0, MOST_QUOTAS).map((quota) => (
     <Stack key={quota.owner} gap={4} component="section" aria-label={t`Your own limits in ${quota.owner_name}`}>
       <Text size="sm" fw={600}>
         {t`Your own limits in ${quota.owner_name}`}
@@ -112,6 +112,12 @@ function MyLimits() {
       </Text>
     </Stack>
   ));
+  return (
+    <>
+      {shown}
+      {limits.length > MOST_QUOTAS && <TextLink to="/quotas">{t`All of your limits`}</TextLink>}
+    </>
+  );
 }
 
 function Rings({ quota }: { quota: Quota }) {

@@ -33,7 +33,7 @@ it("takes the exceptions that one followed from as one traceback", () => {
   expect(shown(linesOf(of(0, [...chain, "", "after"])))).toEqual([["ValueError: no label", 11], ["", 0], ["after", 0]]);
 });
 
-it("tells tracebacks of several workers apart whose lines are mixed, behind the names of ranks", () => {
+it("keeps tracebacks of several workers apart whose lines are mixed, behind the names of ranks", () => {
   const texts = TRACEBACK.flatMap((text) => [`0 [rank0]: ${text}`, `1 [rank1]: ${text}`, "1 x"].slice(0, 2));
   expect(shown(linesOf(texts))).toEqual([["[rank0]: ValueError: no label", 4], ["[rank1]: ValueError: no label", 4]]);
 });
