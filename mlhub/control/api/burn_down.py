@@ -33,7 +33,9 @@ class BurnDownSerializer(BudgetUseSerializer):
         many=True, help_text="The first at the begin, the last now; by hour, quarter of a day or day of UTC between."
     )
     gpu_hours_per_day = serializers.FloatField(help_text="The rate since rate_since, at which it is taken to go on.")
-    rate_since = serializers.DateTimeField(help_text="Seven days ago, or the first use where that is later.")
+    rate_since = serializers.DateTimeField(
+        help_text="Seven days ago, or the first use where that is later; an hour ago at least."
+    )
     predicted_gpu_hours = serializers.FloatField(
         allow_null=True, help_text="GPU-hours used when the period ends, at that rate; null: it does not end."
     )

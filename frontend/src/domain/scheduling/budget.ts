@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Budget, BudgetUse } from "@/api/types";
-import { number } from "@/lib/quantities";
+import { number, significant } from "@/lib/quantities";
 
 export const PERIODS: Record<Budget["period"], string> = {
   day: t`per day`,
@@ -31,9 +31,10 @@ export function usedPart({ gpu_hours, used_gpu_hours, is_exhausted }: BudgetUse)
   return is_exhausted || gpu_hours === 0 ? 1 : Math.min(1, used_gpu_hours / gpu_hours);
 }
 
-/** "12.4 of 100" */
+/** "12.4 of 100", "0.016 of 0.05" */
 export function usedText({ gpu_hours, used_gpu_hours }: BudgetUse): string {
-  return t`${number(Math.round(used_gpu_hours * 10) / 10)} of ${number(gpu_hours)}`;
+  const used = used_gpu_hours < 1 ? significant(used_gpu_hours, 2) : Math.round(used_gpu_hours * 10) / 10;
+  return t`${number(used)} of ${number(gpu_hours)}`;
 }
 
 /** What a budget that is used up does, and until when; "" while something is left. */
