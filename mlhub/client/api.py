@@ -103,7 +103,8 @@ class Api:
         while True:
             job: dict[str, Any] = self.get(f"/jobs/{job_id}")
             state = job["state"]
-            status = f"{job['name']}: {state}" + (f", {job['progress']:.0%}" if state == "running" else "")
+            share = job["progress"] if state == "running" else None
+            status = f"{job['name']}: {state}" + ("" if share is None else f", {share:.0%}")
             if status != reported and progress is not None:
                 progress(status)
             if state == "succeeded":

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from rest_framework.test import APIClient
 
 from mlhub.jobs import attempts
 from mlhub.jobs.models import Attempt, Job
@@ -62,6 +63,17 @@ def test_its_first_metric_ends_the_start_when_it_was_made(attempt: Attempt) -> N
     post(attempt, 2, metric(60, made + timedelta(seconds=20)), metric(50, made + timedelta(seconds=21)))
     again, its_job = reported(attempt)
     assert (again.training_at, its_job.steps_done) == (of.training_at, 60)
+
+
+def test_how_far_it_is_in_all_is_not_known_while_nothing_says_how_many_steps_it_makes(attempt: Attempt) -> None:
+    client = APIClient()
+    client.force_login(attempt.job.created_by)
+    address = f"/api/v1/jobs/{attempt.job_id}"
+    assert client.get(address).json()["progress"] == 0.0
+    post(attempt, 0, metric(20, timezone.now()))
+    assert client.get(address).json()["progress"] is None
+    post(attempt, 1, progress(100))
+    assert client.get(address).json()["progress"] == 0.1
 
 
 def test_a_clock_that_is_wrong_moves_nothing_before_the_launch(attempt: Attempt) -> None:

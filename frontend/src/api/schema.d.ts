@@ -4149,7 +4149,7 @@ export interface components {
             gpu_hours_per_day: number;
             /**
              * Format: date-time
-             * @description Seven days ago, or the first use where that is later.
+             * @description Seven days ago, or the first use where that is later; an hour ago at least.
              */
             rate_since: string;
             /**
@@ -5693,9 +5693,9 @@ export interface components {
             readonly step_s: number | null;
             /**
              * Format: double
-             * @description 0 to 1.
+             * @description 0 to 1; null: it has made steps, and nothing says how many there will be.
              */
-            readonly progress: number;
+            readonly progress: number | null;
             /** @description The final metrics, by name. */
             readonly result_metrics: {
                 [key: string]: number;
@@ -5962,9 +5962,9 @@ export interface components {
             readonly step_s: number | null;
             /**
              * Format: double
-             * @description 0 to 1.
+             * @description 0 to 1; null: it has made steps, and nothing says how many there will be.
              */
-            readonly progress: number;
+            readonly progress: number | null;
             /** @description The final metrics, by name. */
             readonly result_metrics: {
                 [key: string]: number;
@@ -8888,9 +8888,9 @@ export interface components {
             readonly step_s: number | null;
             /**
              * Format: double
-             * @description 0 to 1.
+             * @description 0 to 1; null: it has made steps, and nothing says how many there will be.
              */
-            readonly progress: number;
+            readonly progress: number | null;
             /** @description The final metrics, by name. */
             readonly result_metrics: {
                 [key: string]: number;

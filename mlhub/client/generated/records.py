@@ -746,7 +746,7 @@ class Job(ApiRecord):
     steps_total: int
     epoch: float
     step_s: float | None
-    progress: float
+    progress: float | None
     result_metrics: dict[str, float]
     result_version: str | None
     submitted_at: datetime
@@ -805,7 +805,7 @@ class JobDetail(ApiRecord):
     steps_total: int
     epoch: float
     step_s: float | None
-    progress: float
+    progress: float | None
     result_metrics: dict[str, float]
     result_version: str | None
     submitted_at: datetime
@@ -1555,7 +1555,7 @@ class QueuedJob(ApiRecord):
     steps_total: int
     epoch: float
     step_s: float | None
-    progress: float
+    progress: float | None
     result_metrics: dict[str, float]
     result_version: str | None
     submitted_at: datetime

@@ -197,7 +197,9 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     validation_problem = serializers.SerializerMethodField(
         help_text="Why the platform could not make the dry run the last time, while it is tried again; empty otherwise."
     )
-    progress = serializers.SerializerMethodField(help_text="0 to 1.")
+    progress = serializers.SerializerMethodField(
+        help_text="0 to 1; null: it has made steps, and nothing says how many there will be."
+    )
     waited_s = serializers.SerializerMethodField(help_text="Seconds from submission to the first step, or until now.")
     trained_s = serializers.SerializerMethodField(help_text="Seconds since the first step; null before.")
     jct_s = serializers.SerializerMethodField(help_text="Seconds from submission to the end; null before.")
@@ -256,10 +258,12 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     def get_validation_problem(self, job: Job) -> str:
         return getattr(job, "validation_problem", None) or ""
 
-    def get_progress(self, job: Job) -> float:
+    def get_progress(self, job: Job) -> float | None:
         if job.state == JobState.SUCCEEDED:
             return 1.0
-        return min(1.0, job.steps_done / job.steps_total) if job.steps_total else 0.0
+        if not job.steps_total:
+            return None if job.steps_done else 0.0
+        return min(1.0, job.steps_done / job.steps_total)
 
     def get_waited_s(self, job: Job) -> float | None:
         return _seconds(job.submitted_at, job.started_at or _end(job))

@@ -109,10 +109,10 @@ function Running({ job, spark }: { job: HomeJob; spark: readonly number[] }) {
   return (
     <div className={classes.running}>
       <Progress.Root size="sm" className={classes.bar}>
-        <Progress.Section value={job.progress * 100} aria-label={t`Progress of ${job.name}`} />
+        <Progress.Section value={100 * (job.progress ?? 0)} aria-label={t`Progress of ${job.name}`} />
       </Progress.Root>
       {spark.length > 1 ? <SparkLine values={spark} label={t`Loss of ${job.name}`} /> : <span className={classes.noSpark} />}
-      <span className={classes.number}>{percent(job.progress)}</span>
+      <span className={classes.number}>{job.progress === null ? "–" : percent(job.progress)}</span>
       <span className={classes.number}>
         <Trans>
           finish <PredictedTime at={job.predicted_finish_at} unknown={t`not known yet`} />

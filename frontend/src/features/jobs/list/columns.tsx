@@ -93,6 +93,7 @@ export function JobName({ job }: { job: JobRow }) {
 }
 
 export function JobBar({ job }: { job: JobRow }) {
+  if (job.progress === null) return <>–</>;
   return (
     <span className={classes.progress}>
       <progress className={classes.bar} value={job.progress} aria-label={t`Progress of ${job.name}`} />

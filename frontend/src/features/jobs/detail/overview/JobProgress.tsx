@@ -19,7 +19,7 @@ export function JobProgress({ job, stateBar }: { job: Job; stateBar?: ReactNode 
     <Paper component="section" withBorder p="md" aria-label={t`Progress`}>
       <Group justify="space-between" mb={6}>
         <Text size="sm" fw={600}>
-          {percent(job.progress)}
+          {job.progress === null ? t`Length not known` : percent(job.progress)}
         </Text>
         <Text size="sm" c="dimmed">
           {job.steps_total > 0
@@ -29,7 +29,7 @@ export function JobProgress({ job, stateBar }: { job: Job; stateBar?: ReactNode 
       </Group>
       <Progress.Root size="md" mb="md">
         <Progress.Section
-          value={job.progress * 100}
+          value={100 * (job.progress ?? 0)}
           color={job.state === "failed" ? "red" : undefined}
           aria-label={t`Progress`}
         />
@@ -42,7 +42,7 @@ export function JobProgress({ job, stateBar }: { job: Job; stateBar?: ReactNode 
 
 function pace(job: Job): Fact[] {
   return [
-    ...(job.kind === "train"
+    ...(job.kind === "train" && (job.progress !== null || job.epoch > 0)
       ? [[t`Epoch`, t`${number(Math.floor(job.epoch * 100) / 100)} of ${number(job.epochs)}`] satisfies Fact]
       : []),
     [t`Step time`, shortDuration(job.step_s)],

@@ -39,7 +39,7 @@ export function JobTabs({ job, shown }: { job: JobDetail; shown: TabName }) {
       <div className={classes.state} aria-hidden>
         <StateIcon sign={JOB_STATES[job.state].sign} />
         {JOB_STATES[job.state].label}
-        {!isOver(job) && job.kind !== "notebook" && <span className={classes.faint}>{percent(job.progress)}</span>}
+        {!isOver(job) && job.kind !== "notebook" && job.progress !== null && <span className={classes.faint}>{percent(job.progress)}</span>}
         {isMoving(job) && job.predicted_finish_at !== null && (
           <span className={classes.faint}>
             <Trans>
@@ -48,7 +48,7 @@ export function JobTabs({ job, shown }: { job: JobDetail; shown: TabName }) {
           </span>
         )}
       </div>
-      {isMoving(job) && <div className={classes.progress} style={{ width: `${100 * job.progress}%` }} />}
+      {isMoving(job) && <div className={classes.progress} style={{ width: `${100 * (job.progress ?? 0)}%` }} />}
     </div>
   );
 }
