@@ -31,6 +31,7 @@ from mlhub.metrics.server_restarts import record_server_return
 from mlhub.metrics.speeds import as_gang, keep_staleness, learn
 from mlhub.metrics.stalls import record_stall
 from mlhub.metrics.usage import store_usage
+from mlhub.metrics.worker_steps import record_worker_steps
 from mlhub.storage import actions as storage
 from mlhub.storage.stores import Staging
 from mlhub.tenants.authentication import hash_token
@@ -43,6 +44,7 @@ from mlhub.wire.report import (
     MAX_CHECKPOINTS,
     MAX_LOG_LINE,
     NOTEBOOK_PHASE,
+    STEP_TIMES_PHASE,
     USAGE,
     CheckpointReport,
     FailureReport,
@@ -208,6 +210,9 @@ def _store_reports(attempt: Attempt, pod: ReportingPod, reports: Sequence[Report
             case PhaseReport(phase=phase) if phase == PROFILE_PHASE:
                 if pod.role == "worker":
                     record_profile(attempt, report, worker=pod.index)
+            case PhaseReport(phase=phase) if phase == STEP_TIMES_PHASE:
+                if pod.role == "worker":
+                    record_worker_steps(attempt, report, worker=pod.index)
             case PhaseReport(phase=phase) if phase == NOTEBOOK_PHASE:
                 record_activity(attempt, report)
             case PhaseReport():

@@ -175,6 +175,28 @@ class RefusedMeasurement(models.Model):
         constraints = [models.UniqueConstraint(fields=["attempt", "field"], name="refused_measurement_of_attempt")]
 
 
+class WorkerSteps(models.Model):
+    """Of what the newest steps of one worker of a gang were made, as it reported: means in seconds a step.
+
+    wait_s is a part of sync_s. step: how many were done; n_steps: over how many the means go.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="worker_steps")
+    worker = models.PositiveIntegerField()
+    step = models.PositiveBigIntegerField()
+    n_steps = models.PositiveBigIntegerField()
+    step_s = models.FloatField()
+    input_s = models.FloatField()
+    compute_s = models.FloatField()
+    sync_s = models.FloatField()
+    wait_s = models.FloatField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="steps_of_worker")]
+
+
 class Staleness(models.Model):
     """How old pushes were when one shard of an attempt used them; counts as in mlhub/wire/report.py."""
 

@@ -93,7 +93,7 @@ READ_THROUGH_ANOTHER = {
     "PodStream", "Series", "MetricPoint", "LogLine", "SpeedSample", "Staleness", "StallRecord", "SchedulerSettings",
     "PairSample", "RefusedMeasurement", "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
     "LinkEstimate", "Installation", "RemovedPart", "ChainHead", "MailNotices", "MailCursor",
-    "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample",
+    "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample", "WorkerSteps",
     "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge",
 }  # fmt: skip
 

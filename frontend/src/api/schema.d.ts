@@ -10865,6 +10865,8 @@ export interface components {
             slowdowns: components["schemas"]["Slowdown"][];
             /** @description What was reported and cannot be true. */
             refused: components["schemas"]["RefusedMeasurement"][];
+            /** @description Each worker of the newest attempt, where it has several; without those yet to report. */
+            workers: components["schemas"]["WorkerAnatomy"][];
         };
         /** @description Only the first attempt begins with the request; later ones begin with their launch. */
         Startup: {
@@ -12335,6 +12337,54 @@ export interface components {
             analysis: components["schemas"]["Analysis"] | null;
             /** @description Why there is no analysis; empty where there is one. */
             note: string;
+        };
+        /** @description What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s. */
+        WorkerAnatomy: {
+            /** @description Its rank. */
+            worker: number;
+            /** @description The node it runs on. */
+            node: string;
+            /** @description How many steps were done at that time. */
+            step: number;
+            /** @description Over how many steps the means go. */
+            n_steps: number;
+            /**
+             * Format: double
+             * @description The mean time of a step, in seconds.
+             */
+            step_s: number;
+            /**
+             * Format: double
+             * @description Of it: waiting for input.
+             */
+            input_s: number;
+            /**
+             * Format: double
+             * @description Of it: computation.
+             */
+            compute_s: number;
+            /**
+             * Format: double
+             * @description Of it: synchronisation.
+             */
+            sync_s: number;
+            /**
+             * Format: double
+             * @description Of sync_s: waiting for other workers.
+             */
+            wait_s: number;
+            /**
+             * Format: date-time
+             * @description When it was measured.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description Its input and computation divided by the median of the other workers; 1: like them.
+             */
+            slowdown: number;
+            /** @description Whether it is so much slower that the others wait for it. */
+            is_straggler: boolean;
         };
         WorstHit: {
             /** @description The job's id. */

@@ -98,6 +98,7 @@ export type Scope = Schemas["ScopesEnum"];
 export type Series = Schemas["Series"];
 export type Speed = Schemas["Speed"];
 export type Speeds = Schemas["Speeds"];
+export type WorkerAnatomy = Schemas["WorkerAnatomy"];
 export type StrategyName = Schemas["StrategyName"];
 export type SlotJob = Schemas["SlotJob"];
 export type Study = Schemas["Study"];

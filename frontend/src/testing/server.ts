@@ -39,7 +39,7 @@ export const server = setupServer(
   answers("/api/v1/scheduler/status", schedulerStatus()),
   answers("/api/v1/jobs/{id}/why", why()),
   answers("/api/v1/jobs/{id}/metrics/names", { names: [], next: null }),
-  answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [] }),
+  answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [], workers: [] }),
   answers("/api/v1/jobs/{id}/usage", { attempt_number: null, resources: [], pods: [], next_pod: null }),
   answers("/api/v1/jobs/{id}/profiles", []),
   answers("/api/v1/jobs/{id}/startup", { number: null, phases: [], total_s: 0, is_complete: false }),

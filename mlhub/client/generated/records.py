@@ -2322,6 +2322,7 @@ class Speeds(ApiRecord):
     samples: list[Speed]
     slowdowns: list[Slowdown]
     refused: list[RefusedMeasurement]
+    workers: list[WorkerAnatomy]
 
 
 class Startup(ApiRecord):
@@ -2792,6 +2793,23 @@ class Why(ApiRecord):
     history: list[Decision]
     analysis: Analysis | None
     note: str
+
+
+class WorkerAnatomy(ApiRecord):
+    """What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s."""
+
+    worker: int
+    node: str
+    step: int
+    n_steps: int
+    step_s: float
+    input_s: float
+    compute_s: float
+    sync_s: float
+    wait_s: float
+    at: datetime
+    slowdown: float
+    is_straggler: bool
 
 
 class WorstHit(ApiRecord):

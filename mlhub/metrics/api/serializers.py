@@ -12,6 +12,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
+from mlhub.metrics.worker_steps import WorkerAnatomy
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS, USAGE
 
@@ -143,12 +144,34 @@ class SlowdownSerializer(serializers.ModelSerializer[PairSample]):
         return None if not pair.alone_s else (pair.variance / max(1, pair.n_reports)) ** 0.5 / pair.alone_s
 
 
+class WorkerAnatomySerializer(serializers.Serializer[WorkerAnatomy]):
+    """What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s."""
+
+    worker = serializers.IntegerField(source="steps.worker", help_text="Its rank.")
+    node = serializers.CharField(help_text="The node it runs on.")
+    step = serializers.IntegerField(source="steps.step", help_text="How many steps were done at that time.")
+    n_steps = serializers.IntegerField(source="steps.n_steps", help_text="Over how many steps the means go.")
+    step_s = serializers.FloatField(source="steps.step_s", help_text="The mean time of a step, in seconds.")
+    input_s = serializers.FloatField(source="steps.input_s", help_text="Of it: waiting for input.")
+    compute_s = serializers.FloatField(source="steps.compute_s", help_text="Of it: computation.")
+    sync_s = serializers.FloatField(source="steps.sync_s", help_text="Of it: synchronisation.")
+    wait_s = serializers.FloatField(source="steps.wait_s", help_text="Of sync_s: waiting for other workers.")
+    at = serializers.DateTimeField(source="steps.at", help_text="When it was measured.")
+    slowdown = serializers.FloatField(
+        help_text="Its input and computation divided by the median of the other workers; 1: like them."
+    )
+    is_straggler = serializers.BooleanField(help_text="Whether it is so much slower that the others wait for it.")
+
+
 class SpeedsSerializer(serializers.Serializer[Any]):
     """What each attempt measured of itself: mean step times, split into their parts (seconds), and the rest."""
 
     samples = SpeedSerializer(many=True, help_text="The measurements of each attempt.")
     slowdowns = SlowdownSerializer(many=True, help_text="How much other jobs slowed it, by what they shared.")
     refused = RefusedMeasurementSerializer(many=True, help_text="What was reported and cannot be true.")
+    workers = WorkerAnatomySerializer(
+        many=True, help_text="Each worker of the newest attempt, where it has several; without those yet to report."
+    )
 
 
 class LinesSerializer(StrictSerializer):

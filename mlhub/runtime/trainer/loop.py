@@ -49,6 +49,7 @@ class Trainer:
         """Raises PreemptedError after a checkpoint, and whatever ends training badly (errors.classify)."""
         self._prepare(set_up(self.pod, self.settings, self.strategy, self.heartbeat))
         step, metrics = self._train()
+        self.report.report_last_steps(step)
         self.profiler.close("the training ended.")
         self.checkpoints.finish()
         with self._averaged():

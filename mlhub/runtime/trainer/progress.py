@@ -8,12 +8,44 @@ import time
 from dataclasses import dataclass, field
 
 from mlhub.runtime.optimization.gradient_noise import NoiseScale
+from mlhub.runtime.pod import Pod
+from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.strategies.protocol import StepResult, TrainingPlan
 from mlhub.runtime.usage import gpu
 from mlhub.runtime.usage.network import Traffic
 from mlhub.wire.launch import PodSpec
 from mlhub.wire.measurements import known
-from mlhub.wire.report import ProgressReport
+from mlhub.wire.report import STEP_TIMES, STEP_TIMES_PHASE, ProgressReport
+
+FIRST_AFTER_S, EVERY_S, EVERY_S_PER_WORKER = 1.0, 5.0, 0.25
+
+
+class WorkerStepTimes:
+    """Reports of what the steps of this worker are made, so that people see which worker the others wait for.
+
+    The first report comes after a second, later ones seldom: of a gang of hundreds each would be a request.
+    """
+
+    def __init__(self, pod: Pod) -> None:
+        self._reporter = Reporter(pod.reports) if pod.spec.n_workers > 1 else None
+        self._every_s = max(EVERY_S, EVERY_S_PER_WORKER * pod.spec.n_workers)
+        self._interval, self._next_at = Interval(), time.perf_counter() + FIRST_AFTER_S
+
+    def add(self, step: int, *, input_s: float, busy_s: float, result: StepResult) -> None:
+        """Takes a step in, the last of `step` ones, and reports now and then."""
+        if self._reporter is None:
+            return
+        self._interval.add(input_s=input_s, busy_s=busy_s, result=result)
+        if time.perf_counter() >= self._next_at:
+            self.report(step)
+
+    def report(self, step: int) -> None:
+        """Reports the steps since the last report, if there are any."""
+        if self._reporter is None or not self._interval.n_steps:
+            return
+        self._next_at = time.perf_counter() + self._every_s
+        self._reporter.phase(STEP_TIMES_PHASE, step=step, n_steps=self._interval.n_steps, **self._interval.times())
+        self._interval = Interval()
 
 
 @dataclass
@@ -61,6 +93,13 @@ class Interval:
         self.bytes_sent += result.bytes_sent
         self.bytes_received += result.bytes_received
 
+    def times(self) -> dict[str, float]:
+        """Means a step by the names of STEP_TIMES: input, compute and sync add up to it, wait is a part of sync."""
+        n = max(1, self.n_steps)
+        step_s, sync_s, input_s, wait_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s, self.wait_s))
+        compute_s = max(0.0, step_s - sync_s - input_s)
+        return dict(zip(STEP_TIMES, (step_s, input_s, compute_s, sync_s, min(wait_s, sync_s)), strict=True))
+
     def report(
         self, spec: PodSpec, plan: TrainingPlan, *, step: int, parameters_bytes: int, measurements: Measurements,
         batch_size: int,
@@ -70,7 +109,6 @@ class Interval:
         Traffic is the kernel's count, or the strategy's where that is 0 (GPUs that share memory).
         """
         n = max(1, self.n_steps)
-        step_s, sync_s, input_s, wait_s = (v / n for v in (self.busy_s, self.sync_s, self.input_s, self.wait_s))
         sent, received = measurements.traffic.since_last_call()
         used = gpu.use()
         return ProgressReport(
@@ -81,12 +119,8 @@ class Interval:
             n_workers=spec.n_workers,
             n_servers=spec.n_servers,
             batch_size=batch_size,
-            step_s=step_s,
-            compute_s=max(0.0, step_s - sync_s - input_s),
-            sync_s=sync_s,
-            input_s=input_s,
             parameters_bytes=parameters_bytes,
-            wait_s=min(wait_s, sync_s),
+            **self.times(),
             measured=known(
                 {
                     "bytes_sent": (sent or self.bytes_sent) / n,

@@ -21,7 +21,7 @@ from mlhub.runtime.pod import Pod
 from mlhub.runtime.reporting import Reporter
 from mlhub.runtime.scripts import api
 from mlhub.runtime.strategies.protocol import StepResult, Strategy, TrainingPlan
-from mlhub.runtime.trainer.progress import Interval, Measurements
+from mlhub.runtime.trainer.progress import Interval, Measurements, WorkerStepTimes
 
 PROGRESS_EVERY_S = 1.0
 
@@ -35,6 +35,7 @@ class TrainingReporter:
         self._bytes = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
         self._reported_step, self._loss = plan.start, 0.0
         self._interval, self._measurements = Interval(), Measurements()
+        self._own_steps = WorkerStepTimes(pod)
         self._batch_size = pod.spec.training.batch_size
         self._has_stepped = False
 
@@ -58,6 +59,7 @@ class TrainingReporter:
             self._has_stepped = True
             self._reporter.phase("first_step", step=done)
         self._interval.add(input_s=input_s, busy_s=now - began, result=result)
+        self._own_steps.add(done, input_s=input_s, busy_s=now - began, result=result)
         if result.noise is not None:
             self._measurements.noise.add(result.noise.in_parts_of(length))
         if result.loss is not None:
@@ -86,6 +88,10 @@ class TrainingReporter:
         if self._interval.n_steps:
             self._metrics(step, {"train/loss": self._loss})
         self._interval = Interval()
+
+    def report_last_steps(self, step: int) -> None:
+        """Reports this worker's steps, at the end of a training that may have been too short for a report before."""
+        self._own_steps.report(step)
 
     def restart_interval(self) -> None:
         """Starts a new interval after a barrier, whose time belongs to no step."""

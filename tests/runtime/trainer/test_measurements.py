@@ -26,6 +26,7 @@ from mlhub.runtime.usage.gpu import Gpu, GpuUse
 from mlhub.runtime.usage.network import Traffic
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
+from mlhub.wire.report import STEP_TIMES_PHASE
 from tests.runtime.gang import Gang, write_blobs
 
 DIMENSIONS, BATCH = 400, 32
@@ -196,6 +197,12 @@ def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
         parts = report["compute_s"] + report["sync_s"] + report["input_s"]
         assert parts == pytest.approx(report["step_s"], rel=1e-6)
         assert 0 <= report["wait_s"] <= report["sync_s"]
+    for worker in ("worker-0", "worker-1"):
+        own = [report["detail"] for report in gang.reports("phase", worker) if report["phase"] == STEP_TIMES_PHASE]
+        assert sum(steps["n_steps"] for steps in own) == own[-1]["step"] == reports[-1]["steps_total"]
+        for steps in own:
+            assert steps["input_s"] + steps["compute_s"] + steps["sync_s"] == pytest.approx(steps["step_s"], rel=1e-6)
+            assert 0 <= steps["wait_s"] <= steps["sync_s"]
     steady = reports[len(reports) // 2]
     # two ranks exchange the gradient once in a ring, or push and pull it; headers and small sums come on top
     assert 0.9 * n_bytes < steady["measured"]["bytes_sent"] < 1.6 * n_bytes

@@ -188,7 +188,7 @@ it("says how much another job slowed it, and which measurement was refused", asy
 
 it("shows where a step's time goes and how stale gradients were", async () => {
   const samples = [speed({ staleness: [6, 3, 1], n_discarded: 2 })];
-  server.use(answers("/api/v1/jobs/{id}/speed", { samples, slowdowns: [], refused: [] }));
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples, slowdowns: [], refused: [], workers: [] }));
   stored(jobDetail());
   renderPage(`${ADDRESS}/profile`);
   const card = await screen.findByRole("region", { name: "Profile" });

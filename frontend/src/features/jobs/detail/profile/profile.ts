@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a step's time and the histogram of staleness, from what an attempt measured.
-import type { Speed } from "@/api/types";
+import type { Speed, WorkerAnatomy } from "@/api/types";
 import { POD_METRICS } from "@/domain/pods/podMetric";
 
 export interface StepPart {
@@ -42,4 +42,9 @@ export function stalenessBars(counts: readonly number[]): HistogramBar[] {
   const bars = shown.map((n, staleness) => ({ label: `${staleness}`, share: n / total }));
   const rest = counts.slice(shown.length).reduce((sum, n) => sum + n, 0);
   return shown.length < counts.length ? [...bars, { label: `${shown.length}+`, share: rest / total }] : bars;
+}
+
+/** Those for which the others wait longest come first. */
+export function slowestFirst(workers: readonly WorkerAnatomy[]): WorkerAnatomy[] {
+  return [...workers].sort((one, other) => other.slowdown - one.slowdown || one.worker - other.worker);
 }

@@ -78,7 +78,7 @@ it("does not ask twice at once, and says why a recording failed", async () => {
 
 it("is not there for a job that has ended without one", async () => {
   let isAsked = false;
-  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [] }));
+  server.use(answers("/api/v1/jobs/{id}/speed", { samples: [], slowdowns: [], refused: [], workers: [] }));
   serve(
     () => {
       isAsked = true;
