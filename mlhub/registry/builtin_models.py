@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import transaction
 
 from mlhub.datasets.models import VersionState
@@ -12,27 +14,34 @@ from mlhub.registry.models import Kind, Model, ModelVersion
 
 def ensure_builtins() -> int:
     """Registers the models that MLHub ships, each with one ready version; returns how many were missing."""
-    n_created = 0
-    for builtin in BUILTINS:
-        _, created = _ensured(builtin, Kind.BUILTIN)
-        n_created += created
-    return n_created
+    return _ensure(BUILTINS, Kind.BUILTIN)
 
 
 def notebook_version() -> ModelVersion:
     """The version that stands for the code of notebooks: to the scheduler they are scripts, of unknown length."""
-    return _ensured(NOTEBOOK_MODEL, Kind.SCRIPT)[0]
+    versions = ModelVersion.objects.filter(model__project=None, model__name=NOTEBOOK_MODEL.name, number=1)
+    found = versions.first()
+    if found is None:
+        _ensure([NOTEBOOK_MODEL], Kind.SCRIPT)
+        found = versions.get()
+    return found
 
 
-def _ensured(builtin: Builtin, kind: Kind) -> tuple[ModelVersion, bool]:
-    """The version, and whether its model was made just now."""
+def _ensure(builtins: Sequence[Builtin], kind: Kind) -> int:
+    """Adds the models and versions that are missing, though another process may do so at the same time."""
+    registered = Model.objects.filter(project=None, name__in=[builtin.name for builtin in builtins])
+    n_before = registered.count()
     with transaction.atomic():
-        model, created = Model.objects.get_or_create(
-            project=None, name=builtin.name, defaults={"description": builtin.description}
+        Model.objects.bulk_create(
+            [Model(name=builtin.name, description=builtin.description) for builtin in builtins], ignore_conflicts=True
         )
-        version, _ = ModelVersion.objects.get_or_create(
-            model=model,
-            number=1,
-            defaults={"source": "upload", "kind": kind, "entry": builtin.name, "state": VersionState.READY},
+        ModelVersion.objects.bulk_create(
+            [
+                ModelVersion(
+                    model=model, number=1, source="upload", kind=kind, entry=model.name, state=VersionState.READY
+                )
+                for model in registered
+            ],
+            ignore_conflicts=True,
         )
-    return version, created
+    return len(builtins) - n_before
