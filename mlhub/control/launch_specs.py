@@ -80,15 +80,14 @@ def _reachable(item: Input, attempt: Attempt) -> Input:
 
 
 def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:
-    """Ranks and shards are numbered along the allocations, so that neighbours in the ring share a node."""
-    pods: list[PodPlacement] = []
+    """Shards are numbered along the allocations, as ranks are."""
+    workers = [
+        PodPlacement(PodRole.WORKER, rank, node, worker_resources(attempt.job), (slot,))
+        for rank, (node, slot) in enumerate(attempt.workers())
+    ]
     held = sorted(attempt.allocations.all(), key=lambda a: a.id)
-    for allocation in held:
-        for slot in allocation.slots:
-            rank = sum(p.role is PodRole.WORKER for p in pods)
-            pods.append(PodPlacement(PodRole.WORKER, rank, allocation.node, worker_resources(attempt.job), (slot,)))
-    for allocation in held:
-        for _ in range(allocation.n_servers):
-            shard = sum(p.role is PodRole.SERVER for p in pods)
-            pods.append(PodPlacement(PodRole.SERVER, shard, allocation.node, server_resources(attempt.job)))
-    return tuple(pods)
+    nodes = [allocation.node for allocation in held for _ in range(allocation.n_servers)]
+    servers = [
+        PodPlacement(PodRole.SERVER, shard, node, server_resources(attempt.job)) for shard, node in enumerate(nodes)
+    ]
+    return (*workers, *servers)

@@ -230,6 +230,12 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["job"], condition=models.Q(ended_at=None), name="one_live_attempt_per_job"),
         ]
 
+    def workers(self) -> list[tuple[str, int]]:
+        """Node and GPU of each worker in the order of their ranks, which are numbered along the allocations, so that
+        neighbours in the ring share a node."""
+        held = sorted(self.allocations.all(), key=lambda allocation: allocation.id)
+        return [(allocation.node, slot) for allocation in held for slot in allocation.slots]
+
 
 class NotebookActivity(models.Model):
     """When something was last done in the notebook of an attempt, as its pod reports every few seconds."""

@@ -15,7 +15,7 @@ from mlhub.wire.report import MAX_STEP, STEP_TIMES, PhaseReport
 
 MAX_S = 1e7
 SLACK = 1.1  # rounding of a step's parts
-STRAGGLES_FROM = 1.2  # times the median of the gang: less is what one measurement differs from the next by
+STRAGGLES_FROM = 1.3  # times the median of the gang: less is what one measurement differs from the next by
 LEAST_DIFFERENCE_S = 0.001
 
 
@@ -49,7 +49,7 @@ def anatomy_of(attempt: Attempt | None) -> list[WorkerAnatomy]:
     if attempt is None or not rows:
         return []
     own_s = [_own_s(row) for row in rows]
-    nodes = [pod.get("node", "") for pod in attempt.launch.get("pods", []) if pod.get("role") == "worker"]
+    nodes = [node for node, _ in attempt.workers()]
     return [_anatomy(row, nodes, others_s=own_s[:i] + own_s[i + 1 :]) for i, row in enumerate(rows)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.jobs.models import Attempt
+from mlhub.jobs.models import Allocation, Attempt
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.metrics.test_ingest import opened, post
@@ -22,9 +22,9 @@ def cast() -> Cast:
 
 @pytest.fixture
 def attempt(cast: Cast) -> Attempt:
-    found = opened(job(cast.project_a, cast.bob))
-    pods = [{"role": "worker", "node": f"n{rank // 2}"} for rank in range(4)]
-    Attempt.objects.filter(pk=found.pk).update(n_workers=4, launch={"pods": [{"role": "server", "node": "n9"}, *pods]})
+    found = opened(job(cast.project_a, cast.bob))  # with two workers on n0
+    Allocation.objects.create(attempt=found, node="n1", slots=[0, 3], n_servers=1)
+    Attempt.objects.filter(pk=found.pk).update(n_workers=4)
     return found
 
 
