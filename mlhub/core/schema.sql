@@ -736,6 +736,13 @@ CREATE TABLE public.jobs_notebookactivity (
     warned_at timestamp with time zone,
     reclaimed_at timestamp with time zone
 );
+CREATE TABLE public.jobs_organisationretention (
+    organisation_id uuid NOT NULL,
+    rules jsonb NOT NULL,
+    version integer NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT jobs_organisationretention_version_check CHECK ((version >= 0))
+);
 CREATE TABLE public.jobs_passedvalidation (
     id uuid NOT NULL,
     key character varying(64) NOT NULL,
@@ -1729,53 +1736,54 @@ INSERT INTO public.django_migrations VALUES (85, 'tenants', '0015_gpu_hour_budge
 INSERT INTO public.django_migrations VALUES (86, 'tenants', '0016_quota_boosts', now());
 INSERT INTO public.django_migrations VALUES (87, 'tenants', '0017_quota_requests', now());
 INSERT INTO public.django_migrations VALUES (88, 'tenants', '0018_user_quotas', now());
-INSERT INTO public.django_migrations VALUES (89, 'registry', '0004_model_aliases', now());
-INSERT INTO public.django_migrations VALUES (90, 'registry', '0005_version_states', now());
-INSERT INTO public.django_migrations VALUES (91, 'registry', '0006_version_tags_and_notes', now());
-INSERT INTO public.django_migrations VALUES (92, 'registry', '0007_fetching_state', now());
-INSERT INTO public.django_migrations VALUES (93, 'jobs', '0008_removed_parts', now());
-INSERT INTO public.django_migrations VALUES (94, 'jobs', '0009_deleted_job', now());
-INSERT INTO public.django_migrations VALUES (95, 'jobs', '0010_predicted_start_p90', now());
-INSERT INTO public.django_migrations VALUES (96, 'jobs', '0011_validations', now());
-INSERT INTO public.django_migrations VALUES (97, 'jobs', '0012_startup_marks', now());
-INSERT INTO public.django_migrations VALUES (98, 'jobs', '0013_checkpoint_pins_and_metrics', now());
-INSERT INTO public.django_migrations VALUES (99, 'jobs', '0014_environments', now());
-INSERT INTO public.django_migrations VALUES (100, 'jobs', '0015_attempt_batch', now());
-INSERT INTO public.django_migrations VALUES (101, 'jobs', '0016_further_datasets', now());
-INSERT INTO public.django_migrations VALUES (102, 'jobs', '0017_tags_notes_gpu_seconds', now());
-INSERT INTO public.django_migrations VALUES (103, 'jobs', '0018_job_without_dataset', now());
-INSERT INTO public.django_migrations VALUES (104, 'jobs', '0019_notebooks', now());
-INSERT INTO public.django_migrations VALUES (105, 'jobs', '0020_attempt_profile_request', now());
-INSERT INTO public.django_migrations VALUES (106, 'jobs', '0021_project_retention', now());
-INSERT INTO public.django_migrations VALUES (107, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (108, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (109, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (110, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (111, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (112, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (113, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (114, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (115, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (116, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (117, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (118, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (119, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (120, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (121, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (122, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (123, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (124, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (125, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (126, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (127, 'tenants', '0019_passkeys', now());
-INSERT INTO public.django_migrations VALUES (128, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (129, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (130, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (131, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (132, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (133, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (89, 'tenants', '0019_passkeys', now());
+INSERT INTO public.django_migrations VALUES (90, 'registry', '0004_model_aliases', now());
+INSERT INTO public.django_migrations VALUES (91, 'registry', '0005_version_states', now());
+INSERT INTO public.django_migrations VALUES (92, 'registry', '0006_version_tags_and_notes', now());
+INSERT INTO public.django_migrations VALUES (93, 'registry', '0007_fetching_state', now());
+INSERT INTO public.django_migrations VALUES (94, 'jobs', '0008_removed_parts', now());
+INSERT INTO public.django_migrations VALUES (95, 'jobs', '0009_deleted_job', now());
+INSERT INTO public.django_migrations VALUES (96, 'jobs', '0010_predicted_start_p90', now());
+INSERT INTO public.django_migrations VALUES (97, 'jobs', '0011_validations', now());
+INSERT INTO public.django_migrations VALUES (98, 'jobs', '0012_startup_marks', now());
+INSERT INTO public.django_migrations VALUES (99, 'jobs', '0013_checkpoint_pins_and_metrics', now());
+INSERT INTO public.django_migrations VALUES (100, 'jobs', '0014_environments', now());
+INSERT INTO public.django_migrations VALUES (101, 'jobs', '0015_attempt_batch', now());
+INSERT INTO public.django_migrations VALUES (102, 'jobs', '0016_further_datasets', now());
+INSERT INTO public.django_migrations VALUES (103, 'jobs', '0017_tags_notes_gpu_seconds', now());
+INSERT INTO public.django_migrations VALUES (104, 'jobs', '0018_job_without_dataset', now());
+INSERT INTO public.django_migrations VALUES (105, 'jobs', '0019_notebooks', now());
+INSERT INTO public.django_migrations VALUES (106, 'jobs', '0020_attempt_profile_request', now());
+INSERT INTO public.django_migrations VALUES (107, 'jobs', '0021_project_retention', now());
+INSERT INTO public.django_migrations VALUES (108, 'jobs', '0022_organisation_retention', now());
+INSERT INTO public.django_migrations VALUES (109, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (110, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (111, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (112, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (113, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (114, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (115, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (116, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (117, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (118, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (119, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (120, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (121, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (122, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (123, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (124, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (125, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (126, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (127, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (128, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (129, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (130, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (131, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (132, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (133, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (134, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 133, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 134, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -1898,6 +1906,8 @@ ALTER TABLE ONLY public.jobs_job
     ADD CONSTRAINT jobs_job_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.jobs_notebookactivity
     ADD CONSTRAINT jobs_notebookactivity_pkey PRIMARY KEY (attempt_id);
+ALTER TABLE ONLY public.jobs_organisationretention
+    ADD CONSTRAINT jobs_organisationretention_pkey PRIMARY KEY (organisation_id);
 ALTER TABLE ONLY public.jobs_passedvalidation
     ADD CONSTRAINT jobs_passedvalidation_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.jobs_projectretention
@@ -2430,6 +2440,8 @@ ALTER TABLE ONLY public.jobs_job
     ADD CONSTRAINT jobs_job_validation_id_cce6354d_fk_jobs_passedvalidation_id FOREIGN KEY (validation_id) REFERENCES public.jobs_passedvalidation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.jobs_notebookactivity
     ADD CONSTRAINT jobs_notebookactivity_attempt_id_8c6e093f_fk_jobs_attempt_id FOREIGN KEY (attempt_id) REFERENCES public.jobs_attempt(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.jobs_organisationretention
+    ADD CONSTRAINT jobs_organisationret_organisation_id_bb11d805_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.jobs_passedvalidation
     ADD CONSTRAINT jobs_passedvalidatio_organisation_id_ba43f289_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.jobs_passedvalidation
