@@ -13,7 +13,7 @@ from mlhub.jobs.retention_rules import KINDS, effective_of
 from mlhub.retention.stored import StoredAmount, reclaimable
 from mlhub.tenants.models import Organisation, Project
 
-Rules = Mapping[str, OrganisationRule]
+RulesByKind = Mapping[str, OrganisationRule]
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Effect:
     removed: StoredAmount
 
 
-def clamped(organisation: Organisation, rules: Rules) -> list[ProjectDays]:
+def clamped(organisation: Organisation, rules: RulesByKind) -> list[ProjectDays]:
     """Returns the projects' rules that a bound changes: those that they chose, and those that they have by default."""
     return [found for found in _days(organisation, rules) if found.effective.clamped_by is not None]
 
 
-def effects(organisation: Organisation, present: Rules, new: Rules, *, now: datetime) -> list[Effect]:
+def effects(organisation: Organisation, present: RulesByKind, new: RulesByKind, *, now: datetime) -> list[Effect]:
     """Returns each change of what holds for a project. What is pinned stays, and does not count."""
     found = []
     for before, after in zip(_days(organisation, present), _days(organisation, new), strict=True):
@@ -49,7 +49,7 @@ def effects(organisation: Organisation, present: Rules, new: Rules, *, now: date
     return found
 
 
-def _days(organisation: Organisation, rules: Rules) -> Iterator[ProjectDays]:
+def _days(organisation: Organisation, rules: RulesByKind) -> Iterator[ProjectDays]:
     own = dict(ProjectRetention.objects.filter(project__organisation=organisation).values_list("project", "days"))
     for project in Project.objects.filter(organisation=organisation).order_by("name", "id"):
         for kind in KINDS:

@@ -4860,6 +4860,7 @@ export interface components {
              *     * `quota.request_approved` - A request for quota was approved.
              *     * `quota.request_refused` - A request for quota was refused.
              *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+             *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
              *     * `webhook.test` - A test, sent on request.
              */
             readonly topic: components["schemas"]["DeliveryTopic"];
@@ -4915,10 +4916,11 @@ export interface components {
          *     * `quota.request_approved` - A request for quota was approved.
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -6618,7 +6620,7 @@ export interface components {
             password: string;
         };
         MailNotices: {
-            /** @description What one is notified of: changes of own jobs, and budgets as an admin or owner. */
+            /** @description What one is notified of: changes of own jobs, own GPU-hours, and budgets as an admin or owner. */
             topics: components["schemas"]["MailTopic"][];
             /** @description The address of the account; empty: none is set. */
             email: string;
@@ -6641,10 +6643,11 @@ export interface components {
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
+         *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          * @enum {string}
          */
-        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "budget.reached";
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "user_budget.reached" | "budget.reached";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -12492,9 +12495,10 @@ export interface components {
          *     * `quota.request_approved` - A request for quota was approved.
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached";
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *

@@ -18,9 +18,7 @@ organisation.add_typer(retention, name="retention")
 OrganisationName = Annotated[str, typer.Argument(help="Name or id of the organisation.")]
 Bounds = Annotated[
     list[str],
-    typer.Argument(
-        metavar="KIND.BOUND=DAYS", help="As in logs.most=90, logs.least=30, logs.default=60; none: not."
-    ),
+    typer.Argument(metavar="KIND.BOUND=DAYS", help="As in logs.most=90, logs.least=30, logs.default=60; none: not."),
 ]
 FIELDS = {"least": "least_days", "most": "most_days", "default": "default_days"}
 
@@ -111,9 +109,7 @@ def _bound(text: str) -> tuple[str, str, float | None]:
             return kind, FIELDS[bound], None if days == "none" else float(days)
     except ValueError:
         pass
-    raise CommandError(
-        f"{text!r} is no bound.", remedy="As in logs.most=90, logs.default=0 or logs.least=none."
-    )
+    raise CommandError(f"{text!r} is no bound.", remedy="As in logs.most=90, logs.default=0 or logs.least=none.")
 
 
 def _days(days: float | None, without: str) -> str:

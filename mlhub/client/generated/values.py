@@ -36,6 +36,7 @@ DeliveryTopic = Literal[
     "quota.request_approved",
     "quota.request_refused",
     "budget.reached",
+    "user_budget.reached",
     "webhook.test",
 ]
 Direction = Literal["maximize", "minimize"]
@@ -82,7 +83,14 @@ LimitEnum = Literal["log_rate", "log_bytes", "points_per_metric", "points_per_jo
 LineageNodeKindEnum = Literal["dataset_version", "model_version", "job"]
 LinkKindEnum = Literal["nic", "uplink"]
 MailTopic = Literal[
-    "job.running", "job.succeeded", "job.failed", "job.cancelled", "job.paused", "job.waiting_long", "budget.reached"
+    "job.running",
+    "job.succeeded",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "job.waiting_long",
+    "user_budget.reached",
+    "budget.reached",
 ]
 MethodEnum = Literal["password", "single_sign_on", "passkey"]
 ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
@@ -174,4 +182,5 @@ WebhookTopic = Literal[
     "quota.request_approved",
     "quota.request_refused",
     "budget.reached",
+    "user_budget.reached",
 ]
