@@ -20,6 +20,7 @@ from mlhub.cli.commands import (
     differences,
     jobs,
     notebooks,
+    organisations,
     platform,
     profiles,
     projects,
@@ -80,7 +81,7 @@ collections.model.add_typer(trained.alias, name="alias")
 for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
     "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
-    "notebook": notebooks.notebook,
+    "notebook": notebooks.notebook, "organisation": organisations.organisation,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)

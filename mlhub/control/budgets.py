@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ class BudgetBooks:
     organisations: frozenset[UUID]
     _live: list[LiveHolding] | None = field(default=None, repr=False)
     _hours: dict[tuple[UUID, datetime | None], list[UsedHours]] = field(default_factory=dict, repr=False)
+    _by_user: dict[tuple[UUID, datetime | None], dict[UUID, list[UsedHours]]] = field(default_factory=dict, repr=False)
 
     def budgets_of(self, owner: Owner, rows: BudgetRows, *, user: UUID | None = None) -> tuple[GpuHourBudget, ...]:
         """Returns the owner's budgets, as its quota has them in rows, with what is used of them.
@@ -40,6 +42,10 @@ class BudgetBooks:
             return ()
         return tuple(self._budget(owner, organisation, row, user) for row in rows)
 
+    def users_of(self, organisation: UUID, rows: BudgetRows) -> set[UUID]:
+        """Returns who has used GPU-hours of the organisation in the present period of any of these budgets."""
+        return {user for row in rows for user in self._used_by_user(organisation, self._since(row))}
+
     @property
     def live(self) -> list[LiveHolding]:
         """What live attempts of these organisations hold."""
@@ -49,11 +55,12 @@ class BudgetBooks:
 
     def _budget(self, owner: Owner, organisation: UUID, row: Mapping[str, Any], user: UUID | None) -> GpuHourBudget:
         period = BudgetPeriod(row["period"])
-        began_s, ends_at_s = period_of(period, self.now.timestamp())
-        since = None if began_s is None else datetime.fromtimestamp(began_s, UTC)
-        gpu_type = row["gpu_type"]
-        used = self._used(organisation, since)
-        counted = (one for one in used if user in (None, one.user_id) and gpu_type in ("", one.gpu_type))
+        _, ends_at_s = period_of(period, self.now.timestamp())
+        since, gpu_type = self._since(row), row["gpu_type"]
+        used = (
+            self._used(organisation, since) if user is None else self._used_by_user(organisation, since).get(user, ())
+        )
+        counted = (one for one in used if gpu_type in ("", one.gpu_type))
         hours = sum(one.gpu_hours for one in counted if _counts_for(owner, one))
         return GpuHourBudget(
             row["gpu_hours"], period, OnExhausted(row["on_exhausted"]), gpu_type, float(hours), ends_at_s
@@ -64,6 +71,20 @@ class BudgetBooks:
         if key not in self._hours:
             self._hours[key] = used_hours(organisation, self.live, since=since, now=self.now)
         return self._hours[key]
+
+    def _used_by_user(self, organisation: UUID, since: datetime | None) -> dict[UUID, list[UsedHours]]:
+        key = (organisation, since)
+        if key not in self._by_user:
+            found: defaultdict[UUID, list[UsedHours]] = defaultdict(list)
+            for one in self._used(organisation, since):
+                found[one.user_id].append(one)
+            self._by_user[key] = dict(found)
+        return self._by_user[key]
+
+    def _since(self, row: Mapping[str, Any]) -> datetime | None:
+        """When the present period of a budget began; None = it has none."""
+        began_s, _ = period_of(BudgetPeriod(row["period"]), self.now.timestamp())
+        return None if began_s is None else datetime.fromtimestamp(began_s, UTC)
 
 
 def budgets_now(owner: Owner, rows: BudgetRows, *, now: datetime) -> tuple[GpuHourBudget, ...]:

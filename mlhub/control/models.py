@@ -10,7 +10,8 @@ from mlhub.backends.protocol import ItemKind
 from mlhub.control.querysets import JobOwnedQuerySet
 from mlhub.core.ids import new_id
 from mlhub.jobs.models import Job
-from mlhub.tenants.models import User
+from mlhub.tenants.models import Organisation, Project, Team, User
+from mlhub.tenants.querysets import OfOwnerQuerySet
 
 
 class SchedulerSettings(models.Model):
@@ -233,3 +234,26 @@ class PolicyReplay(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["state", "id"], name="replays_by_state")]
+
+
+class UserBudgetAlerts(models.Model):
+    """The newest alert of each budget of GPU-hours that one user has of an organisation, or of its team or project.
+
+    Kept by user, and not with the limits: these may be those of every user. budget_alerts: as a quota's.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="+")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, related_name="+")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    budget_alerts = models.JSONField(default=dict)
+
+    objects = OfOwnerQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "team", "project", "user"], nulls_distinct=False, name="one_row_of_user_alerts"
+            )
+        ]

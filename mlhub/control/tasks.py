@@ -7,7 +7,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from mlhub.control.budget_alerts import report_reached
+from mlhub.control.budget_alerts import report_reached, report_reached_by_users
 from mlhub.control.models import PolicyReplay, ReplayState
 from mlhub.control.policy_lab.actions import RUN, claim_next, fail_abandoned
 from mlhub.control.policy_lab.forgetting import forget_deleted
@@ -66,7 +66,10 @@ def forget_replayed_jobs() -> int:
 def watch_budgets() -> int:
     """Returns how many budgets were found to have reached a threshold. One run at a time."""
     with work_lock("budgets") as is_mine:
-        return report_reached(timezone.now()) if is_mine else 0
+        if not is_mine:
+            return 0
+        now = timezone.now()
+        return report_reached(now) + report_reached_by_users(now)
 
 
 @shared_task

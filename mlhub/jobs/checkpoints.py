@@ -18,6 +18,7 @@ from mlhub.jobs import checkpoint_files
 from mlhub.jobs.actions import clone_job
 from mlhub.jobs.checkpoint_retention import jobs_without_checkpoints
 from mlhub.jobs.models import BEST, Checkpoint, Job, JobKind
+from mlhub.jobs.retention_holds import checkpoint_kind, hold_on
 from mlhub.jobs.states import ENDED
 from mlhub.registry.actions import register_checkpoint
 from mlhub.registry.models import ModelVersion
@@ -164,6 +165,9 @@ def _refuse_needed(job: Job, chosen: Collection[Checkpoint]) -> None:
             f"The checkpoint of step {pinned.step} is pinned.", code="checkpoint_pinned", remedy="Unpin it first."
         )
     if job.state in ENDED:
+        hold = hold_on(job, kinds=(checkpoint_kind(job),))
+        if hold is not None:
+            raise hold
         return
     resumable = Checkpoint.objects.filter(attempt__job=job).exclude(name__startswith=BEST)
     newest = resumable.order_by("-attempt__number", "-step").first()

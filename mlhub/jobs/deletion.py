@@ -13,6 +13,7 @@ from mlhub.core.dispatch import send_on_commit
 from mlhub.core.errors import ConflictError
 from mlhub.events.actions import append
 from mlhub.jobs.models import Artifact, DeletedJob, Job
+from mlhub.jobs.retention_holds import hold_on
 from mlhub.jobs.states import ENDED
 from mlhub.registry.models import ModelVersion
 from mlhub.storage import actions as storage
@@ -63,7 +64,8 @@ def delete_job(job: Job, *, actor: User) -> None:
     """For who submitted it, and admins: the job with its attempts, curves, log, predictions and checkpoints.
 
     The model that it trained stays, and so do events. Points, lines and checkpoints, however many, are out of reach at
-    once, and removed after the request. Raises ConflictError while it has not ended, NotAllowedError.
+    once, and removed after the request. Raises ConflictError while it has not ended, or the organisation's bounds of
+    retention forbid it, and NotAllowedError.
     """
     _require_right(job, actor)
     with transaction.atomic():
@@ -100,7 +102,7 @@ def _require_right(job: Job, actor: User) -> None:
 
 def _conflict(job: Job) -> ConflictError | None:
     if job.state in ENDED:
-        return None
+        return hold_on(job)
     return ConflictError(
         f"{job.name} is {job.state}: only jobs that have ended can be deleted.",
         code="job_live",

@@ -351,3 +351,20 @@ class ProjectRetention(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = ProjectOwnedQuerySet.as_manager()
+
+
+class OrganisationRetention(models.Model):
+    """Bounds and defaults of retention for all projects of an organisation: {kind: {least_days, most_days,
+    default_days}}, each only where it is given.
+
+    version guards concurrent edits. Kinds as in retention_rules.py.
+    """
+
+    organisation = models.OneToOneField(
+        Organisation, on_delete=models.CASCADE, primary_key=True, related_name="retention"
+    )
+    rules = models.JSONField(default=dict)
+    version = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = TenantOwnedQuerySet.as_manager()

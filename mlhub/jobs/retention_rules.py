@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long what jobs leave is kept: the installation's days, or a project's own within the installation's bounds."""
+"""How long what jobs leave is kept, by project: rules and bounds as they are stored, and what is due by them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,7 +12,16 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Q
 
-from mlhub.jobs.models import ProjectRetention
+from mlhub.jobs.models import OrganisationRetention, ProjectRetention
+from mlhub.jobs.retention_bounds import (
+    EffectiveDays,
+    InstallationRule,
+    OrganisationRule,
+    RuleOwner,
+    bounds_of,
+    effective_days,
+)
+from mlhub.tenants.models import Organisation, Project
 
 CHECKPOINTS, FAILED_CHECKPOINTS = "checkpoints", "failed_checkpoints"
 KINDS = ("logs", "metrics", "usage", "results", CHECKPOINTS, FAILED_CHECKPOINTS)  # that projects have rules of
@@ -21,7 +31,8 @@ MOST_DAYS = 36_500.0
 
 @dataclass(frozen=True)
 class OwnDays:
-    """Holds what a project keeps of one kind. days: None = for good. since: when its rules were changed last."""
+    """Holds what a project keeps of one kind. days: None = for good. since: when its rules, or its organisation's, were
+    changed last."""
 
     days: float | None
     since: datetime
@@ -31,7 +42,7 @@ class OwnDays:
 class Cutoffs:
     """Holds before when what ended is removed, of one kind. days: of the installation, None = for good.
 
-    own: by project, where it has a rule of its own.
+    own: by project, where it has a rule of its own or its organisation has one.
     """
 
     now: datetime
@@ -52,9 +63,12 @@ class Cutoffs:
         within: only those that became due since; all, where a project changed its rules since.
         """
         found = self._due(self.days, ended_at, within) & ~Q(**{f"{project}__in": list(self.own)})
+        alike: defaultdict[tuple[float | None, timedelta | None], list[UUID]] = defaultdict(list)
         for project_id, own in self.own.items():
             recent = None if within is None or own.since > self.now - within else within
-            found |= self._due(own.days, ended_at, recent) & Q(**{project: project_id})
+            alike[own.days, recent].append(project_id)
+        for (days, recent), projects in alike.items():
+            found |= self._due(days, ended_at, recent) & Q(**{f"{project}__in": projects})
         return found
 
     def only(self, project: UUID, days: float | None) -> Cutoffs:
@@ -73,10 +87,38 @@ class Cutoffs:
 
 
 def cutoffs(kind: str, *, now: datetime) -> Cutoffs:
-    """Reads what is kept of a kind. One query."""
-    rows = ProjectRetention.objects.filter(days__has_key=kind).values_list("project", "days", "updated_at")
-    own = {project: OwnDays(_kept(days[kind]), since) for project, days, since in rows}
+    """Reads what is kept of a kind. Three queries at most."""
+    ruled = {row.pk: row for row in OrganisationRetention.objects.filter(rules__has_key=kind)}
+    chosen = {row.pk: row for row in ProjectRetention.objects.filter(days__has_key=kind)}
+    concerned = Project.objects.filter(Q(pk__in=chosen) | Q(organisation__in=ruled))
+    own = {}
+    for project, organisation in concerned.values_list("id", "organisation_id"):
+        rows = [row for row in (chosen.get(project), ruled.get(organisation)) if row is not None]
+        rules = rules_of(ruled.get(organisation))
+        found = effective_of(kind, chosen[project].days if project in chosen else {}, rules)
+        own[project] = OwnDays(found.days, max(row.updated_at for row in rows))
     return Cutoffs(now, installation_days(kind), own)
+
+
+def effective_of(kind: str, own: Mapping[str, float], rules: Mapping[str, OrganisationRule]) -> EffectiveDays:
+    """Returns what holds of a kind for a project with these own days, in an organisation with these rules."""
+    return effective_days(own.get(kind), rules.get(kind, OrganisationRule()), installation_rule(kind))
+
+
+def own_days(project: Project) -> dict[str, float]:
+    """Returns the project's own rules, by kind; 0 = for good."""
+    row = ProjectRetention.objects.filter(project=project).first()
+    return {} if row is None else row.days
+
+
+def organisation_rules(organisation: Organisation) -> dict[str, OrganisationRule]:
+    """Returns what the organisation says, by kind."""
+    return rules_of(OrganisationRetention.objects.filter(organisation=organisation).first())
+
+
+def rules_of(row: OrganisationRetention | None) -> dict[str, OrganisationRule]:
+    """Returns a row's rules, by kind; none of no row."""
+    return {} if row is None else {kind: OrganisationRule.read(stored) for kind, stored in row.rules.items()}
 
 
 def installation_days(kind: str) -> float | None:
@@ -84,8 +126,14 @@ def installation_days(kind: str) -> float | None:
     return _kept(settings.KEPT_DAYS[kind])
 
 
+def installation_rule(kind: str) -> InstallationRule:
+    """Returns the installation's days of a kind, with its bounds."""
+    least, most = bounds()
+    return InstallationRule(installation_days(kind), bounds_of(RuleOwner.INSTALLATION, least=least, most=most))
+
+
 def bounds() -> tuple[float, float | None]:
-    """Returns the fewest and the most days that a project may keep; None = for good."""
+    """Returns the fewest and the most days that a project may keep in this installation; None = for good."""
     return settings.RETENTION_LEAST_DAYS, _kept(settings.RETENTION_MOST_DAYS)
 
 

@@ -35,6 +35,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "DecisionKind": "mlhub.control.models.DECISIONS",
         "StopCause": "mlhub.control.round_health.STOP_CAUSES",
         "KeptKind": "mlhub.jobs.retention_rules.KIND_CHOICES",
+        "RuleOwner": "mlhub.retention.api.serializers.OWNERS",
+        "BoundSide": "mlhub.retention.api.serializers.SIDES",
         "BudgetPeriod": "mlhub.tenants.budgets.PERIODS",
         "OnExhausted": "mlhub.tenants.budgets.ON_EXHAUSTED",
         "ItemKind": "mlhub.control.models.ITEM_KINDS",

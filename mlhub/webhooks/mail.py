@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""E-mail of what people chose, where a mail server is configured (MLHUB_EMAIL_URL): to those who submitted a job, and
-of budgets to admins and owners.
+"""E-mail of what people chose, where a mail server is configured (MLHUB_EMAIL_URL): to those who submitted a job, of
+budgets to admins and owners, and of a user's own GPU-hours to that user.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from django.db.models import Max
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
 from mlhub.tenants.models import User
-from mlhub.webhooks.budget_mail import budget_message
+from mlhub.webhooks.budget_mail import budget_message, user_budget_message
 from mlhub.webhooks.models import MailCursor, MailNotices
-from mlhub.webhooks.topics import BUDGET, LONG_WAIT, MAIL_TOPICS, topic_of
+from mlhub.webhooks.topics import BUDGET, LONG_WAIT, MAIL_TOPICS, USER_BUDGET, topic_of
 
 logger = structlog.stdlib.get_logger(__name__)
 BATCH = 200  # events of one run
@@ -57,7 +57,7 @@ def send_notices() -> int:
         MailCursor.objects.filter(pk=1).update(after_event_id=newest)  # no notice of what happened before
         return 0
     news = Event.objects.filter(id__gt=cursor.after_event_id, id__lte=newest)
-    events = list(news.filter(kind__in=("job.state", LONG_WAIT, BUDGET)).order_by("id")[:BATCH])
+    events = list(news.filter(kind__in=("job.state", LONG_WAIT, BUDGET, USER_BUDGET)).order_by("id")[:BATCH])
     wanted = [(event.id, _message(event)) for event in events]
     if any(message for _, message in wanted):
         n_sent = _send_all(wanted, n_tries=cursor.n_tries)
@@ -106,8 +106,8 @@ def _is_final(error: Exception) -> bool:
 def _message(event: Event) -> EmailMessage | None:
     """None when no user is to be notified."""
     topic = topic_of(event)
-    if topic == BUDGET:
-        return budget_message(event)
+    if topic in (BUDGET, USER_BUDGET):
+        return budget_message(event) if topic == BUDGET else user_budget_message(event)
     job = Job.objects.filter(pk=str(event.subject_id)).select_related("created_by").first()
     if topic not in WORDS or job is None or not _wants(job, topic):
         return None

@@ -27,10 +27,12 @@ TOPICS: Mapping[str, str] = {
     "quota.request_approved": "A request for quota was approved.",
     "quota.request_refused": "A request for quota was refused.",
     "budget.reached": "80 or 100 % of a budget of GPU-hours is used.",
+    "user_budget.reached": "80 or 100 % of the GPU-hours of one user are used.",
 }
-BUDGET = "budget.reached"
-# of which people are notified by e-mail: of jobs that they submitted, and as admins and owners of budgets
-MAIL_TOPICS = (*(topic for topic in TOPICS if topic.startswith("job.")), BUDGET)
+BUDGET, USER_BUDGET = "budget.reached", "user_budget.reached"
+# of which people are notified by e-mail: of jobs that they submitted, of their own GPU-hours, and as admins and owners
+# of budgets
+MAIL_TOPICS = (*(topic for topic in TOPICS if topic.startswith("job.")), USER_BUDGET, BUDGET)
 TEST = "webhook.test"  # sent on request, whatever was chosen
 LONG_WAIT = "job.waiting_long"
 CHOICES = list(TOPICS.items())
@@ -39,7 +41,7 @@ DELIVERY_CHOICES = [*CHOICES, (TEST, "A test, sent on request.")]
 FACTS = (  # of events, passed on
     "name", "reason", "before", "trigger", "number", "version_id", "error", "waited_s", "percent", "gpu_hours",
     "used_gpu_hours", "period", "gpu_type", "on_exhausted", "ends_at",
-    "extra_guarantee", "extra_max_gpus", "owner_kind",
+    "extra_guarantee", "extra_max_gpus", "owner_kind", "user",
 )  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def test_rules_are_shown_with_what_is_stored(cast: Cast, tmp_path: Path) -> None
     with_checkpoints(cast, tmp_path, days_ago=4)
     call(cast, cast.alice, "patch", {"logs": 3, "results": 0})
     shown = call(cast, cast.bob, "get")
-    assert (shown["version"], shown["may_edit"], shown["least_days"], shown["most_days"]) == (1, False, 0, None)
+    assert (shown["version"], shown["may_edit"], shown["organisation"]["name"]) == (1, False, "A")
     kinds = {row["kind"]: row for row in shown["kinds"]}
     assert (kinds["logs"]["days"], kinds["logs"]["is_own"], kinds["logs"]["stored"]["n_items"]) == (3, True, N_LINES)
     assert (kinds["results"]["days"], kinds["metrics"]["days"]) == (None, 10)

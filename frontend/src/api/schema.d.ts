@@ -2148,6 +2148,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Within which bounds the organisation's projects choose how long they keep what their jobs leave, by kind. */
+        get: operations["organisations_retention_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Changes the bounds, by admins of the organisation; what is due by them is removed within some minutes. */
+        patch: operations["organisations_retention_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/retention/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Which projects would keep what for other days by such bounds, and what would be removed now; nothing is
+         *     changed.
+         */
+        post: operations["organisations_retention_preview_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/service-accounts": {
         parameters: {
             query?: never;
@@ -3960,6 +3998,12 @@ export interface components {
          * @enum {string}
          */
         BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "user_gpus" | "user_running_jobs" | "borrowing";
+        /**
+         * @description * `at_least` - at_least
+         *     * `at_most` - at_most
+         * @enum {string}
+         */
+        BoundSide: "at_least" | "at_most";
         /** @description What may be used in a period, with all below it. */
         Budget: {
             /**
@@ -4816,6 +4860,7 @@ export interface components {
              *     * `quota.request_approved` - A request for quota was approved.
              *     * `quota.request_refused` - A request for quota was refused.
              *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+             *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
              *     * `webhook.test` - A test, sent on request.
              */
             readonly topic: components["schemas"]["DeliveryTopic"];
@@ -4871,10 +4916,11 @@ export interface components {
          *     * `quota.request_approved` - A request for quota was approved.
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -6574,7 +6620,7 @@ export interface components {
             password: string;
         };
         MailNotices: {
-            /** @description What one is notified of: changes of own jobs, and budgets as an admin or owner. */
+            /** @description What one is notified of: changes of own jobs, own GPU-hours, and budgets as an admin or owner. */
             topics: components["schemas"]["MailTopic"][];
             /** @description The address of the account; empty: none is set. */
             email: string;
@@ -6597,10 +6643,11 @@ export interface components {
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
+         *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          * @enum {string}
          */
-        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "budget.reached";
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "user_budget.reached" | "budget.reached";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -7084,6 +7131,15 @@ export interface components {
             /** @description The name; at most 100 characters. */
             name: string;
         };
+        NamedRow: {
+            /**
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            /** @description Its name. */
+            name: string;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -7263,6 +7319,84 @@ export interface components {
             readonly role: components["schemas"]["Role"];
             /** @description Its limits. */
             readonly quota: components["schemas"]["QuotaLimits"];
+        };
+        OrganisationRetention: {
+            /** @description The version of these rules, which rises with every change. */
+            version: number;
+            /** @description Whether the caller may change them. */
+            may_edit: boolean;
+            /** @description Each kind with the organisation's bounds. */
+            kinds: components["schemas"]["OrganisationRetentionKind"][];
+            /** @description The projects' rules of which a bound makes other days. */
+            clamped: components["schemas"]["ProjectDays"][];
+        };
+        OrganisationRetentionKind: {
+            /**
+             * Format: double
+             * @description Nothing is removed before; null: no bound.
+             */
+            least_days: number | null;
+            /**
+             * Format: double
+             * @description All is removed after; null: no bound.
+             */
+            most_days: number | null;
+            /**
+             * Format: double
+             * @description For projects that have no rule; 0: for good, null: as the installation has it.
+             */
+            default_days: number | null;
+            /**
+             * @description What is kept.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
+            /**
+             * Format: double
+             * @description Days that the installation keeps it where nobody chose any; null: for good.
+             */
+            installation_days: number | null;
+            /** @description The installation's bounds on what is chosen. */
+            installation_bounds: components["schemas"]["RetentionBound"][];
+        };
+        /** @description What is left out stays as it is; null: says nothing. */
+        OrganisationRuleChangeRequest: {
+            /**
+             * Format: double
+             * @description At least so many days: no rule removes it before, nor may people delete it. null: none.
+             */
+            least_days?: number | null;
+            /**
+             * Format: double
+             * @description At most so many days: it is removed after. null: none.
+             */
+            most_days?: number | null;
+            /**
+             * Format: double
+             * @description For projects that have no rule of their own; 0: for good. null: none.
+             */
+            default_days?: number | null;
+        };
+        /** @description Bounds and defaults by kind; kinds that are left out stay as they are. */
+        OrganisationRulesRequest: {
+            /** @description Lines of attempts, from the attempt's end on. */
+            logs?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Points of curves, from the job's end on; final metrics stay. */
+            metrics?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Resource use of pods, from the attempt's end on. */
+            usage?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Files of predictions, from the attempt's end on. */
+            results?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. */
+            checkpoints?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. */
+            failed_checkpoints?: components["schemas"]["OrganisationRuleChangeRequest"];
         };
         /** @description What was seen of an organisation. */
         OrganisationSeenRequest: {
@@ -7885,6 +8019,23 @@ export interface components {
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["OrganisationSeenRequest"];
         };
+        /** @description Bounds and defaults by kind; kinds that are left out stay as they are. */
+        PatchedOrganisationRetentionChangeRequest: {
+            /** @description Lines of attempts, from the attempt's end on. */
+            logs?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Points of curves, from the job's end on; final metrics stay. */
+            metrics?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Resource use of pods, from the attempt's end on. */
+            usage?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Files of predictions, from the attempt's end on. */
+            results?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. */
+            checkpoints?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. */
+            failed_checkpoints?: components["schemas"]["OrganisationRuleChangeRequest"];
+            /** @description The version that the caller saw; 409 with both versions when it is stale. */
+            version?: number;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -7999,32 +8150,32 @@ export interface components {
         PatchedRetentionChangeRequest: {
             /**
              * Format: double
-             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: by default.
              */
             logs?: number | null;
             /**
              * Format: double
-             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the installation has it.
+             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: by default.
              */
             metrics?: number | null;
             /**
              * Format: double
-             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: by default.
              */
             usage?: number | null;
             /**
              * Format: double
-             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: by default.
              */
             results?: number | null;
             /**
              * Format: double
-             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: by default.
              */
             checkpoints?: number | null;
             /**
              * Format: double
-             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: by default.
              */
             failed_checkpoints?: number | null;
             /** @description The version that the caller saw; 409 with both versions when it is stale. */
@@ -8601,6 +8752,41 @@ export interface components {
             name: string;
             /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
+        };
+        ProjectDays: {
+            /**
+             * Format: double
+             * @description Days that it is kept after the end; null: for good.
+             */
+            days: number | null;
+            /**
+             * @description Whose rule that is.
+             *
+             *     * `project` - project
+             *     * `organisation` - organisation
+             *     * `installation` - installation
+             */
+            rule_of: components["schemas"]["RuleOwner"];
+            /**
+             * Format: double
+             * @description What the rule says, before the bounds.
+             */
+            chosen_days: number | null;
+            /** @description The bound that made other days of what the rule says; null: none. */
+            clamped_by: components["schemas"]["RetentionBound"] | null;
+            /** @description The project. */
+            project: components["schemas"]["NamedRow"];
+            /**
+             * @description What is kept.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
         };
         /** @description What was seen of a project. */
         ProjectSeenRequest: {
@@ -9853,53 +10039,75 @@ export interface components {
             version: number;
             /** @description Whether the caller may change them. */
             may_edit: boolean;
-            /**
-             * Format: double
-             * @description The fewest days that a rule may give; 0: any number.
-             */
-            least_days: number;
-            /**
-             * Format: double
-             * @description The most days; null: a rule may keep it for good.
-             */
-            most_days: number | null;
+            /** @description The organisation whose bounds hold. */
+            organisation: components["schemas"]["NamedRow"];
             /** @description Each kind with its rule. */
             kinds: components["schemas"]["RetentionKind"][];
+        };
+        RetentionBound: {
+            /**
+             * @description Whose bound it is.
+             *
+             *     * `project` - project
+             *     * `organisation` - organisation
+             *     * `installation` - installation
+             */
+            owner: components["schemas"]["RuleOwner"];
+            /**
+             * @description at_least: nothing is removed before; at_most: all is removed after.
+             *
+             *     * `at_least` - at_least
+             *     * `at_most` - at_most
+             */
+            side: components["schemas"]["BoundSide"];
+            /**
+             * Format: double
+             * @description The days of the bound.
+             */
+            days: number;
         };
         /** @description Days by kind; what is left out stays as it is. */
         RetentionDaysRequest: {
             /**
              * Format: double
-             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             * @description Lines of attempts, from the attempt's end on. Days; 0: for good; null: by default.
              */
             logs?: number | null;
             /**
              * Format: double
-             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the installation has it.
+             * @description Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: by default.
              */
             metrics?: number | null;
             /**
              * Format: double
-             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             * @description Resource use of pods, from the attempt's end on. Days; 0: for good; null: by default.
              */
             usage?: number | null;
             /**
              * Format: double
-             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has it.
+             * @description Files of predictions, from the attempt's end on. Days; 0: for good; null: by default.
              */
             results?: number | null;
             /**
              * Format: double
-             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             * @description Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days; 0: for good; null: by default.
              */
             checkpoints?: number | null;
             /**
              * Format: double
-             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: as the installation has it.
+             * @description Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0: for good; null: by default.
              */
             failed_checkpoints?: number | null;
         };
-        RetentionKind: {
+        RetentionEffect: {
+            /** @description Lines, points, samples, files or checkpoints. */
+            n_items: number;
+            /** @description The jobs that they are of. */
+            n_jobs: number;
+            /** @description What they take, in bytes; of points and samples about so many. */
+            n_bytes: number;
+            /** @description The project. */
+            project: components["schemas"]["NamedRow"];
             /**
              * @description What is kept.
              *
@@ -9913,16 +10121,71 @@ export interface components {
             kind: components["schemas"]["KeptKind"];
             /**
              * Format: double
+             * @description Days that it is kept now; null: for good.
+             */
+            days_before: number | null;
+            /**
+             * Format: double
+             * @description Days that it would be kept; null: for good.
+             */
+            days_after: number | null;
+            /** @description The bound that would make these of its rule. */
+            clamped_by: components["schemas"]["RetentionBound"] | null;
+        };
+        RetentionKind: {
+            /**
+             * Format: double
              * @description Days that it is kept after the end; null: for good.
              */
             days: number | null;
-            /** @description Whether that is the project's own rule. */
+            /**
+             * @description Whose rule that is.
+             *
+             *     * `project` - project
+             *     * `organisation` - organisation
+             *     * `installation` - installation
+             */
+            rule_of: components["schemas"]["RuleOwner"];
+            /**
+             * Format: double
+             * @description What the rule says, before the bounds.
+             */
+            chosen_days: number | null;
+            /** @description The bound that made other days of what the rule says; null: none. */
+            clamped_by: components["schemas"]["RetentionBound"] | null;
+            /**
+             * @description What is kept.
+             *
+             *     * `logs` - logs
+             *     * `metrics` - metrics
+             *     * `usage` - usage
+             *     * `results` - results
+             *     * `checkpoints` - checkpoints
+             *     * `failed_checkpoints` - failed_checkpoints
+             */
+            kind: components["schemas"]["KeptKind"];
+            /** @description Whether the project has a rule of its own. */
             is_own: boolean;
             /**
              * Format: double
-             * @description Days that the installation keeps it where a project has no rule; null: for good.
+             * @description Days that the installation keeps it where nobody chose any; null: for good.
              */
             installation_days: number | null;
+            /**
+             * Format: double
+             * @description What would hold for the project without a rule of its own; null: for good.
+             */
+            default_days: number | null;
+            /**
+             * @description Whose rule would hold then.
+             *
+             *     * `project` - project
+             *     * `organisation` - organisation
+             *     * `installation` - installation
+             */
+            default_of: components["schemas"]["RuleOwner"];
+            /** @description The bounds on what the project may choose. */
+            bounds: components["schemas"]["RetentionBound"][];
             /** @description What there is of it; all checkpoints count under checkpoints. */
             stored: components["schemas"]["StoredPart"];
         };
@@ -10038,6 +10301,13 @@ export interface components {
             /** @description As the model takes them: objects of columns, {"x": numbers}, {"image": base64} or {"text": string}. */
             rows: unknown[];
         };
+        /**
+         * @description * `project` - project
+         *     * `organisation` - organisation
+         *     * `installation` - installation
+         * @enum {string}
+         */
+        RuleOwner: "project" | "organisation" | "installation";
         /** @description A run that a program logged by the MLflow protocol. */
         Run: {
             /**
@@ -12227,9 +12497,10 @@ export interface components {
          *     * `quota.request_approved` - A request for quota was approved.
          *     * `quota.request_refused` - A request for quota was refused.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
+         *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached";
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -17930,6 +18201,113 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_retention_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationRetention"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_retention_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedOrganisationRetentionChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationRetention"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_retention_preview_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OrganisationRulesRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionEffect"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -36,6 +36,7 @@ const pages: RouteObject[] = [
   { path: "usage", lazy: pageChunk(async () => (await import("@/features/usage/UsagePage")).UsagePage) },
   { path: "members", lazy: pageChunk(async () => (await import("@/features/members/MembersPage")).MembersPage) },
   { path: "projects/:id/retention", lazy: pageChunk(async () => (await import("@/features/retention/RetentionPage")).RetentionPage) },
+  { path: "organisations/:id/retention", lazy: pageChunk(async () => (await import("@/features/retention/OrganisationRetentionPage")).OrganisationRetentionPage) },
   { path: "projects/:id/secrets", lazy: pageChunk(async () => (await import("@/features/secrets/SecretsPage")).SecretsPage) },
   { path: "webhooks", lazy: pageChunk(async () => (await import("@/features/webhooks/WebhooksPage")).WebhooksPage) },
   { path: "users", lazy: pageChunk(async () => (await import("@/features/users/UsersPage")).UsersPage) },

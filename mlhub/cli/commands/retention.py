@@ -25,7 +25,8 @@ def show(context: typer.Context, project: ProjectName) -> None:
     columns: dict[str, Any] = {
         "KIND": lambda row: row["kind"],
         "DAYS": lambda row: "for good" if row["days"] is None else f"{row['days']:g}",
-        "RULE": lambda row: "project" if row["is_own"] else "installation",
+        "RULE": lambda row: row["rule_of"],
+        "BOUND": lambda row: _bound_text(row["clamped_by"]),
         "ITEMS": lambda row: row["stored"]["n_items"],
         "JOBS": lambda row: row["stored"]["n_jobs"],
         "SIZE": lambda row: size(row["stored"]["n_bytes"]),
@@ -58,6 +59,11 @@ def set_rules(
         session.output.data(made)
     else:
         session.output.note("The rules are saved; what is due goes within some minutes.")
+
+
+def _bound_text(bound: dict[str, Any] | None) -> str:
+    """The bound that made other days of the rule."""
+    return "" if bound is None else f"{bound['side'].replace('_', ' ')} {bound['days']:g} ({bound['owner']})"
 
 
 def _rule(text: str) -> tuple[str, float | None]:

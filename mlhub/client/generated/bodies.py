@@ -92,6 +92,14 @@ class NewNodesRequest(TypedDict):
     gpu_type: NotRequired[str]
 
 
+class OrganisationRuleChangeRequest(TypedDict):
+    """What is left out stays as it is; null: says nothing."""
+
+    least_days: NotRequired[float | None]
+    most_days: NotRequired[float | None]
+    default_days: NotRequired[float | None]
+
+
 class OrganisationSeenRequest(TypedDict):
     """What was seen of an organisation."""
 

@@ -1131,6 +1131,13 @@ class MyMembership(ApiRecord):
     role: v.Role
 
 
+class NamedRow(ApiRecord):
+    """NamedRow of an answer."""
+
+    id: str
+    name: str
+
+
 class Next(ApiRecord):
     """Next of an answer."""
 
@@ -1204,6 +1211,26 @@ class OrganisationDetail(ApiRecord):
     archived_at: datetime | None
     role: v.Role
     quota: QuotaLimits
+
+
+class OrganisationRetention(ApiRecord):
+    """OrganisationRetention of an answer."""
+
+    version: int
+    may_edit: bool
+    kinds: list[OrganisationRetentionKind]
+    clamped: list[ProjectDays]
+
+
+class OrganisationRetentionKind(ApiRecord):
+    """OrganisationRetentionKind of an answer."""
+
+    least_days: float | None
+    most_days: float | None
+    default_days: float | None
+    kind: v.KeptKind
+    installation_days: float | None
+    installation_bounds: list[RetentionBound]
 
 
 class OrganisationTimes(ApiRecord):
@@ -1448,6 +1475,17 @@ class ProjectBrief(ApiRecord):
     id: str
     name: str
     organisation: OrganisationBrief
+
+
+class ProjectDays(ApiRecord):
+    """ProjectDays of an answer."""
+
+    days: float | None
+    rule_of: v.RuleOwner
+    chosen_days: float | None
+    clamped_by: RetentionBound | None
+    project: NamedRow
+    kind: v.KeptKind
 
 
 class Prospect(ApiRecord):
@@ -1914,18 +1952,44 @@ class Retention(ApiRecord):
 
     version: int
     may_edit: bool
-    least_days: float
-    most_days: float | None
+    organisation: NamedRow
     kinds: list[RetentionKind]
+
+
+class RetentionBound(ApiRecord):
+    """RetentionBound of an answer."""
+
+    owner: v.RuleOwner
+    side: v.BoundSide
+    days: float
+
+
+class RetentionEffect(ApiRecord):
+    """RetentionEffect of an answer."""
+
+    n_items: int
+    n_jobs: int
+    n_bytes: int
+    project: NamedRow
+    kind: v.KeptKind
+    days_before: float | None
+    days_after: float | None
+    clamped_by: RetentionBound | None
 
 
 class RetentionKind(ApiRecord):
     """RetentionKind of an answer."""
 
-    kind: v.KeptKind
     days: float | None
+    rule_of: v.RuleOwner
+    chosen_days: float | None
+    clamped_by: RetentionBound | None
+    kind: v.KeptKind
     is_own: bool
     installation_days: float | None
+    default_days: float | None
+    default_of: v.RuleOwner
+    bounds: list[RetentionBound]
     stored: StoredPart
 
 

@@ -2746,6 +2746,91 @@ class OrganisationsOperations:
         """
         return self._transport.rows(r.QuotaVersion, "GET", path_of("/organisations/{id}/quota/versions", id=id))
 
+    def retention(self, id: Ref, /) -> r.OrganisationRetention:
+        """Within which bounds the organisation's projects choose how long they keep what their jobs leave, by kind.
+
+        GET /organisations/{id}/retention
+        """
+        return self._transport.record(r.OrganisationRetention, "GET", path_of("/organisations/{id}/retention", id=id))
+
+    def update_retention(
+        self,
+        id: Ref,
+        /,
+        *,
+        logs: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        metrics: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        usage: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        results: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        checkpoints: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        failed_checkpoints: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        version: int | Unset = UNSET,
+    ) -> r.OrganisationRetention:
+        """Changes the bounds, by admins of the organisation; what is due by them is removed within some minutes.
+
+        PATCH /organisations/{id}/retention
+
+        logs: Lines of attempts, from the attempt's end on.
+        metrics: Points of curves, from the job's end on; final metrics stay.
+        usage: Resource use of pods, from the attempt's end on.
+        results: Files of predictions, from the attempt's end on.
+        checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay.
+        failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay.
+        version: The version that the caller saw; 409 with both versions when it is stale.
+        """
+        return self._transport.record(
+            r.OrganisationRetention,
+            "PATCH",
+            path_of("/organisations/{id}/retention", id=id),
+            body={
+                "logs": logs,
+                "metrics": metrics,
+                "usage": usage,
+                "results": results,
+                "checkpoints": checkpoints,
+                "failed_checkpoints": failed_checkpoints,
+                "version": version,
+            },
+        )
+
+    def retention_preview(
+        self,
+        id: Ref,
+        /,
+        *,
+        logs: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        metrics: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        usage: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        results: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        checkpoints: b.OrganisationRuleChangeRequest | Unset = UNSET,
+        failed_checkpoints: b.OrganisationRuleChangeRequest | Unset = UNSET,
+    ) -> ApiRows[r.RetentionEffect]:
+        """Which projects would keep what for other days by such bounds, and what would be removed now; nothing is
+        changed.
+
+        POST /organisations/{id}/retention/preview
+
+        logs: Lines of attempts, from the attempt's end on.
+        metrics: Points of curves, from the job's end on; final metrics stay.
+        usage: Resource use of pods, from the attempt's end on.
+        results: Files of predictions, from the attempt's end on.
+        checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay.
+        failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay.
+        """
+        return self._transport.rows(
+            r.RetentionEffect,
+            "POST",
+            path_of("/organisations/{id}/retention/preview", id=id),
+            body={
+                "logs": logs,
+                "metrics": metrics,
+                "usage": usage,
+                "results": results,
+                "checkpoints": checkpoints,
+                "failed_checkpoints": failed_checkpoints,
+            },
+        )
+
     def list_service_accounts(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.ServiceAccount]:
         """The service accounts of an organisation.
 
@@ -3120,16 +3205,14 @@ class ProjectsOperations:
 
         PATCH /projects/{id}/retention
 
-        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
-        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the
-        installation has it.
-        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
-        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has
-        it.
+        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: by default.
+        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: by default.
+        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: by default.
+        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: by default.
         checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days;
-        0: for good; null: as the installation has it.
+        0: for good; null: by default.
         failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0:
-        for good; null: as the installation has it.
+        for good; null: by default.
         version: The version that the caller saw; 409 with both versions when it is stale.
         """
         return self._transport.record(
@@ -3163,16 +3246,14 @@ class ProjectsOperations:
 
         POST /projects/{id}/retention/preview
 
-        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: as the installation has it.
-        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: as the
-        installation has it.
-        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: as the installation has it.
-        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: as the installation has
-        it.
+        logs: Lines of attempts, from the attempt's end on. Days; 0: for good; null: by default.
+        metrics: Points of curves, from the job's end on; final metrics stay. Days; 0: for good; null: by default.
+        usage: Resource use of pods, from the attempt's end on. Days; 0: for good; null: by default.
+        results: Files of predictions, from the attempt's end on. Days; 0: for good; null: by default.
         checkpoints: Checkpoints of jobs that succeeded or were cancelled, from the end on; pinned ones stay. Days;
-        0: for good; null: as the installation has it.
+        0: for good; null: by default.
         failed_checkpoints: Checkpoints of jobs that failed, and folders of notebooks; pinned ones stay. Days; 0:
-        for good; null: as the installation has it.
+        for good; null: by default.
         """
         return self._transport.rows(
             r.Reclaimable,

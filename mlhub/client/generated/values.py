@@ -18,6 +18,7 @@ BlankEnum = Literal[""]
 BlockerKindEnum = Literal[
     "free_gpus", "placement", "quota_gpus", "quota_running_jobs", "user_gpus", "user_running_jobs", "borrowing"
 ]
+BoundSide = Literal["at_least", "at_most"]
 BudgetPeriod = Literal["day", "week", "month", "once"]
 ChangeEnum = Literal["added", "removed", "changed"]
 DecisionKind = Literal["launch", "resize", "preempt", "keep", "wait"]
@@ -35,6 +36,7 @@ DeliveryTopic = Literal[
     "quota.request_approved",
     "quota.request_refused",
     "budget.reached",
+    "user_budget.reached",
     "webhook.test",
 ]
 Direction = Literal["maximize", "minimize"]
@@ -81,7 +83,14 @@ LimitEnum = Literal["log_rate", "log_bytes", "points_per_metric", "points_per_jo
 LineageNodeKindEnum = Literal["dataset_version", "model_version", "job"]
 LinkKindEnum = Literal["nic", "uplink"]
 MailTopic = Literal[
-    "job.running", "job.succeeded", "job.failed", "job.cancelled", "job.paused", "job.waiting_long", "budget.reached"
+    "job.running",
+    "job.succeeded",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "job.waiting_long",
+    "user_budget.reached",
+    "budget.reached",
 ]
 MethodEnum = Literal["password", "single_sign_on", "passkey"]
 ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
@@ -98,6 +107,7 @@ ReplayState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 RequestedQuotaStateEnum = Literal["waiting", "approved", "refused", "withdrawn"]
 ResourceEnum = Literal["gpu", "nic", "node", "uplink"]
 Role = Literal["owner", "admin", "member", "viewer"]
+RuleOwner = Literal["project", "organisation", "installation"]
 RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
 ScopesEnum = Literal["read", "submit", "write", "admin"]
 SourceEnum = Literal["upload", "training", "logged"]
@@ -172,4 +182,5 @@ WebhookTopic = Literal[
     "quota.request_approved",
     "quota.request_refused",
     "budget.reached",
+    "user_budget.reached",
 ]

@@ -3,9 +3,11 @@
 
 from django.urls import path
 
-from mlhub.retention.api import views
+from mlhub.retention.api import organisations, views
 
 urlpatterns = [
+    path("organisations/<uuid:id>/retention", organisations.OrganisationRetentionView.as_view()),
+    path("organisations/<uuid:id>/retention/preview", organisations.OrganisationRetentionPreviewView.as_view()),
     path("projects/<uuid:id>/retention", views.RetentionView.as_view()),
     path("projects/<uuid:id>/retention/preview", views.RetentionPreviewView.as_view()),
 ]

@@ -14,7 +14,14 @@ from rest_framework.views import APIView
 from mlhub.core.api.views import read_body
 from mlhub.jobs.models import ProjectRetention
 from mlhub.jobs.retention_actions import check_days, set_retention
-from mlhub.jobs.retention_rules import KINDS, bounds, installation_days
+from mlhub.jobs.retention_rules import (
+    KINDS,
+    effective_of,
+    installation_days,
+    installation_rule,
+    organisation_rules,
+    own_days,
+)
 from mlhub.retention.api import serializers as s
 from mlhub.retention.stored import reclaimable, stored
 from mlhub.tenants.authentication import caller
@@ -49,8 +56,11 @@ class RetentionPreviewView(APIView):
         """What would be removed now if so many days were kept, of the kinds that are given; nothing is changed."""
         project: Project = Project.objects.get_visible(request.user, id)
         days: dict[str, Any] = read_body(s.RetentionDaysSerializer, request)
-        check_days(days)
-        meant = {kind: installation_days(kind) if value is None else value for kind, value in days.items()}
+        check_days(days, project.organisation)
+        rules = organisation_rules(project.organisation)
+        meant = {
+            kind: effective_of(kind, {} if value is None else {kind: value}, rules).days for kind, value in days.items()
+        }
         found = reclaimable(project, meant, now=timezone.now())
         rows = [{"kind": kind, **asdict(part)} for kind, part in found.items()]
         return Response(s.ReclaimableSerializer(rows, many=True).data)
@@ -58,23 +68,27 @@ class RetentionPreviewView(APIView):
 
 def _shown(project: Project, request: Request) -> dict[str, Any]:
     row = ProjectRetention.objects.filter(project=project).first()
-    own: dict[str, float] = row.days if row is not None else {}
-    role, (least, most) = role_of(caller(request), project.organisation), bounds()
-    kinds = [
-        {
-            "kind": kind,
-            "days": (own[kind] or None) if kind in own else installation_days(kind),
-            "is_own": kind in own,
-            "installation_days": installation_days(kind),
-            "stored": asdict(stored(project, kind)),
-        }
-        for kind in KINDS
-    ]
+    own, rules = own_days(project), organisation_rules(project.organisation)
+    role = role_of(caller(request), project.organisation)
+    kinds = []
+    for kind in KINDS:
+        default, installation = effective_of(kind, {}, rules), installation_rule(kind)
+        kinds.append(
+            {
+                "kind": kind,
+                **asdict(effective_of(kind, own, rules)),
+                "is_own": kind in own,
+                "installation_days": installation_days(kind),
+                "default_days": default.days,
+                "default_of": default.rule_of,
+                "bounds": [*(rules[kind].bounds if kind in rules else ()), *installation.bounds],
+                "stored": asdict(stored(project, kind)),
+            }
+        )
     found = {
         "version": row.version if row is not None else 0,
         "may_edit": role is not None and role.covers(Role.ADMIN),
-        "least_days": least,
-        "most_days": most,
+        "organisation": project.organisation,
         "kinds": kinds,
     }
     return s.RetentionSerializer(found).data

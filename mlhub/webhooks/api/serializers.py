@@ -109,7 +109,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 class MailNoticesSerializer(serializers.Serializer[Any]):
     topics = serializers.ListField(
         child=serializers.ChoiceField(choices=MAIL_CHOICES),
-        help_text="What one is notified of: changes of own jobs, and budgets as an admin or owner.",
+        help_text="What one is notified of: changes of own jobs, own GPU-hours, and budgets as an admin or owner.",
     )
     email = serializers.CharField(allow_blank=True, help_text="The address of the account; empty: none is set.")
     has_mail_server = serializers.BooleanField(help_text="Whether the platform can send e-mail (MLHUB_EMAIL_URL).")

@@ -10,8 +10,9 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 
 const BUDGET = "budget.reached";
+const OWN_BUDGET = "user_budget.reached";
 
-const JOBS: Record<Exclude<MailTopic, typeof BUDGET>, string> = {
+const JOBS: Record<Exclude<MailTopic, typeof BUDGET | typeof OWN_BUDGET>, string> = {
   "job.running": t`runs`,
   "job.succeeded": t`succeeded`,
   "job.failed": t`failed`,
@@ -58,6 +59,10 @@ function Topics({ notices }: { notices: Notices }) {
             <Checkbox key={topic} value={topic} label={label} disabled={notices.email === ""} />
           ))}
         </SimpleGrid>
+        <Text size="sm" fw={500} mt="sm" mb={6}>
+          {t`Notify me when`}
+        </Text>
+        <Checkbox value={OWN_BUDGET} label={t`80 or 100 % of my own GPU-hours are used`} disabled={notices.email === ""} />
         <Text size="sm" fw={500} mt="sm" mb={6}>
           {t`As an admin or owner, notify me when`}
         </Text>

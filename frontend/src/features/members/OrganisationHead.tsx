@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 import { Badge, Button, Group, TextInput, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
+import { Link } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import type { Organisation } from "@/api/types";
@@ -58,33 +59,38 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
         <Title order={2} size="h4">
           {organisation.name} {isArchived && <Badge color="gray">{t`Archived`}</Badge>}
         </Title>
-        {organisation.role === "owner" && (
-          <Group gap="xs">
-            <Button size="xs" variant="default" onClick={edit}>
-              {t`Rename organisation`}
-            </Button>
-            {isArchived ? (
-              <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate({ is_archived: false, seen: { is_archived: true } })}>
-                {t`Open organisation`}
+        <Group gap="xs">
+          <Button size="xs" variant="default" component={Link} to={`/organisations/${organisation.id}/retention`} aria-label={t`Retention of ${organisation.name}`}>
+            {t`Retention`}
+          </Button>
+          {organisation.role === "owner" && (
+            <>
+              <Button size="xs" variant="default" onClick={edit}>
+                {t`Rename organisation`}
               </Button>
-            ) : (
+              {isArchived ? (
+                <Button size="xs" variant="default" loading={change.isPending} onClick={() => change.mutate({ is_archived: false, seen: { is_archived: true } })}>
+                  {t`Open organisation`}
+                </Button>
+              ) : (
+                <ConfirmButton
+                  label={t`Archive organisation`}
+                  size="xs"
+                  title={t`Archive ${organisation.name}?`}
+                  text={t`It takes no projects, uploads and jobs until it is opened again. Jobs that wait or run go on; everything stays readable.`}
+                  action={archive}
+                />
+              )}
               <ConfirmButton
-                label={t`Archive organisation`}
+                label={t`Delete organisation`}
                 size="xs"
-                title={t`Archive ${organisation.name}?`}
-                text={t`It takes no projects, uploads and jobs until it is opened again. Jobs that wait or run go on; everything stays readable.`}
-                action={archive}
+                title={t`Delete ${organisation.name}?`}
+                text={t`For good, with its memberships, and only when it has no projects and teams any more.`}
+                action={remove}
               />
-            )}
-            <ConfirmButton
-              label={t`Delete organisation`}
-              size="xs"
-              title={t`Delete ${organisation.name}?`}
-              text={t`For good, with its memberships, and only when it has no projects and teams any more.`}
-              action={remove}
-            />
-          </Group>
-        )}
+            </>
+          )}
+        </Group>
       </Group>
       {name !== null && (
         <form onSubmit={submit} aria-label={t`Rename the organisation`}>

@@ -13,12 +13,16 @@ const PATH = "/api/v1/projects/:id/retention";
 const NOTHING = { n_items: 0, n_jobs: 0, n_bytes: 0 };
 
 function rules(over: Partial<Retention> = {}): Retention {
-  const usual = { is_own: false, installation_days: null, days: null, stored: NOTHING };
+  const usual = {
+    ...{ is_own: false, installation_days: null, default_days: null, days: null, chosen_days: null },
+    ...{ rule_of: "installation" as const, default_of: "installation" as const, clamped_by: null, bounds: [], stored: NOTHING },
+  };
+  const own = { is_own: true, rule_of: "project" as const, days: 14, chosen_days: 14 };
   return {
-    ...{ version: 4, may_edit: true, least_days: 0, most_days: null },
+    ...{ version: 4, may_edit: true, organisation: { id: "o1", name: "A" } },
     kinds: [
-      { ...usual, kind: "logs", days: 90, installation_days: 90 },
-      { ...usual, kind: "checkpoints", days: 14, is_own: true, stored: { n_items: 312, n_jobs: 41, n_bytes: 18 * 2 ** 30 } },
+      { ...usual, kind: "logs", days: 90, chosen_days: 90, default_days: 90, installation_days: 90 },
+      { ...usual, ...own, kind: "checkpoints", stored: { n_items: 312, n_jobs: 41, n_bytes: 18 * 2 ** 30 } },
     ],
     ...over,
   };
@@ -64,7 +68,7 @@ it("shows both versions when another admin was first", async () => {
   await user.type(await screen.findByLabelText("Days of Logs"), "5");
   await user.click(screen.getByRole("button", { name: "Save" }));
   const conflict = within(await screen.findByRole("alert"));
-  expect(conflict.getByText("as the installation")).toBeVisible();
+  expect(conflict.getByText("by default")).toBeVisible();
   await user.click(conflict.getByRole("button", { name: "Save mine over them" }));
   await expect.poll(() => versions).toEqual([4, 7]);
 });
@@ -75,4 +79,17 @@ it("shows members the rules, and no fields", async () => {
   expect(await screen.findByText("90 days")).toBeVisible();
   expect(screen.queryByRole("button", { name: "Save" })).not.toBeInTheDocument();
   expect(screen.queryByLabelText("Days of Logs")).not.toBeInTheDocument();
+});
+
+it("says which bound made other days of a rule, and whose it is", async () => {
+  const bound = { owner: "organisation" as const, side: "at_most" as const, days: 30 };
+  const clamped = { is_own: true, rule_of: "project" as const, days: 30, chosen_days: 60, clamped_by: bound, bounds: [bound] };
+  const byDefault = { rule_of: "organisation" as const, is_own: false };
+  const kinds = rules().kinds.map((row) => ({ ...row, ...(row.kind === "logs" ? clamped : byDefault) }));
+  server.use(answers(PATH, rules({ kinds })));
+  renderPage(`/projects/${project().id}/retention`);
+  expect(await screen.findByText("60 days by the rule; A: at most 30 days")).toBeVisible();
+  expect(screen.getByLabelText("Days of Logs")).toHaveValue("60");
+  expect(screen.getByText("14 days")).toHaveTextContent("(as A has it)");
+  expect(screen.getByRole("link", { name: "Bounds of A for all its projects" })).toHaveAttribute("href", "/organisations/o1/retention");
 });

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a project keeps what its jobs leave, and what that takes; admins choose other days after a look at the effect.
-import { plural, t } from "@lingui/core/macro";
-import { Alert, Button, Group, List, NumberInput, Table, Text } from "@mantine/core";
+import { t } from "@lingui/core/macro";
+import { Alert, Anchor, Badge, Button, Group, List, NumberInput, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
-import { useParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { useProjects } from "@/api/session";
-import type { Reclaimable, Retention } from "@/api/types";
+import type { EffectiveDays, Reclaimable, Retention } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { StaleVersion } from "@/components/feedback/StaleVersion";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { asDays, daysText, KINDS, type RetentionKind, type TypedDays } from "@/features/retention/kinds";
+import { asDays, boundText, daysText, jobsText, KINDS, type RetentionKind, ruleText, type TypedDays } from "@/features/retention/kinds";
 import { retentionQuery } from "@/features/retention/queries";
 import { bytes, number } from "@/lib/quantities";
 
@@ -52,6 +52,7 @@ function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
     },
   });
   const problem = save.error ?? preview.error;
+  const { organisation } = rules;
   const isUnchanged = Object.keys(typed).length === 0;
 
   async function reload() {
@@ -75,28 +76,31 @@ function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
   return (
     <form onSubmit={submit} aria-label={t`Rules of retention`}>
       <ScrollTable label={t`Rules of retention`} head={[t`What`, t`Kept for`, t`Stored`, t`Other days`]} minWidth={640}>
-        {rules.kinds.map(({ kind, days: kept, is_own, installation_days, stored }) => (
+        {rules.kinds.map(({ kind, is_own, default_days, bounds, stored, ...effective }) => (
           <Table.Tr key={kind}>
             <Table.Td>{KINDS[kind]}</Table.Td>
             <Table.Td>
-              {daysText(kept)}
-              {!is_own && (
-                <Text span size="xs" c="dimmed">
-                  {" "}
-                  {t`(as the installation)`}
-                </Text>
-              )}
+              <Kept effective={effective} organisation={organisation.name} />
             </Table.Td>
-            <Table.Td>{stored.n_items === 0 ? "–" : t`${bytes(stored.n_bytes)} of ${jobs(stored.n_jobs)}`}</Table.Td>
+            <Table.Td>{stored.n_items === 0 ? "–" : t`${bytes(stored.n_bytes)} of ${jobsText(stored.n_jobs)}`}</Table.Td>
             <Table.Td>
               {rules.may_edit && (
                 <NumberInput
                   aria-label={t`Days of ${KINDS[kind]}`}
-                  description={t`0: for good; empty: ${daysText(installation_days)}`}
+                  description={
+                    <>
+                      {t`0: for good; empty: ${daysText(default_days)}`}
+                      {bounds.map((bound) => (
+                        <Text key={bound.owner + bound.side} span inherit display="block">
+                          {boundText(bound, organisation.name)}
+                        </Text>
+                      ))}
+                    </>
+                  }
                   min={0}
                   allowNegative={false}
-                  w={180}
-                  value={typed[kind] ?? (is_own ? (kept ?? 0) : "")}
+                  w={220}
+                  value={typed[kind] ?? (is_own ? (effective.chosen_days ?? 0) : "")}
                   onChange={(value) => type(kind, value)}
                   error={problem instanceof Problem ? problem.of(kind) : undefined}
                 />
@@ -105,11 +109,14 @@ function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
           </Table.Tr>
         ))}
       </ScrollTable>
+      <Anchor component={Link} to={`/organisations/${organisation.id}/retention`} size="sm" mt="xs" display="inline-block">
+        {t`Bounds of ${organisation.name} for all its projects`}
+      </Anchor>
       {preview.data && <Effect rows={preview.data} />}
       <StaleVersion
         error={save.error}
         labels={KINDS}
-        textOf={(value) => (value === null ? t`as the installation` : daysText(Number(value) || null))}
+        textOf={(value) => (value === null ? t`by default` : daysText(Number(value) || null))}
         onTheirs={() => void reload()}
         onMine={(version) => save.mutate(version)}
       />
@@ -128,6 +135,30 @@ function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
   );
 }
 
+/** What holds: the days, whose rule they are, and which bound made them of other ones. */
+function Kept({ effective, organisation }: { effective: EffectiveDays; organisation: string }) {
+  const { days, rule_of, chosen_days, clamped_by } = effective;
+  return (
+    <>
+      {daysText(days)}
+      {rule_of !== "project" && (
+        <Text span size="xs" c="dimmed">
+          {" "}
+          ({ruleText(rule_of, organisation)})
+        </Text>
+      )}
+      {clamped_by && (
+        <Text size="xs" c="dimmed">
+          <Badge component="span" size="xs" color="orange" variant="light" mr={4}>
+            {t`bounded`}
+          </Badge>
+          {t`${daysText(chosen_days)} by the rule; ${boundText(clamped_by, organisation)}`}
+        </Text>
+      )}
+    </>
+  );
+}
+
 function Effect({ rows }: { rows: Reclaimable[] }) {
   const gone = rows.filter(({ n_items }) => n_items > 0);
   const total = gone.reduce((sum, { n_bytes }) => sum + n_bytes, 0);
@@ -140,7 +171,7 @@ function Effect({ rows }: { rows: Reclaimable[] }) {
     >
       <List size="sm">
         {gone.map(({ kind, n_items, n_jobs, n_bytes }) => (
-          <List.Item key={kind}>{t`${KINDS[kind]}: ${number(n_items)} of ${jobs(n_jobs)}, ${bytes(n_bytes)}`}</List.Item>
+          <List.Item key={kind}>{t`${KINDS[kind]}: ${number(n_items)} of ${jobsText(n_jobs)}, ${bytes(n_bytes)}`}</List.Item>
         ))}
       </List>
       <Text size="xs" c="dimmed">
@@ -148,8 +179,4 @@ function Effect({ rows }: { rows: Reclaimable[] }) {
       </Text>
     </Alert>
   );
-}
-
-function jobs(n: number): string {
-  return plural(n, { one: "# job", other: "# jobs" });
 }

@@ -10,3 +10,10 @@ export function retentionQuery(projectId: string) {
     queryFn: () => unwrap(api.GET("/api/v1/projects/{id}/retention", { params: { path: { id: projectId } } })),
   });
 }
+
+export function organisationRetentionQuery(organisationId: string) {
+  return queryOptions({
+    queryKey: ["retention", "organisation", organisationId],
+    queryFn: () => unwrap(api.GET("/api/v1/organisations/{id}/retention", { params: { path: { id: organisationId } } })),
+  });
+}

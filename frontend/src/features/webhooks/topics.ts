@@ -17,6 +17,7 @@ export const TOPICS: Record<WebhookTopic, string> = {
   "quota.request_approved": t`A request for quota was approved`,
   "quota.request_refused": t`A request for quota was refused`,
   "budget.reached": t`80 or 100 % of a budget is used`,
+  "user_budget.reached": t`80 or 100 % of a user's GPU-hours are used`,
 };
 
 export const USUAL: WebhookTopic[] = ["job.succeeded", "job.failed"];

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub organisation ls|retention: within which bounds the projects of an organisation keep what their jobs leave."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.output import Format, size
+from mlhub.cli.session import session_of
+from mlhub.client.api import Api
+
+organisation = typer.Typer(help="Organisations.", no_args_is_help=True)
+retention = typer.Typer(help="Bounds on how long projects keep what their jobs leave.", no_args_is_help=True)
+organisation.add_typer(retention, name="retention")
+OrganisationName = Annotated[str, typer.Argument(help="Name or id of the organisation.")]
+Bounds = Annotated[
+    list[str],
+    typer.Argument(metavar="KIND.BOUND=DAYS", help="As in logs.most=90, logs.least=30, logs.default=60; none: not."),
+]
+FIELDS = {"least": "least_days", "most": "most_days", "default": "default_days"}
+
+
+@organisation.command("ls")
+def list_organisations(context: typer.Context) -> None:
+    """List your organisations."""
+    session = session_of(context)
+    columns: dict[str, Any] = {
+        "ID": lambda one: one["id"][:8],
+        "NAME": lambda one: one["name"],
+        "ROLE": lambda one: one["role"] or "",
+    }
+    session.output.rows(list(session.api.all("/organisations")), columns)
+
+
+@retention.command("show")
+def show(context: typer.Context, name: OrganisationName) -> None:
+    """Show the bounds, and the projects' rules that they change."""
+    session = session_of(context)
+    found = session.api.get(f"/organisations/{_organisation_id(session.api, name)}/retention")
+    if session.output.form is not Format.TABLE:
+        session.output.data(found)
+        return
+    session.output.rows(
+        found["kinds"],
+        {
+            "KIND": lambda row: row["kind"],
+            "LEAST": lambda row: _days(row["least_days"], "-"),
+            "MOST": lambda row: _days(row["most_days"], "-"),
+            "DEFAULT": lambda row: _days(row["default_days"], "-"),
+            "INSTALLATION": lambda row: _days(row["installation_days"], "for good"),
+        },
+    )
+    for row in found["clamped"]:
+        kept, chosen = _days(row["days"], "for good"), _days(row["chosen_days"], "for good")
+        session.output.note(f"{row['project']['name']}: {row['kind']} {kept} in place of {chosen}.")
+
+
+@retention.command("set")
+def set_bounds(
+    context: typer.Context,
+    name: OrganisationName,
+    bounds: Bounds,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change and be removed.")] = False,
+) -> None:
+    """Change bounds and defaults; what is due by them is removed within some minutes, for good."""
+    session = session_of(context)
+    rules: dict[str, dict[str, float | None]] = {}
+    for kind, field, days in map(_bound, bounds):
+        rules.setdefault(kind, {})[field] = days
+    path = f"/organisations/{_organisation_id(session.api, name)}/retention"
+    if dry_run:
+        columns: dict[str, Any] = {
+            "PROJECT": lambda row: row["project"]["name"],
+            "KIND": lambda row: row["kind"],
+            "BEFORE": lambda row: _days(row["days_before"], "for good"),
+            "AFTER": lambda row: _days(row["days_after"], "for good"),
+            "ITEMS": lambda row: row["n_items"],
+            "JOBS": lambda row: row["n_jobs"],
+            "SIZE": lambda row: size(row["n_bytes"]),
+        }
+        session.output.rows(session.api.post(f"{path}/preview", **rules), columns)
+        return
+    made = session.api.patch(path, **rules)
+    if session.output.form is not Format.TABLE:
+        session.output.data(made)
+    else:
+        session.output.note("The bounds are saved; what is due goes within some minutes.")
+
+
+def _organisation_id(api: Api, name: str) -> str:
+    found = [one for one in api.all("/organisations") if name in (one["id"], one["name"])]
+    if len(found) != 1:
+        raise CommandError(
+            f"There is no organisation {name} that you may see.",
+            remedy="`mlhub organisation ls` lists what there is.",
+            code=CommandStatus.REFUSED,
+        )
+    return str(found[0]["id"])
+
+
+def _bound(text: str) -> tuple[str, str, float | None]:
+    name, mark, days = text.partition("=")
+    kind, _, bound = name.partition(".")
+    try:
+        if mark and kind and bound in FIELDS:
+            return kind, FIELDS[bound], None if days == "none" else float(days)
+    except ValueError:
+        pass
+    raise CommandError(f"{text!r} is no bound.", remedy="As in logs.most=90, logs.default=0 or logs.least=none.")
+
+
+def _days(days: float | None, without: str) -> str:
+    return without if days is None else f"{days:g}"
