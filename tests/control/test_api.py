@@ -147,6 +147,10 @@ def test_the_queue_is_in_the_order_in_which_the_scheduler_serves(cast: Cast) -> 
     assert [j["name"] for j in first["results"]] == ["high", "usual"]
     assert [j["name"] for j in cast.client(cast.bob).get(first["next"]).json()["results"]] == ["low"]
     assert cast.client(cast.bob).get("/api/v1/queue", {"limit": "x"}).status_code == 422
+    shown = queue(cast, cast.root, owner="charlie", fields="name,place")["results"]
+    assert shown == [{"name": "hers", "place": 2}]
+    assert queue(cast, cast.bob, owner="charlie")["results"] == []
+    assert cast.client(cast.bob).get("/api/v1/queue", {"fields": "luck"}).status_code == 400
 
 
 def test_a_job_shows_its_place_and_its_history(cast: Cast) -> None:

@@ -41,17 +41,25 @@ PARTS_MS = 10_000
 CHOSEN = f"dataset={ID}&model={ID}"
 # what a page shows only when its address says so
 QUERIES = {"/compare": f"?jobs={ID},{ID[:-1]}2", "/jobs/new": f"?{CHOSEN}", "/studies/new": f"?{CHOSEN}"}
+# further ways to look at a page, by the names of their pictures
+VIEWS = {"jobs-beside": f"/jobs?job={ID}"}
 SIGNED_OUT = ("/sign-in", "/set-password", "/join")
 
 
 def addresses() -> list[str]:
-    """An address of every route of the dashboard."""
+    """An address of every route of the dashboard, and its further views."""
     text = ROUTER.read_text()
     within = re.findall(r'\bpath: "([^"*/][^"*]*)"', text)
     found = ["/", *(f"/{path}" for path in within), *re.findall(r'openRoute\("([^"]+)"', text), "/nowhere"]
     tabs = [path.replace(":tab?", tab) for path in found if path.endswith("/:tab?") for tab in job_tabs()]
     whole = [path.removesuffix("/:tab?") for path in found]
-    return [re.sub(r":\w+", ID, path) + QUERIES.get(path, "") for path in [*whole, *tabs]]
+    return [*(re.sub(r":\w+", ID, path) + QUERIES.get(path, "") for path in [*whole, *tabs]), *VIEWS.values()]
+
+
+def name_of(address: str) -> str:
+    """The name of its pictures."""
+    view = next((name for name, known in VIEWS.items() if known == address), None)
+    return view or urlsplit(address).path.replace(ID, "one").strip("/").replace("/", "-") or "home"
 
 
 def job_tabs() -> list[str]:
@@ -168,7 +176,7 @@ def write_pictures(folder: Path, pattern: str) -> None:
     for content in CONTENTS:
         with opened(content) as (page, errors):
             for address in addresses():
-                name = urlsplit(address).path.replace(ID, "one").strip("/").replace("/", "-") or "home"
+                name = name_of(address)
                 if re.search(pattern, f"{name}-{content}"):
                     show(page, address)
                     _write_pictures_of(page, folder, f"{name}-{content}")

@@ -12,12 +12,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from PIL import Image, ImageChops
 
-from tests.e2e.answers import ID, Content
-from tests.e2e.dashboard import CONTENTS, NARROW, SCHEMES, WIDE, addresses, opened, set_scheme, show
+from tests.e2e.answers import Content
+from tests.e2e.dashboard import CONTENTS, NARROW, SCHEMES, WIDE, addresses, name_of, opened, set_scheme, show
 
 REFERENCES = Path(__file__).with_name("references")
 REDUCTIONS = {WIDE["width"]: 4, NARROW["width"]: 3}
@@ -73,10 +72,6 @@ def _settled(page: Any) -> bytes:
         former = shot
         page.wait_for_timeout(PAUSE_MS)
     raise AssertionError(f"{page.url} never looks the same twice")
-
-
-def name_of(address: str) -> str:
-    return urlsplit(address).path.replace(ID, "one").strip("/").replace("/", "-") or "home"
 
 
 def file_of(name: str) -> Path:

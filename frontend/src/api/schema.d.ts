@@ -19169,10 +19169,14 @@ export interface operations {
             query?: {
                 /** @description Only jobs behind that place. */
                 after?: number;
+                /** @description Only these members of each row, separated by commas, such as id,name,state; all when absent. */
+                fields?: string;
                 /** @description At most 200. */
                 limit?: number;
                 /** @description Only jobs of this organisation. */
                 organisation?: string;
+                /** @description Only jobs that the person of this user name submitted. */
+                owner?: string;
             };
             header?: never;
             path?: never;

@@ -3303,17 +3303,30 @@ class QueueOperations:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def get(self, *, after: int | None = None, limit: int | None = None, organisation: str | None = None) -> r.Queue:
+    def get(
+        self,
+        *,
+        after: int | None = None,
+        fields: str | None = None,
+        limit: int | None = None,
+        organisation: str | None = None,
+        owner: str | None = None,
+    ) -> r.Queue:
         """Jobs that wait, in the order in which the scheduler serves them, each with the newest round's reasons.
 
         GET /queue
 
         after: Only jobs behind that place.
+        fields: Only these members of each row, separated by commas, such as id,name,state; all when absent.
         limit: At most 200.
         organisation: Only jobs of this organisation.
+        owner: Only jobs that the person of this user name submitted.
         """
         return self._transport.record(
-            r.Queue, "GET", path_of("/queue"), query={"after": after, "limit": limit, "organisation": organisation}
+            r.Queue,
+            "GET",
+            path_of("/queue"),
+            query={"after": after, "fields": fields, "limit": limit, "organisation": organisation, "owner": owner},
         )
 
 

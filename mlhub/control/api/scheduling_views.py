@@ -19,6 +19,7 @@ from mlhub.control.api.scheduling import MOST_QUEUE
 from mlhub.control.calibration import calibration, calibration_by_cause, calibration_by_organisation, newest_ends
 from mlhub.control.models import Round, SchedulerSettings
 from mlhub.control.restart_costs import costs_of_newest
+from mlhub.core.api.fields import FIELDS, only_fields
 from mlhub.core.api.views import read_body, read_query
 from mlhub.jobs.models import Job
 from mlhub.tenants.authentication import caller
@@ -34,7 +35,7 @@ UNSEEN = 2**31 - 1  # the place of a job that no round has seen: after all other
 
 class QueueView(APIView):
     @extend_schema(
-        parameters=[s.QueueQuerySerializer],
+        parameters=[s.QueueQuerySerializer, FIELDS],
         responses=s.QueueSerializer,
     )
     def get(self, request: Request) -> Response:
@@ -45,6 +46,8 @@ class QueueView(APIView):
         waiting = Job.objects.visible_to(request.user).queued()
         if organisation := query.get("organisation"):
             waiting = waiting.filter(project__organisation=organisation)
+        if owner := query.get("owner"):
+            waiting = waiting.filter(created_by__username=owner)
         ids = sorted(waiting.values_list("id", flat=True), key=lambda id: (places.get(str(id), UNSEEN), str(id)))
         ids = [id for id in ids if places.get(str(id), UNSEEN) > after]
         rank = Case(*(When(pk=id, then=Value(i)) for i, id in enumerate(ids[:limit])), output_field=IntegerField())
@@ -53,8 +56,9 @@ class QueueView(APIView):
         if len(ids) > limit and (last := places.get(str(ids[limit - 1]))) is not None:
             beyond = {**request.query_params.dict(), "after": str(last)}
             following = request.build_absolute_uri(f"{request.path}?{urlencode(beyond)}")
-        found = {"next": following, "previous": None, "results": shown}
-        return Response(s.QueueSerializer(found, context={"places": places}).data)
+        rows: Any = s.QueuedJobSerializer(shown, many=True, context={"places": places})
+        only_fields(rows.child, request.query_params.get("fields"))
+        return Response({"next": following, "previous": None, "results": rows.data})
 
 
 class RoundsView(generics.ListAPIView[Round]):

@@ -11,9 +11,10 @@ const KEYS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["Ctrl", "K"], t`Search, and run commands`],
   [["?"], t`Show this list`],
   [["/"], t`Search the jobs`],
-  [["j"], t`Next row`],
-  [["k"], t`Previous row`],
+  [["j", "↓"], t`Next row`],
+  [["k", "↑"], t`Previous row`],
   [["x"], t`Select the row`],
+  [["Space"], t`Show the job beside the list`],
   [["Enter"], t`Open the row`],
   [["Esc"], t`Close, go back`],
 ];

@@ -10,13 +10,20 @@ import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { deletionQuery } from "@/features/jobs/queries";
 import { bytes } from "@/lib/quantities";
 
-export function DeleteJob({ job }: { job: Pick<Job, "id" | "name"> }) {
+interface Props {
+  job: Pick<Job, "id" | "name">;
+  /** Leaves what showed it; by default for the list of jobs. */
+  onDeleted?: (() => void) | undefined;
+}
+
+export function DeleteJob({ job, onDeleted }: Props) {
   const navigate = useNavigate();
   const queries = useQueryClient();
 
   async function remove() {
     await unwrap(api.DELETE("/api/v1/jobs/{id}", { params: { path: { id: job.id } } }));
-    await navigate("/jobs");
+    if (onDeleted === undefined) await navigate("/jobs");
+    else onDeleted();
     queries.removeQueries({ queryKey: ["job", job.id] });
     void queries.invalidateQueries({ queryKey: ["jobs"] });
   }

@@ -27,7 +27,8 @@ function verbsOf(job: Job): readonly JobVerb[] {
   return job.intent === "pause" ? verbs.map((verb) => (verb === "pause" ? "resume" : verb)) : verbs;
 }
 
-export function JobActions({ job }: { job: Job }) {
+/** onDeleted: as DeleteJob has it. */
+export function JobActions({ job, onDeleted }: { job: Job; onDeleted?: () => void }) {
   const me = useMe();
   const navigate = useNavigate();
   const action = useJobAction(job.id);
@@ -90,7 +91,7 @@ export function JobActions({ job }: { job: Job }) {
           action={() => action.mutateAsync("cancel")}
         />
       )}
-      {isOver(job) && canDelete(me, job.project.organisation.id, job.created_by) && <DeleteJob job={job} />}
+      {isOver(job) && canDelete(me, job.project.organisation.id, job.created_by) && <DeleteJob job={job} onDeleted={onDeleted} />}
     </>
   );
 }

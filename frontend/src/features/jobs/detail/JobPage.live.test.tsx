@@ -98,6 +98,16 @@ it("reads over REST again when the stream has a gap, and keeps what it knew", as
   expect(await screen.findByText("400 of 600 steps")).toBeInTheDocument();
 });
 
+it("reads its curves anew when one comes back to it: nobody listened meanwhile", async () => {
+  stored(jobDetail(), { points: [point(110, 0.9)] });
+  const { router } = renderPage(`${ADDRESS}/metrics`);
+  await expect.poll(() => latest("train/loss")).toEqual(["0.9", "110", "0.9", "0.9"]);
+  await act(() => router.navigate("/tokens"));
+  stored(jobDetail(), { points: [point(110, 0.9), point(120, 0.4), point(130, 0.6)] });
+  await act(() => router.navigate(`${ADDRESS}/metrics`));
+  await expect.poll(() => latest("train/loss")).toEqual(["0.6", "130", "0.4", "0.9"]);
+});
+
 it("shows log, events, attempts and decisions although the metrics cannot be read, and offers to try again", async () => {
   stored(jobDetail(), { points: [point(110, 0.9)], lines: [line(19, "still here")], events: [event(5, "job.submitted")] });
   let isDown = true;

@@ -16,9 +16,9 @@ import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { isOver } from "@/domain/jobState";
 import { lazyComponent } from "@/lib/chunk";
-import { clock } from "@/lib/time";
 
 import { JobActions } from "./JobActions";
+import { liveness } from "./liveness";
 import { Overview } from "./overview/Overview";
 import { JobTabs } from "./tabs/JobTabs";
 import { type TabName, TAB_LABELS, tabOf, tabsOf } from "./tabs/tabs";
@@ -87,9 +87,4 @@ function Subtitle({ job, stream }: { job: JobDetail; stream: StreamState }) {
       </span>
     </Group>
   );
-}
-
-function liveness({ isConnected, staleSince }: StreamState): string {
-  if (isConnected) return t`· live`;
-  return staleSince === null ? t`· connecting…` : t`· not updated since ${clock(staleSince)}, reconnecting…`;
 }

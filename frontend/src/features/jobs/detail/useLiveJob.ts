@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's page data: read over REST first, then kept current by the job's stream. Nothing lost, nothing doubled.
 import { type Query, type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
 
 import { useStream } from "@/api/live/stream";
 import type { Event, Job, JobDetail, LogLine } from "@/api/types";
@@ -17,6 +18,9 @@ export function useLiveJob(id: string) {
   const client = useQueryClient();
   const job = useQuery(jobQuery(id));
   const start = useQuery(liveStartQuery(client, id)).data;
+
+  // What comes while nobody listens is missed: whoever looks again reads it anew.
+  useEffect(() => () => void client.invalidateQueries({ queryKey: liveKey(id), refetchType: "none" }), [client, id]);
 
   const refresh = () => {
     void client.invalidateQueries({ queryKey: ["job", id] });

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of jobs: only the rows in view are in the page; on phones each is a card. j, k, x and Enter act on rows.
+// The table of jobs: only the rows in view are in the page; on phones each is a card. Keys and clicks act on rows.
 import { t } from "@lingui/core/macro";
 import { UnstyledButton } from "@mantine/core";
-import { useMediaQuery } from "@mantine/hooks";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type KeyboardEvent, memo, useEffect, useMemo, useRef } from "react";
-import { useNavigate } from "react-router";
+import { useElementSize, useMediaQuery, useMergedRef } from "@mantine/hooks";
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
+import { type CSSProperties, memo, useEffect, useMemo, useRef } from "react";
 
 import { useChanges } from "@/api/live/changes";
 import { isMoving } from "@/domain/jobState";
 
-import { COLUMNS, type ColumnName, leastWidth } from "./columns";
+import { COLUMNS, type ColumnName, fitting, leastWidth } from "./columns";
 import { JobCard } from "./JobCard";
 import type { JobRow } from "./tableRows";
+import { type Choice, useRowKeys } from "./useRowKeys";
 import classes from "./JobTable.module.css";
 
 interface Props {
@@ -28,6 +28,8 @@ interface Props {
   onNearEnd: () => void;
   /** Asked for the moving rows in view when jobs have made progress. */
   onRefresh: (ids: readonly string[]) => Promise<void>;
+  /** null: there is no room for a job beside the table. */
+  choice: Choice | null;
 }
 
 const ROW_PX = 36;
@@ -36,10 +38,11 @@ const OVERSCAN = 10;
 const NEAR_ROWS = 30;
 const CHECKBOX_PX = 36;
 
-export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasMore, onNearEnd, onRefresh }: Props) {
+export function JobTable({ jobs, columns: wanted, sort, onSort, selected, onSelect, hasMore, onNearEnd, onRefresh, choice }: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const { ref: measured, width } = useElementSize();
+  const frame = useMergedRef(box, measured);
   const isWide = useMediaQuery("(min-width: 48em)", true, { getInitialValueInEffect: false });
-  const navigate = useNavigate();
   // eslint-disable-next-line react-hooks/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
     count: jobs.length,
@@ -47,37 +50,35 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
     estimateSize: () => (isWide ? ROW_PX : CARD_PX),
     getItemKey: (index) => jobs[index]?.id ?? index,
     overscan: OVERSCAN,
+    // the chosen row stays in the page: the keyboard comes back to it
+    rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), jobs.findIndex(({ id }) => id === choice?.chosen)),
     useFlushSync: false, // rows may come a frame after the scrolling, which they must not hold up
   });
   const items = virtualizer.getVirtualItems();
-  const last = items.at(-1)?.index ?? 0;
+  const last = virtualizer.range?.endIndex ?? 0;
   useEffect(() => {
     if (hasMore && last >= jobs.length - NEAR_ROWS) onNearEnd();
   }, [hasMore, last, jobs.length, onNearEnd]);
   useProgress(items.flatMap(({ index }) => jobs[index] ?? []), onRefresh);
 
-  function onKeyDown(event: KeyboardEvent) {
-    const row = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>("[data-index]") : null;
-    const index = row === null ? -1 : Number(row.dataset["index"]);
-    const job = jobs[index];
-    if (event.key === "j" || event.key === "k") focusRow(Math.max(0, index + (event.key === "j" ? 1 : -1)));
-    else if (event.key === "x" && job !== undefined) onSelect([job.id], !selected.has(job.id));
-    else if (event.key === "Enter" && job !== undefined && event.target === row) void navigate(`/jobs/${job.id}`);
-    else return;
-    event.preventDefault();
-  }
-
+  /** At once where the row is in the page, so that the next key finds it there. */
   function focusRow(index: number) {
-    if (index >= jobs.length) return;
+    const row = () => box.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
     virtualizer.scrollToIndex(index);
-    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus());
+    const there = row();
+    if (there) there.focus({ preventScroll: true });
+    else requestAnimationFrame(() => row()?.focus());
   }
 
+  const { onKeyDown, onClick } = useRowKeys({ jobs, choice, selected, onSelect, focusRow });
+
+  const isBeside = choice?.chosen !== undefined;
+  const columns = useMemo(() => (isBeside ? fitting(wanted, width - CHECKBOX_PX) : wanted), [isBeside, wanted, width]);
   const tracks = useMemo(() => tracksOf(columns), [columns]);
   const isAll = jobs.length > 0 && jobs.every(({ id }) => selected.has(id));
   return (
     <div
-      ref={box}
+      ref={frame}
       className={classes.frame}
       role="table"
       aria-label={t`Jobs`}
@@ -105,7 +106,7 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
           {isWide && columns.map((name) => <Head key={name} name={name} sort={sort} onSort={onSort} />)}
         </div>
       </div>
-      <div role="rowgroup" className={classes.rows} style={{ height: virtualizer.getTotalSize() }}>
+      <div role="rowgroup" className={classes.rows} data-leads={choice !== null || undefined} style={{ height: virtualizer.getTotalSize() }} onClick={onClick}>
         {items.map(({ key, index, start }) => {
           const job = jobs[index];
           if (job === undefined) return null;
@@ -118,6 +119,7 @@ export function JobTable({ jobs, columns, sort, onSort, selected, onSelect, hasM
               columns={isWide ? columns : null}
               tracks={tracks}
               isSelected={selected.has(job.id)}
+              isChosen={job.id === choice?.chosen}
               onSelect={onSelect}
               measure={virtualizer.measureElement}
             />
@@ -137,12 +139,14 @@ interface RowProps {
   columns: readonly ColumnName[] | null;
   tracks: CSSProperties;
   isSelected: boolean;
+  /** Whether it is shown beside the table. */
+  isChosen: boolean;
   onSelect: (ids: readonly string[], isSelected: boolean) => void;
   measure: (node: Element | null) => void;
 }
 
 /** Rendered once: while one scrolls only the rows that come into view are new. */
-const Row = memo(function Row({ job, index, start, columns, tracks, isSelected, onSelect, measure }: RowProps) {
+const Row = memo(function Row({ job, index, start, columns, tracks, isSelected, isChosen, onSelect, measure }: RowProps) {
   const select = (
     <input
       type="checkbox"
@@ -158,6 +162,8 @@ const Row = memo(function Row({ job, index, start, columns, tracks, isSelected, 
       role="row"
       aria-rowindex={index + 2}
       data-index={index}
+      data-job={job.id}
+      aria-current={isChosen || undefined}
       data-selected={isSelected || undefined}
       tabIndex={-1}
       className={columns === null ? classes.card : classes.row}
@@ -187,6 +193,10 @@ function Cell({ name, job }: { name: ColumnName; job: JobRow }) {
       {cell(job)}
     </div>
   );
+}
+
+function withIndex(indexes: number[], index: number): number[] {
+  return index < 0 || indexes.includes(index) ? indexes : [...indexes, index].sort((a, b) => a - b);
 }
 
 function tracksOf(columns: readonly ColumnName[]): CSSProperties {

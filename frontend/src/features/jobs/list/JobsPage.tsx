@@ -4,7 +4,7 @@ import { plural, t } from "@lingui/core/macro";
 import { Button, Group, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { useCallback, useMemo, useState } from "react";
-import { Link } from "react-router";
+import { Link, Navigate } from "react-router";
 
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
@@ -16,8 +16,11 @@ import { NewNotebookButton } from "@/features/jobs/notebook/NewNotebookButton";
 import { USUAL_COLUMNS, columnsOf } from "./columns";
 import { FilterBar } from "./FilterBar";
 import { JobTable } from "./JobTable";
+import type { Choice } from "./useRowKeys";
 import { type JobTableRows, type TableView, useJobTable } from "./tableRows";
 import { SelectionBar } from "./SelectionBar";
+import { useChosenJob } from "./useChosenJob";
+import { Workbench } from "./Workbench";
 
 const NAMES = ["search", "state", "owner", "project", "tag", "sort", "columns"] as const;
 
@@ -45,6 +48,19 @@ export function JobsPage() {
     });
   }, []);
 
+  const { hasRoom, chosen, choose, pageInstead } = useChosenJob();
+  const [nEntered, setEntered] = useState(0);
+  if (pageInstead !== null) return <Navigate to={pageInstead} replace />;
+  const choice: Choice | null = hasRoom
+    ? {
+        chosen,
+        onChoose: (id, isEntered) => {
+          choose(id);
+          if (isEntered) setEntered((n) => n + 1);
+        },
+      }
+    : null;
+
   return (
     <Page
       title={t`Jobs`}
@@ -67,12 +83,13 @@ export function JobsPage() {
           filter("columns", chosen.join(","));
         }}
       />
-      <ProblemAlert error={table.query.error} onRetry={() => void table.query.refetch()} />
-      {table.query.isPending && <Loading />}
-      {table.query.data !== undefined &&
-        (table.rows.length === 0 ? (
+      <Workbench chosen={chosen} nEntered={nEntered} onClose={() => choose(undefined)}>
+        <ProblemAlert error={table.query.error} onRetry={() => void table.query.refetch()} />
+        {table.query.isPending && <Loading />}
+        {table.query.data !== undefined && table.rows.length === 0 && (
           <NoJobs isFiltered={Object.keys(view).some((name) => name !== "sort")} />
-        ) : (
+        )}
+        {table.rows.length > 0 && (
           <>
             <Shown table={table} />
             <JobTable
@@ -85,21 +102,23 @@ export function JobsPage() {
               hasMore={table.query.hasNextPage}
               onNearEnd={onNearEnd}
               onRefresh={table.refresh}
-            />
-            <SelectionBar
-              jobs={table.rows.filter(({ id }) => selected.has(id))}
-              onClear={() => setSelected(new Set())}
-              onDone={(ids) => void table.refresh(ids)}
+              choice={choice}
             />
           </>
-        ))}
+        )}
+      </Workbench>
+      <SelectionBar
+        jobs={table.rows.filter(({ id }) => selected.has(id))}
+        onClear={() => setSelected(new Set())}
+        onDone={(ids) => void table.refresh(ids)}
+      />
     </Page>
   );
 }
 
 function Shown({ table: { rows, nNew, reload, query } }: { table: JobTableRows }) {
   return (
-    <Group gap="xs" mb={-8}>
+    <Group gap="xs">
       <Text size="xs" c="dimmed" role="status">
         {query.hasNextPage ? t`The first ${plural(rows.length, { one: "# job", other: "# jobs" })}; more come as you scroll.` : plural(rows.length, { one: "# job", other: "# jobs" })}
       </Text>

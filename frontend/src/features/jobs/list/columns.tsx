@@ -84,6 +84,12 @@ export function leastWidth(columns: readonly ColumnName[]): number {
   return columns.reduce((sum, name) => sum + Number(/\d+/.exec(COLUMNS[name].width)?.[0] ?? 0), 0);
 }
 
+/** As many of the first columns as are not too wide together; in a width of 0, which nothing has yet, all. */
+export function fitting(columns: readonly ColumnName[], width: number): readonly ColumnName[] {
+  const n = columns.findIndex((_, at) => at > 0 && leastWidth(columns.slice(0, at + 1)) > width);
+  return width <= 0 || n < 0 ? columns : columns.slice(0, n);
+}
+
 export function JobName({ job }: { job: JobRow }) {
   return (
     <Link to={`/jobs/${job.id}`} className={classes.name}>

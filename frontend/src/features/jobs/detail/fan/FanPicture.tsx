@@ -10,23 +10,22 @@ import { clock } from "@/lib/time";
 import type { Band, Fan, FanPoint } from "./model";
 import classes from "./FanPicture.module.css";
 
-const HEIGHT = 240;
 const [LEFT, RIGHT, TOP, BOTTOM] = [46, 10, 22, 22];
 const TICK_PX = 110;
 const LABEL_PX = 120; // of the words at the predicted finish
 
-export function FanPicture({ fan, width }: { fan: Fan; width: number }) {
+export function FanPicture({ fan, width, height }: { fan: Fan; width: number; height: number }) {
   const hatch = useId();
   const [pointed, setPointed] = useState<FanPoint | null>(null);
   const inner = Math.max(40, width - LEFT - RIGHT);
   const x = (ms: number) => LEFT + ((ms - fan.from_ms) / (fan.to_ms - fan.from_ms)) * inner;
-  const y = (value: number) => TOP + (1 - (value - fan.low) / (fan.high - fan.low || 1)) * (HEIGHT - TOP - BOTTOM);
+  const y = (value: number) => TOP + (1 - (value - fan.low) / (fan.high - fan.low || 1)) * (height - TOP - BOTTOM);
   const path = useMemo(
-    () => line(fan.past, (ms) => LEFT + ((ms - fan.from_ms) / (fan.to_ms - fan.from_ms)) * inner, (value) => TOP + (1 - (value - fan.low) / (fan.high - fan.low || 1)) * (HEIGHT - TOP - BOTTOM)),
-    [fan, inner],
+    () => line(fan.past, (ms) => LEFT + ((ms - fan.from_ms) / (fan.to_ms - fan.from_ms)) * inner, (value) => TOP + (1 - (value - fan.low) / (fan.high - fan.low || 1)) * (height - TOP - BOTTOM)),
+    [fan, inner, height],
   );
   const last = fan.past.at(-1);
-  const bottom = HEIGHT - BOTTOM;
+  const bottom = height - BOTTOM;
 
   function point(event: PointerEvent<SVGSVGElement>) {
     const at_ms = fan.from_ms + ((event.clientX - event.currentTarget.getBoundingClientRect().left - LEFT) / inner) * (fan.to_ms - fan.from_ms);
@@ -34,7 +33,7 @@ export function FanPicture({ fan, width }: { fan: Fan; width: number }) {
   }
 
   return (
-    <svg width={width} height={HEIGHT} className={classes.picture} aria-hidden onPointerMove={point} onPointerLeave={() => setPointed(null)}>
+    <svg width={width} height={height} className={classes.picture} aria-hidden onPointerMove={point} onPointerLeave={() => setPointed(null)}>
       <defs>
         <pattern id={hatch} width={6} height={6} patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <line x1={0} y1={0} x2={0} y2={6} className={classes.hatch} />
@@ -49,7 +48,7 @@ export function FanPicture({ fan, width }: { fan: Fan; width: number }) {
         </g>
       ))}
       {timeTicks(fan.from_ms, fan.to_ms, Math.max(2, Math.floor(inner / TICK_PX))).map((ms) => (
-        <text key={ms} x={x(ms)} y={HEIGHT - 6} textAnchor="middle" className={classes.tick}>
+        <text key={ms} x={x(ms)} y={height - 6} textAnchor="middle" className={classes.tick}>
           {clock(new Date(ms).toISOString())}
         </text>
       ))}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The finish fan: the loss over time, how it would go on, and when the job is predicted to end, now and as first predicted.
 import { t } from "@lingui/core/macro";
-import { Skeleton, Text } from "@mantine/core";
+import { Skeleton, Text, VisuallyHidden } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 
@@ -19,16 +19,17 @@ import { FanPicture } from "./FanPicture";
 import { mainMetricQuery } from "./queries";
 import { type Fan, fanOf } from "./model";
 
-/** Of the card, which its skeleton keeps. */
-const FAN_HEIGHT = 330;
+const HEIGHT = { whole: 240, compact: 150 };
+const AROUND = { whole: 90, compact: 64 }; // of the card around the picture: a skeleton keeps both
 const POINTS = 600;
 
-export function FinishFan({ job }: { job: JobDetail }) {
+/** size: a compact one says what the picture shows only to who cannot see it. */
+export function FinishFan({ job, size = "whole" }: { job: JobDetail; size?: "whole" | "compact" }) {
   const { ref, width } = useElementSize();
   const { data: key = null, isPending: isNaming } = useQuery(mainMetricQuery(job.id, job.steps_done > 0));
   const { data: curve = [], isLoading } = useQuery({ ...curveQuery(job.id, key ?? "", POINTS), enabled: key !== null });
   const fan = fanOf(job, curve);
-  if (isNaming || isLoading) return <Skeleton h={FAN_HEIGHT} aria-label={t`Loading`} />;
+  if (isNaming || isLoading) return <Skeleton h={HEIGHT[size] + AROUND[size]} aria-label={t`Loading`} />;
   const title = key ?? t`Curve`;
   if (fan === null) {
     if (isOver(job)) return null;
@@ -37,10 +38,14 @@ export function FinishFan({ job }: { job: JobDetail }) {
   return (
     <SectionCard title={title} aside={<TextLink to={tabAddress(job.id, "metrics")}>{t`All metrics`}</TextLink>}>
       <figure ref={ref} style={{ margin: 0 }} aria-label={t`${title} over time, with the predicted finish`}>
-        {width > 0 && <FanPicture fan={fan} width={width} />}
-        <Text component="figcaption" size="xs" c="dimmed" mt={4}>
-          {caption(fan)}
-        </Text>
+        {width > 0 && <FanPicture fan={fan} width={width} height={HEIGHT[size]} />}
+        {size === "compact" ? (
+          <VisuallyHidden component="figcaption">{caption(fan)}</VisuallyHidden>
+        ) : (
+          <Text component="figcaption" size="xs" c="dimmed" mt={4}>
+            {caption(fan)}
+          </Text>
+        )}
       </figure>
     </SectionCard>
   );

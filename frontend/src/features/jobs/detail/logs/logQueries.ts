@@ -6,7 +6,7 @@ import { type InfiniteData, type QueryClient, type QueryKey, infiniteQueryOption
 import { api, unwrap } from "@/api/client";
 import type { LogLine, LogOverview } from "@/api/types";
 
-import { liveKey } from "../liveParts";
+import { liveKey, liveStartQuery } from "../liveParts";
 
 /** Where reading begins: after a line or a time, or (null) at the newest lines. */
 export type LogStart = { after: number } | { at: string } | null;
@@ -46,6 +46,7 @@ export const logQuery = (id: string, start: LogStart, filter: LogFilter) =>
   infiniteQueryOptions({
     queryKey: [...logKey(id), start, filter] as const,
     queryFn: async ({ pageParam, client }) => {
+      await client.query(liveStartQuery(client, id)); // what comes after it is sent by the stream
       const page = await readPage(id, pageParam, filter);
       const end = client.getQueryData<number>(endKey(id)) ?? 0; // lines may have come while the page was on its way
       return { ...page, hasLater: page.hasLater || end > page.until };

@@ -6,7 +6,7 @@ import { api, unwrap } from "@/api/client";
 import type { MetricName } from "@/api/types";
 import { type CurvePoint, type KeyedPoint, type StepRange, isNewer, mergePoints } from "@/lib/curves/series";
 
-import { liveKey } from "../liveParts";
+import { liveKey, liveStartQuery } from "../liveParts";
 
 /** The most points that one answer has (mlhub/metrics/curves.py). */
 export const MAX_POINTS = 1600;
@@ -34,6 +34,7 @@ export const curveQuery = (id: string, key: string, maxPoints: number) =>
   queryOptions({
     queryKey: keyOf(id, "curve", key),
     queryFn: async ({ client }): Promise<readonly CurvePoint[]> => {
+      await client.query(liveStartQuery(client, id)); // what comes after it is sent by the stream
       const points = await readCurve(id, { key, max_points: maxPoints });
       const last = points.at(-1);
       const known = client.getQueryData<readonly CurvePoint[]>(keyOf(id, "curve", key)) ?? [];

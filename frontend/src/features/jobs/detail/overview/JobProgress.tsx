@@ -13,8 +13,8 @@ import { isMoving, isOver } from "@/domain/jobState";
 import { number, percent, significant } from "@/lib/quantities";
 import { clock, duration, shortDuration } from "@/lib/time";
 
-/** stateBar: what it did so far, below how far it is. */
-export function JobProgress({ job, stateBar }: { job: Job; stateBar?: ReactNode }) {
+/** stateBar: what it did so far, below how far it is. cols: of its facts, where there is room. */
+export function JobProgress({ job, stateBar, cols = 5 }: { job: Job; stateBar?: ReactNode; cols?: number }) {
   return (
     <Paper component="section" withBorder p="md" aria-label={t`Progress`}>
       <Group justify="space-between" mb={6}>
@@ -34,7 +34,7 @@ export function JobProgress({ job, stateBar }: { job: Job; stateBar?: ReactNode 
           aria-label={t`Progress`}
         />
       </Progress.Root>
-      <Facts facts={[...pace(job), ...prediction(job)]} cols={5} />
+      <Facts facts={[...pace(job), ...prediction(job)]} cols={cols} />
       {stateBar && <div style={{ marginTop: 16 }}>{stateBar}</div>}
     </Paper>
   );
