@@ -56,7 +56,7 @@ class QueueView(APIView):
         if len(ids) > limit and (last := places.get(str(ids[limit - 1]))) is not None:
             beyond = {**request.query_params.dict(), "after": str(last)}
             following = request.build_absolute_uri(f"{request.path}?{urlencode(beyond)}")
-        rows: Any = s.QueuedJobSerializer(shown, many=True, context={"places": places})
+        rows: Any = s.QueuedJobSerializer(list(shown), many=True, context={"places": places})
         only_fields(rows.child, request.query_params.get("fields"))
         return Response({"next": following, "previous": None, "results": rows.data})
 
