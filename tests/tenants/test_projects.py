@@ -117,7 +117,7 @@ def test_boosts_requests_and_limits_of_users_go_with_what_they_are_of(cast: Cast
     QuotaRequest.objects.create(**of_owner, extra_guarantee=1, reason="a paper", requested_by=cast.bob)
     UserQuota.objects.create(**of_owner, max_gpus=1)
     assert cast.client(cast.root).delete(address(owner)).status_code == 204
-    assert not (QuotaBoost.objects.exists() or QuotaRequest.objects.exists() or UserQuota.objects.exists())
+    assert [kind.objects.count() for kind in (QuotaBoost, QuotaRequest, UserQuota)] == [0, 0, 0]
 
 
 def test_only_a_team_without_projects_is_deleted(cast: Cast) -> None:
