@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from mlhub.core.locks import lock_key
+from mlhub.core.origin import current_origin
 from mlhub.events.chain import hash_of
 from mlhub.events.models import ChainHead, Event
 from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit
@@ -33,10 +34,13 @@ def append(
 ) -> Event:
     """Appends an event in the present transaction, and wakes listeners once that commits.
 
-    organisation: who may see it; None = platform administrators. actor: None = the platform itself.
+    organisation: who may see it; None = platform administrators. actor: None = the platform itself. What a person does
+    by a request carries its address and user agent, which origins.py shows to few.
     A lock is held from here to the commit, so that ids rise in the order of commits and a cursor passes over nothing:
     lock rows first, append last.
     """
+    if actor is not None and (origin := current_origin()) is not None:
+        facts = {"address": origin.address, "user_agent": origin.user_agent} | facts
     with transaction.atomic(savepoint=False):  # what fails here fails the transaction
         event = Event(
             organisation=organisation,

@@ -12,6 +12,7 @@ from typing import Any
 from django.core.serializers.json import DjangoJSONEncoder
 
 from mlhub.events.models import Event
+from mlhub.events.origins import OriginReader
 
 COLUMNS = (
     "id", "at", "actor", "kind", "organisation", "subject_kind", "subject_id", "before", "after", "address", "facts",
@@ -20,25 +21,29 @@ COLUMNS = (
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def as_csv(events: Iterable[Event]) -> str:
+def as_csv(events: Iterable[Event], reader: OriginReader) -> str:
     """A head and a row for each event; before, after and facts are JSON. No cell begins a formula of a spreadsheet."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(COLUMNS)
     for event in events:
-        row = row_of(event)
+        row = row_of(event, reader)
         writer.writerow([_cell(row[column]) for column in COLUMNS])
     return out.getvalue()
 
 
-def as_json_lines(events: Iterable[Event]) -> str:
+def as_json_lines(events: Iterable[Event], reader: OriginReader) -> str:
     """An object a line."""
-    return "".join(json.dumps(row_of(event), cls=DjangoJSONEncoder, ensure_ascii=False) + "\n" for event in events)
+    rows = (row_of(event, reader) for event in events)
+    return "".join(json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False) + "\n" for row in rows)
 
 
-def row_of(event: Event) -> dict[str, Any]:
-    """Who, what, before, after, from where; actor is None for the platform, facts hold the rest."""
-    facts = dict(event.facts)
+def row_of(event: Event, reader: OriginReader) -> dict[str, Any]:
+    """Who, what, before, after, and from where, if the reader may see it.
+
+    actor is None for the platform; facts hold the rest.
+    """
+    facts = reader.facts_of(event)
     own = {name: facts.pop(name, None) for name in ("before", "after", "address")}
     return {
         "id": event.pk,

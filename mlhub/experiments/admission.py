@@ -134,7 +134,7 @@ def _check_point(
     wanted = with_parameters(settings, dict(point))
     wanted = {name: value for name, value in wanted.items() if name not in ("name", "environment", "secrets")}
     try:
-        check_request(project.organisation, dataset, model, with_training_defaults(dataset, wanted))
+        check_request(project, dataset, model, with_training_defaults(dataset, wanted))
     except InvalidInputError as error:
         name = (error.field or "").removeprefix("hyperparameters.")
         error.field = f"space.{name}" if name in point else f"job.{error.field}"

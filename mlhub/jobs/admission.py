@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db.models import Sum
-
-from mlhub.clusters.models import Node
-from mlhub.core.errors import ConflictError, InvalidInputError, QuotaExceededError
+from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.batch_ranges import check_batch_range
 from mlhub.jobs.models import ModeChoice
+from mlhub.jobs.room import check_resources, check_room
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
@@ -23,8 +21,7 @@ from mlhub.runtime.model.hyperparameters import check_declared, read_settings
 from mlhub.runtime.model.requested_metrics import metrics_of
 from mlhub.runtime.prediction.schema_compatibility import has_targets
 from mlhub.runtime.strategies.catalogue.schema import COUNTED, StrategySpec, parse
-from mlhub.tenants.actions import gpu_limit_of
-from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.models import Project
 from mlhub.wire.formats import FILES_TASK
 
 MAX_HYPERPARAMETERS_BYTES = 64 * 1024
@@ -94,7 +91,7 @@ def check_versions(
 
 
 def check_request(
-    organisation: Organisation, dataset: DatasetVersion | None, model: ModelVersion, request: dict[str, Any]
+    project: Project, dataset: DatasetVersion | None, model: ModelVersion, request: dict[str, Any]
 ) -> dict[str, Any]:
     """The request, with the mode that its strategy needs. dataset: None for a script without one.
 
@@ -128,7 +125,7 @@ def check_request(
     request = {**request, **_strategy(model, request)}
     if model.kind != Kind.SCRIPT:
         check_batch_range(request)
-    check_room(organisation, request.get("min_workers", 1))
+    check_room(project, request.get("min_workers", 1))
     check_resources(request)
     return request
 
@@ -293,59 +290,3 @@ def _numbers(spec: StrategySpec, request: dict[str, Any]) -> dict[str, int]:
             remedy="Give min_workers and max_workers the same number.",
         )
     return {"min_workers": n, "max_workers": n}
-
-
-def check_resources(request: dict[str, Any]) -> None:
-    """Whether the cluster has GPUs of the types asked for, and n_workers lies within the job's bounds.
-
-    Raises InvalidInputError.
-    """
-    asked = request.get("resources") or {}
-    least, most = request.get("min_workers", 1), request.get("max_workers", 64)
-    n_workers, types = asked.get("n_workers"), asked.get("gpu_types")
-    if n_workers is not None and not least <= n_workers <= most:
-        raise InvalidInputError(
-            f"resources.n_workers is {n_workers}, min_workers {least} and max_workers {most}.",
-            field="resources.n_workers",
-            remedy="Give a number from min_workers to max_workers.",
-        )
-    if types is None:
-        return
-    there = dict(Node.objects.values_list("gpu_type").annotate(n=Sum("n_slots")).order_by("gpu_type"))
-    if not there:
-        return
-    unknown = sorted(set(types) - set(there))
-    if unknown:
-        raise InvalidInputError(
-            f"The cluster has no GPU of type {', '.join(unknown)}.",
-            field="resources.gpu_types",
-            remedy=f"Give some of: {', '.join(there)}.",
-        )
-    have = max(there[name] for name in types)
-    if least > have:
-        raise InvalidInputError(
-            f"min_workers is {least}, and the cluster has {have} GPUs of one of these types.",
-            field="resources.gpu_types",
-            remedy=f"Give min_workers of at most {have}, or more types.",
-        )
-
-
-def check_room(organisation: Organisation, n_gpus: int) -> None:
-    """Whether cluster and quota could ever give so many. Raises InvalidInputError, QuotaExceededError."""
-    have = Node.objects.aggregate(n=Sum("n_slots"))["n"]
-    if have is not None and n_gpus > have:
-        raise InvalidInputError(
-            f"min_workers is {n_gpus}, and the whole cluster has {have} GPUs.",
-            field="min_workers",
-            remedy=f"Give at most {have}.",
-        )
-    limit = gpu_limit_of(organisation)
-    if limit is not None and n_gpus > limit:
-        raise QuotaExceededError(
-            f"min_workers is {n_gpus}, and {organisation.name} may use {limit} GPUs.",
-            field="min_workers",
-            remedy="Give fewer, or ask an administrator for a larger quota.",
-            limit="max_gpus",
-            limit_gpus=limit,
-            asked_gpus=n_gpus,
-        )

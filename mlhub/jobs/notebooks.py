@@ -12,10 +12,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.jobs.admission import check_resources, check_room
 from mlhub.jobs.models import Attempt, Job, JobKind, ModeChoice, NotebookActivity
+from mlhub.jobs.room import check_resources, check_room
 from mlhub.jobs.states import JobState
-from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.models import Project, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 from mlhub.wire.report import PhaseReport
@@ -27,7 +27,7 @@ PROFILE = {"is_script": True, "servers_possible": False}  # as of a script: ther
 TAKEN = ("priority", "resources", "limits")  # of a request
 
 
-def check_notebook(organisation: Organisation, request: dict[str, Any]) -> dict[str, Any]:
+def check_notebook(project: Project, request: dict[str, Any]) -> dict[str, Any]:
     """A Job's fields, from the request. Raises InvalidInputError, QuotaExceededError naming field and remedy."""
     check_offered()
     for name in request:
@@ -51,7 +51,7 @@ def check_notebook(organisation: Organisation, request: dict[str, Any]) -> dict[
         "max_workers": 1,
         "mode": ModeChoice.ALL_REDUCE,
     }
-    check_room(organisation, 1)
+    check_room(project, 1)
     check_resources(fields)
     return fields
 

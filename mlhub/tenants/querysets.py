@@ -136,6 +136,13 @@ class OfOwnerQuerySet(TenantOwnedQuerySet):
         parts = {} if kind != "organisation" else {"team": None, "project": None}
         return self.filter(**{kind: owner}, **parts)
 
+    def above(self, project: models.Model) -> Self:
+        """Those that count for jobs of the project: its own, its team's and its organisation's."""
+        team_id = getattr(project, "team_id", None)
+        team = models.Q(team=team_id) if team_id else models.Q(pk__in=[])
+        own = models.Q(project=project) | team | models.Q(team=None, project=None)
+        return self.filter(own, organisation=project.organisation_id)  # type: ignore[attr-defined]
+
 
 class BoostQuerySet(OfOwnerQuerySet):
     def in_effect(self, now: datetime) -> Self:
@@ -145,13 +152,6 @@ class BoostQuerySet(OfOwnerQuerySet):
 
 class UserQuotaQuerySet(OfOwnerQuerySet):
     """Every member of an organisation sees what one person may have there."""
-
-    def above(self, project: models.Model) -> Self:
-        """Those that count for jobs of the project: its own, its team's and its organisation's."""
-        team_id = getattr(project, "team_id", None)
-        team = models.Q(team=team_id) if team_id else models.Q(pk__in=[])
-        own = models.Q(project=project) | team | models.Q(team=None, project=None)
-        return self.filter(own, organisation=project.organisation_id)  # type: ignore[attr-defined]
 
 
 class QuotaRequestQuerySet(TenantOwnedQuerySet):

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import timedelta
 
+import pytest
+from django.utils import timezone
+
+from mlhub.clusters.models import Node, Rack
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job
 from mlhub.jobs.tasks import hand_off_job
 from mlhub.storage.models import WorkItem
 from mlhub.storage.stores import blob_store
-from mlhub.tenants.models import Quota
+from mlhub.tenants.models import Project, ProjectQuota, Quota, QuotaBoost, Team, TeamQuota
 from tests.cast import Cast, make_cast
 from tests.jobs.builders import builtin, job, ready_dataset
 from tests.runtime.gang import write_blobs
@@ -21,9 +25,15 @@ def cast(db) -> Cast:
     return make_cast()
 
 
-def submit(cast, user, project=None):
+def submit(cast, user, project=None, **fields):
     dataset = ready_dataset(project or cast.project_a, user)
-    body = {"dataset_version": str(dataset.id), "model": str(builtin().model_id), "epochs": 1, "batch_size": 4}
+    body = {
+        "dataset_version": str(dataset.id),
+        "model": str(builtin().model_id),
+        "epochs": 1,
+        "batch_size": 4,
+        **fields,
+    }
     return cast.client(user).post("/api/v1/jobs", body)
 
 
@@ -50,6 +60,38 @@ def test_jobs_that_run_or_were_cancelled_do_not_count(cast, settings):
     waiting = submit(cast, cast.bob).json()
     cast.client(cast.bob).post(f"/api/v1/jobs/{waiting['id']}/cancel")
     assert [submit(cast, cast.bob).status_code for _ in range(2)] == [201, 422]
+
+
+@pytest.mark.parametrize("kind", ["project", "team"])
+def test_a_job_that_a_project_or_its_team_may_never_run_is_refused_with_who_can_raise_it(cast, kind):
+    team = Team.objects.create(organisation=cast.a, name="vision")
+    Project.objects.filter(pk=cast.project_a.pk).update(team=team)
+    owner = team if kind == "team" else cast.project_a
+    (TeamQuota if kind == "team" else ProjectQuota).objects.create(**{kind: owner}, max_gpus=2)
+    refused = submit(cast, cast.bob, min_workers=3)
+    assert (refused.status_code, refused.json()["limit"], refused.json()["owner"]) == (422, "max_gpus", owner.name)
+    assert refused.json()["detail"] == f"min_workers is 3, and {owner.name} may use 2 GPUs."
+    assert "an admin of A" in refused.json()["remedy"]
+    QuotaBoost.objects.create(
+        organisation=cast.a, **{kind: owner}, extra_max_gpus=1, ends_at=timezone.now() + timedelta(hours=1)
+    )
+    assert submit(cast, cast.bob, min_workers=3).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("resources", "field"),
+    [({"cpus": 5}, "cpus"), ({"memory_gib": 17}, "memory_gib"), ({"cpus": 4, "memory_gib": 16}, "memory_gib")],
+)
+def test_a_pod_that_no_node_has_room_for_is_refused_and_one_that_fits_an_empty_node_is_not(cast, resources, field):
+    rack = Rack.objects.create(name="rack-1", uplink_bps=1e9)
+    for name, cpus, memory_gib in (("many-cpus", 4, 8), ("much-memory", 2, 16)):
+        Node.objects.create(
+            name=name, rack=rack, gpu_type="T4", n_slots=1, cpus=cpus, memory_bytes=memory_gib * 2**30, nic_bps=1e9,
+            observed_at=timezone.now(),
+        )  # fmt: skip
+    refused = submit(cast, cast.bob, resources=resources)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, f"resources.{field}")
+    assert submit(cast, cast.bob, resources={"cpus": 2, "memory_gib": 16}).status_code == 201
 
 
 def paused(cast, user, **fields):

@@ -56,6 +56,20 @@ def test_refused_attempts_and_the_lock_are_noted_once_each(alice):
     assert (newest.kind, newest.facts["username"], newest.subject_id) == ("session.refused", "nobody", None)
 
 
+def test_admins_see_from_where_members_do_something_and_other_members_do_not(cast, alice):
+    bob = APIClient(**ORIGIN)
+    bob.force_login(cast.bob)
+    run = bob.post("/api/v1/organisations/" + str(cast.a.pk) + "/quota/requests", {"extra_max_gpus": 1, "reason": "x"})
+    assert run.status_code == 201
+    assert Event.objects.get(kind="quota.requested").facts["address"] == NOTED["address"]
+    for user, sees in ((cast.alice, True), (cast.bob, True), (cast.victor, False)):
+        client = cast.client(user)
+        (shown,) = client.get("/api/v1/events", {"kind": "quota.requested"}).json()["results"]
+        assert (shown["facts"].get("address") == NOTED["address"], "user_agent" in shown["facts"]) == (sees, sees)
+        file = client.get("/api/v1/events/export", {"kind": "quota.requested", "form": "jsonl"})
+        assert (NOTED["address"] in file.content.decode(), "Browser" in file.content.decode()) == (sees, sees)
+
+
 def test_no_event_holds_a_password(alice):
     client = APIClient(**ORIGIN)
     sign_in(client, "a-wrong-secret")

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
-from mlhub.tenants.models import Project, Team
+from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRequest, Team, UserQuota
 from tests.cast import Cast
 from tests.jobs.builders import builtin, job, ready_dataset
 
 
-def address(owner: Project | Team) -> str:
+def address(owner: Organisation | Project | Team) -> str:
     return f"/api/v1/{type(owner).__name__.lower()}s/{owner.pk}"
 
 
@@ -102,6 +103,21 @@ def test_only_an_empty_project_is_deleted(cast: Cast) -> None:
     assert cast.client(cast.alice).delete(address(empty)).status_code == 204
     assert Event.objects.get(kind="project.deleted").facts["name"] == "empty"
     assert list(Project.objects.filter(organisation=cast.a)) == [cast.project_a]
+
+
+@pytest.mark.parametrize("kind", ["organisation", "team", "project"])
+def test_boosts_requests_and_limits_of_users_go_with_what_they_are_of(cast: Cast, kind: str) -> None:
+    if kind == "organisation":
+        cast.project_a.delete()
+        owner: Organisation | Team | Project = cast.a
+    else:
+        owner = (Team if kind == "team" else Project).objects.create(organisation=cast.a, name="short")
+    of_owner = {"organisation": cast.a, **({} if kind == "organisation" else {kind: owner})}
+    QuotaBoost.objects.create(**of_owner, extra_guarantee=1, ends_at=timezone.now(), ended_at=timezone.now())
+    QuotaRequest.objects.create(**of_owner, extra_guarantee=1, reason="a paper", requested_by=cast.bob)
+    UserQuota.objects.create(**of_owner, max_gpus=1)
+    assert cast.client(cast.root).delete(address(owner)).status_code == 204
+    assert [kind.objects.count() for kind in (QuotaBoost, QuotaRequest, UserQuota)] == [0, 0, 0]
 
 
 def test_only_a_team_without_projects_is_deleted(cast: Cast) -> None:

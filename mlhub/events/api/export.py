@@ -18,6 +18,7 @@ from mlhub.events import export
 from mlhub.events.api.serializers import EventSerializer
 from mlhub.events.api.views import EventFilter
 from mlhub.events.models import Event
+from mlhub.events.origins import OriginReader
 
 MAX_EVENTS = 50_000
 FORMS = {"csv": (export.as_csv, "text/csv"), "jsonl": (export.as_json_lines, "application/jsonl")}
@@ -56,4 +57,6 @@ class EventsExportView(VisibleMixin, generics.ListAPIView[Event]):
                 remedy="Narrow them by since and until, and export one span after the other.",
             )
         headers = {"Content-Disposition": f'attachment; filename="mlhub-audit.{form}"'}
-        return HttpResponse(write(events), content_type=f"{media_type}; charset=utf-8", headers=headers)
+        return HttpResponse(
+            write(events, OriginReader(request.user)), content_type=f"{media_type}; charset=utf-8", headers=headers
+        )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -11,6 +12,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.events.models import Event
+from mlhub.events.origins import OriginReader
 
 
 class ActorSerializer(serializers.Serializer[Any]):
@@ -21,7 +23,9 @@ class EventSerializer(serializers.ModelSerializer[Event]):
     """actor: null for the platform itself."""
 
     actor = serializers.SerializerMethodField(help_text="Who did it; null: the platform itself.")
-    facts = serializers.DictField(read_only=True, help_text="What is to be known about it, by kind of event.")
+    facts = serializers.SerializerMethodField(
+        help_text="What is to be known about it, by kind of event; `address` and `user_agent` of who did it for admins."
+    )
 
     class Meta:
         model = Event
@@ -40,6 +44,15 @@ class EventSerializer(serializers.ModelSerializer[Event]):
     def get_actor(self, event: Event) -> dict[str, str] | None:
         name = event.actor_name()
         return None if name is None else {"username": name}
+
+    @extend_schema_field(serializers.DictField())
+    def get_facts(self, event: Event) -> dict[str, Any]:
+        return self._origins.facts_of(event)
+
+    @cached_property
+    def _origins(self) -> OriginReader:
+        request = self.context.get("request")
+        return OriginReader(request.user if request is not None else None)
 
 
 class JobEventsQuerySerializer(StrictSerializer):

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Sum
@@ -13,7 +15,7 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, require_room_for_boosts
 from mlhub.tenants.audit import record
 from mlhub.tenants.boosts import raised
-from mlhub.tenants.models import Organisation, Quota, QuotaBoost, User
+from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, User
 
 MOST_BOOSTS = 8  # of one owner at a time
 MOST_EXTRA = 100_000
@@ -101,6 +103,19 @@ def gpu_limit_of(organisation: Organisation) -> int | None:
         return None
     found = QuotaBoost.objects.of(organisation).in_effect(timezone.now())
     return raised(quota.max_gpus, found.aggregate(n=Sum("extra_max_gpus"))["n"] or 0, absent=None)
+
+
+def gpu_limits_above(project: Project) -> list[tuple[Owner, int]]:
+    """The most GPUs that the project, its team and its organisation may use now, with their boosts, where limited."""
+    owners: list[Owner] = [project, *([project.team] if project.team else []), project.organisation]
+    limits = {owner: rules.max_gpus for owner in owners if (rules := getattr(owner, "quota", None)) is not None}
+    limited = {owner: most for owner, most in limits.items() if most is not None}
+    if not limited:
+        return []
+    extras: Counter[UUID] = Counter()
+    for boost in QuotaBoost.objects.above(project).in_effect(timezone.now()):
+        extras[boost.project_id or boost.team_id or boost.organisation_id] += boost.extra_max_gpus
+    return [(owner, most + extras[owner.pk]) for owner, most in limited.items()]
 
 
 def check_boost(extra_guarantee: int, extra_max_gpus: int, ends_at: datetime, now: datetime) -> None:

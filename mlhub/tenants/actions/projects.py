@@ -13,12 +13,23 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.quotas import require_room_for_boosts
 from mlhub.tenants.audit import record
-from mlhub.tenants.models import Invitation, Membership, Organisation, Project, Team, User
+from mlhub.tenants.models import (
+    Invitation,
+    Membership,
+    Organisation,
+    Project,
+    QuotaBoost,
+    QuotaRequest,
+    Team,
+    User,
+    UserQuota,
+)
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 TenantNode = Organisation | Team | Project
-OWN_PARTS = (Membership, Invitation, User)  # of an organisation: they go with it
+# of an organisation, a team or a project: they go with it, as nobody can delete them by themselves
+OWN_PARTS = (Membership, Invitation, User, UserQuota, QuotaBoost, QuotaRequest)
 
 
 def require_open(project: Project) -> None:
@@ -129,7 +140,10 @@ def delete(owner: TenantNode, *, actor: User) -> None:
 
 
 def contents_of(owner: TenantNode) -> dict[str, int]:
-    """How many rows of each kind belong to it, by the kind's name; quota, members and invitations are parts of it."""
+    """How many rows of each kind belong to it, by the kind's name.
+
+    Its quota with boosts, requests and limits of users, members and invitations are parts of it.
+    """
     found: dict[str, int] = {}
     for relation in owner._meta.related_objects:
         # what names it and outlives it, such as events, is not in it
