@@ -47,6 +47,20 @@ describe("The queue's page", () => {
     expect(screen.getByText(/policy mlhub/)).toHaveTextContent("in 24 ms, of which 3 ms to decide");
   });
 
+  it("shows one's own jobs, and says so in the address", async () => {
+    const asked: (string | null)[] = [];
+    server.use(
+      http.get("/api/v1/queue", ({ request }) => {
+        asked.push(new URL(request.url).searchParams.get("owner"));
+        return HttpResponse.json(page([queuedJob({ name: "first", place: 2 })]));
+      }),
+    );
+    const { user, router } = renderPage("/queue");
+    await user.click(await screen.findByRole("radio", { name: "Mine" }));
+    await expect.poll(() => asked.at(-1)).toBe(me().username);
+    expect(router.state.location.search).toBe(`?owner=${me().username}`);
+  });
+
   it("asks the scheduler what a cancellation would change", async () => {
     queueOf(queuedJob({ id: SECOND, name: "second" }));
     let asked: WhatIf | undefined;
@@ -57,6 +71,7 @@ describe("The queue's page", () => {
       }),
     );
     const { user } = renderPage("/queue");
+    await user.click(await screen.findByRole("radio", { name: "What if?" }));
     const form = await screen.findByRole("form", { name: "What if" });
     expect(within(form).getByRole("button")).toBeDisabled();
     await user.selectOptions(within(form).getByLabelText("Job"), await within(form).findByText("digits-cnn (Running)"));
@@ -71,10 +86,12 @@ describe("The queue's page", () => {
 
   it("offers nodes to administrators only, and shows them rounds with their shadow", async () => {
     queueOf();
-    const { unmount } = renderPage("/queue");
+    const { unmount, user } = renderPage("/queue?view=rounds");
     expect(await screen.findByText("No pending jobs")).toBeVisible();
+    expect(screen.queryByRole("radio", { name: "Rounds" })).not.toBeInTheDocument();
+    await user.click(screen.getByRole("radio", { name: "What if?" }));
+    expect(await screen.findByRole("form", { name: "What if" })).toBeVisible();
     expect(screen.queryByRole("option", { name: "A node is added" })).not.toBeInTheDocument();
-    expect(screen.queryByRole("region", { name: "Rounds" })).not.toBeInTheDocument();
     unmount();
     server.use(
       answers("/api/v1/auth/me", me({ is_staff: true })),
@@ -104,10 +121,11 @@ describe("The queue's page", () => {
         ]),
       ),
     );
-    renderPage("/queue");
+    const shown = renderPage("/queue?view=rounds");
     const rounds = await screen.findByRole("table", { name: "Rounds" });
     expect(within(rounds).getByRole("row", { name: /^12/ })).toHaveTextContent("1 × launch24 ms, decide 3 mssrtf: different for 1 job");
-    expect(screen.getByRole("option", { name: "A node is added" })).toBeInTheDocument();
+    await shown.user.click(screen.getByRole("radio", { name: "What if?" }));
+    expect(await screen.findByRole("option", { name: "A node is added" })).toBeInTheDocument();
   });
 
   it("says on every page, to everyone, that scheduling has stopped", async () => {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators.
+// The pending jobs in the scheduler's order and why; what-if questions; the rounds, for administrators. One at a time.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
 
 import { schedulerStatusQuery } from "@/api/scheduler";
 import { isStaff, useMe } from "@/api/session";
@@ -14,7 +13,7 @@ import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { SchedulerAlerts, hasSchedulerProblem } from "@/components/feedback/SchedulerAlerts";
 import { Page } from "@/components/layout/Page";
-import { Section } from "@/components/layout/Section";
+import { useFilters } from "@/components/table/useFilters";
 import { number } from "@/lib/quantities";
 
 import { QueueTable } from "./QueueTable";
@@ -22,23 +21,25 @@ import { Rounds } from "./Rounds";
 import { WhatIfForm } from "./WhatIfForm";
 import { queueQuery } from "./queries";
 
+const NAMES = ["view", "owner"] as const;
+
 export function QueuePage() {
   const me = useMe();
   const status = useQuery(schedulerStatusQuery);
+  const { filters, filter } = useFilters(NAMES);
+  const views = [
+    { value: "", label: t`Pending jobs` },
+    { value: "what-if", label: t`What if?` },
+    ...(isStaff(me) ? [{ value: "rounds", label: t`Rounds` }] : []),
+  ];
+  const view = views.find(({ value }) => value === filters.view)?.value ?? "";
   return (
     <Page title={t`Queue`} subtitle={status.data && <StatusLine status={status.data} />}>
       {status.data && !isStaff(me) && hasSchedulerProblem(status.data) && <SchedulerAlerts status={status.data} />}
-      <Section title={t`Pending jobs`}>
-        <PendingJobs />
-      </Section>
-      <Section title={t`What if?`}>
-        <WhatIfForm isStaff={isStaff(me)} />
-      </Section>
-      {isStaff(me) && (
-        <Section title={t`Rounds`}>
-          <Rounds />
-        </Section>
-      )}
+      <SegmentedControl aria-label={t`View`} value={view} onChange={(value) => filter("view", value)} data={views} style={{ alignSelf: "start" }} />
+      {view === "" && <PendingJobs />}
+      {view === "what-if" && <WhatIfForm isStaff={isStaff(me)} />}
+      {view === "rounds" && <Rounds />}
     </Page>
   );
 }
@@ -57,34 +58,51 @@ function StatusLine({ status }: { status: SchedulerStatus }) {
 }
 
 function PendingJobs() {
-  const [after, setAfter] = useState(0);
-  const queue = useQuery(queueQuery(after));
+  const me = useMe();
+  const { filters, filter, turn } = useFilters(NAMES);
+  const after = Number(filters.cursor) || 0;
+  const queue = useQuery(queueQuery(after, filters.owner));
   return (
-    <QueryResult of={queue}>
-      {({ results, next }) =>
-        results.length === 0 && after === 0 ? (
-          <EmptyState title={t`No pending jobs`} text={t`Jobs that you may see and that are pending appear here, the next one first.`} />
-        ) : (
-          <>
-            <QueueTable jobs={results} />
-            <Group justify="flex-end" gap="xs">
-              {after > 0 && (
-                <Button size="xs" variant="default" onClick={() => setAfter(0)}>
-                  {t`To the front`}
-                </Button>
-              )}
-              {next !== null && (
-                <Button size="xs" variant="default" onClick={() => setAfter(results.at(-1)?.place ?? 0)}>
-                  {t`Further back`}
-                </Button>
-              )}
-            </Group>
-            <Text size="xs" c="dimmed">
-              {t`Places count the jobs of all organisations; you see those of yours.`}
-            </Text>
-          </>
-        )
-      }
-    </QueryResult>
+    <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
+      <SegmentedControl
+        size="xs"
+        aria-label={t`Whose jobs`}
+        value={filters.owner === undefined ? "" : me.username}
+        onChange={(value) => filter("owner", value)}
+        data={[
+          { value: "", label: t`All` },
+          { value: me.username, label: t`Mine` },
+        ]}
+        style={{ alignSelf: "start" }}
+      />
+      <QueryResult of={queue}>
+        {({ results, next }) =>
+          results.length === 0 && after === 0 ? (
+            <EmptyState title={t`No pending jobs`} text={t`Jobs that you may see and that are pending appear here, the next one first.`} />
+          ) : (
+            <>
+              <QueueTable jobs={results} />
+              <Group justify="space-between" gap="xs">
+                <Text size="xs" c="dimmed">
+                  {t`Places count the jobs of all organisations; you see those of yours.`}
+                </Text>
+                <Group gap="xs">
+                  {after > 0 && (
+                    <Button size="xs" variant="default" onClick={() => turn(undefined)}>
+                      {t`To the front`}
+                    </Button>
+                  )}
+                  {next !== null && (
+                    <Button size="xs" variant="default" onClick={() => turn(`${results.at(-1)?.place ?? 0}`)}>
+                      {t`Further back`}
+                    </Button>
+                  )}
+                </Group>
+              </Group>
+            </>
+          )
+        }
+      </QueryResult>
+    </Stack>
   );
 }

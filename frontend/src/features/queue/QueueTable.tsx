@@ -11,6 +11,8 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { pendingText } from "@/domain/jobs/pendingJob";
 import { useNow } from "@/lib/time";
 
+import classes from "./QueueTable.module.css";
+
 export function QueueTable({ jobs }: { jobs: QueuedJob[] }) {
   return (
     <ScrollTable label={t`Queue`} head={[t`Place`, t`Job`, t`Why it is pending`, t`Requests`, t`Predicted start`, t`Predicted finish`]} minWidth={760}>
@@ -48,11 +50,14 @@ function Reasons({ job }: { job: QueuedJob }) {
     <Stack gap={2}>
       <Text size="sm">{first.sentence}</Text>
       {others.length > 0 && (
-        <List size="xs" c="dimmed">
-          {others.map(({ reason, sentence }) => (
-            <List.Item key={reason}>{sentence}</List.Item>
-          ))}
-        </List>
+        <details className={classes.others}>
+          <summary>{plural(others.length, { one: "# more reason", other: "# more reasons" })}</summary>
+          <List size="xs" c="dimmed">
+            {others.map(({ reason, sentence }) => (
+              <List.Item key={reason}>{sentence}</List.Item>
+            ))}
+          </List>
+        </details>
       )}
     </Stack>
   );

@@ -4,10 +4,13 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
 
-export const queueQuery = (after: number) =>
+const PER_PAGE = 25;
+
+/** owner: a user name; without one, everybody's. */
+export const queueQuery = (after: number, owner?: string) =>
   queryOptions({
-    queryKey: ["queue", after],
-    queryFn: () => unwrap(api.GET("/api/v1/queue", { params: { query: { after } } })),
+    queryKey: ["queue", after, owner],
+    queryFn: () => unwrap(api.GET("/api/v1/queue", { params: { query: { after, limit: PER_PAGE, ...(owner && { owner }) } } })),
     placeholderData: (previous) => previous,
   });
 

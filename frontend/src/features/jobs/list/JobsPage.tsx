@@ -19,8 +19,8 @@ import { JobTable } from "./JobTable";
 import type { Choice } from "./useRowKeys";
 import { type JobTableRows, type TableView, useJobTable } from "./tableRows";
 import { SelectionBar } from "./SelectionBar";
-import { useChosenJob } from "./useChosenJob";
-import { Workbench } from "./Workbench";
+import { useChosenJob } from "./workbench/useChosenJob";
+import { Workbench } from "./workbench/Workbench";
 
 const NAMES = ["search", "state", "owner", "project", "tag", "sort", "columns"] as const;
 

@@ -12,7 +12,7 @@ import { lazyComponent } from "@/lib/chunk";
 import classes from "./Workbench.module.css";
 
 /** With curve and log: the list does not wait for it. */
-const JobPanel = lazyComponent(async () => (await import("../detail/panel/JobPanel")).JobPanel);
+const JobPanel = lazyComponent(async () => (await import("../../detail/panel/JobPanel")).JobPanel);
 
 interface Props {
   chosen: string | undefined;
