@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Within which bounds an organisation's projects keep what their jobs leave; admins choose others after a look at the effect.
 import { t } from "@lingui/core/macro";
-import { Alert, Button, Group, List, NumberInput, Stack, Table, Text, Title } from "@mantine/core";
+import { Alert, Anchor, Button, Group, List, NumberInput, Stack, Table, Text, Title } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -194,7 +194,9 @@ function Clamped({ rows, organisation }: { rows: OrganisationRetention["clamped"
         {rows.map(({ project, kind, days, chosen_days, clamped_by }) => (
           <Table.Tr key={project.id + kind}>
             <Table.Td>
-              <Link to={`/projects/${project.id}/retention`}>{project.name}</Link>
+              <Anchor component={Link} to={`/projects/${project.id}/retention`} size="sm">
+                {project.name}
+              </Anchor>
             </Table.Td>
             <Table.Td>{KINDS[kind]}</Table.Td>
             <Table.Td>{daysText(chosen_days)}</Table.Td>
