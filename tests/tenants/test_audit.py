@@ -59,7 +59,7 @@ def test_refused_attempts_and_the_lock_are_noted_once_each(alice):
 def test_admins_see_from_where_members_do_something_and_other_members_do_not(cast, alice):
     bob = APIClient(**ORIGIN)
     bob.force_login(cast.bob)
-    run = bob.post("/api/v1/organisations/" + str(cast.a.pk) + "/quota/requests", {"extra_max_gpus": 1, "reason": "x"})
+    run = bob.post(f"/api/v1/organisations/{cast.a.pk}/quota/requests", {"extra_guarantee": 1, "reason": "x"})
     assert run.status_code == 201
     assert Event.objects.get(kind="quota.requested").facts["address"] == NOTED["address"]
     for user, sees in ((cast.alice, True), (cast.bob, True), (cast.victor, False)):
