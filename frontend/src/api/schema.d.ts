@@ -5141,7 +5141,7 @@ export interface components {
              * @description When it happened.
              */
             readonly at: string;
-            /** @description What is to be known about it, by kind of event. */
+            /** @description What is to be known about it, by kind of event; `address` and `user_agent` of who did it for admins. */
             readonly facts: {
                 [key: string]: unknown;
             };
