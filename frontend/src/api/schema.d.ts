@@ -4809,6 +4809,7 @@ export interface components {
              *     * `job.failed` - A job ended with an error.
              *     * `job.cancelled` - A job was cancelled.
              *     * `job.paused` - A job was paused.
+             *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
              *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
              *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
              *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
@@ -4864,6 +4865,7 @@ export interface components {
          *     * `job.failed` - A job ended with an error.
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
+         *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
          *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
@@ -4874,7 +4876,7 @@ export interface components {
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -6596,11 +6598,12 @@ export interface components {
          *     * `job.failed` - A job ended with an error.
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
+         *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          * @enum {string}
          */
-        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "budget.reached";
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "budget.reached";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -12218,6 +12221,7 @@ export interface components {
          *     * `job.failed` - A job ended with an error.
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
+         *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
          *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
@@ -12227,7 +12231,7 @@ export interface components {
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached";
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached";
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *

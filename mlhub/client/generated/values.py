@@ -28,6 +28,7 @@ DeliveryTopic = Literal[
     "job.failed",
     "job.cancelled",
     "job.paused",
+    "job.preempted",
     "job.waiting_long",
     "dataset.ready",
     "dataset.refused",
@@ -81,7 +82,14 @@ LimitEnum = Literal["log_rate", "log_bytes", "points_per_metric", "points_per_jo
 LineageNodeKindEnum = Literal["dataset_version", "model_version", "job"]
 LinkKindEnum = Literal["nic", "uplink"]
 MailTopic = Literal[
-    "job.running", "job.succeeded", "job.failed", "job.cancelled", "job.paused", "job.waiting_long", "budget.reached"
+    "job.running",
+    "job.succeeded",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "job.preempted",
+    "job.waiting_long",
+    "budget.reached",
 ]
 MethodEnum = Literal["password", "single_sign_on", "passkey"]
 ModeEnum = Literal["auto", "all_reduce", "parameter_server"]
@@ -165,6 +173,7 @@ WebhookTopic = Literal[
     "job.failed",
     "job.cancelled",
     "job.paused",
+    "job.preempted",
     "job.waiting_long",
     "dataset.ready",
     "dataset.refused",
