@@ -17,6 +17,7 @@ from mlhub.cli.commands import (
     checkpoints,
     cluster,
     collections,
+    completion,
     differences,
     jobs,
     notebooks,
@@ -62,7 +63,7 @@ def options(
 ACCOUNT, TRAIN, USE, LOOK = "Account", "Jobs", "Trained models", "Cluster"
 PLATFORM = "Platform on this machine"
 for panel, commands in {
-    ACCOUNT: (account.login, account.logout, account.whoami),
+    ACCOUNT: (account.login, account.logout, account.whoami, completion.completion),
     TRAIN: (
         run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, profiles.profile, jobs.wait,
         jobs.cancel, jobs.pause, jobs.resume, jobs.clone, jobs.result, differences.diff,

@@ -99,10 +99,15 @@ def _act(
         attempt = Attempt.objects.live().select_related("job").filter(job=job).first()
         if attempt is None or job.state not in (JobState.STARTING, JobState.RUNNING):
             return "moved"
-        return reason if ask_to_stop(backend, attempt, reason=reason, now=now) else "moved"
+        why = "" if isinstance(decision, Resize) else " ".join(_sentences(writer, job, decision))
+        return reason if ask_to_stop(backend, attempt, reason=reason, why=why, now=now) else "moved"
     except BackendUnavailableError as error:
         logger.warning("apply.delayed", job=job.id, error=error)
         return DELAYED
+
+
+def _sentences(writer: ExplanationWriter, job: Job, decision: Decision) -> list[str]:
+    return [explanation["sentence"] for explanation in writer.for_job(job, decision.explanations)]
 
 
 def _fits(job: Job, allocation: GangAllocation) -> bool:

@@ -173,9 +173,9 @@ def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolat
     return "failed"
 
 
-def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, now: datetime) -> bool:
+def ask_to_stop(backend: Backend, attempt: Attempt, *, reason: str, why: str = "", now: datetime) -> bool:
     """STOPPING first, then the backend: if we die in between, the next round asks the backend again."""
-    if not attempts.record_stop(attempt, reason=reason, now=now):
+    if not attempts.record_stop(attempt, reason=reason, why=why, now=now):
         return False
     backend.stop(AttemptId(str(attempt.id)), grace_s=settings.STOP_GRACE_S)
     return True

@@ -134,11 +134,14 @@ def record_lost_workers(attempt: Attempt, *, message: str, now: datetime) -> Non
     )
 
 
-def record_stop(attempt: Attempt, *, reason: str, now: datetime) -> bool:
-    """The gang is asked to save and leave: STOPPING."""
+def record_stop(attempt: Attempt, *, reason: str, why: str = "", now: datetime) -> bool:
+    """The gang is asked to save and leave: STOPPING. why: for people, in the event."""
+    facts = {"why": why} if why else None
     with transaction.atomic():
         Attempt.objects.filter(pk=attempt.pk).update(stop_asked_at=now)
-        moved = advance(attempt.job_id, trigger=Trigger.STOP, reason=reason, attempt_id=attempt.id, now=now)
+        moved = advance(
+            attempt.job_id, trigger=Trigger.STOP, reason=reason, attempt_id=attempt.id, now=now, facts=facts
+        )
     return moved is not None
 
 

@@ -18,7 +18,7 @@ from mlhub.jobs.models import Job
 from mlhub.tenants.models import User
 from mlhub.webhooks.budget_mail import budget_message, user_budget_message
 from mlhub.webhooks.models import MailCursor, MailNotices
-from mlhub.webhooks.topics import BUDGET, LONG_WAIT, MAIL_TOPICS, USER_BUDGET, topic_of
+from mlhub.webhooks.topics import BUDGET, LONG_WAIT, MAIL_TOPICS, PREEMPTED, USER_BUDGET, topic_of
 
 logger = structlog.stdlib.get_logger(__name__)
 BATCH = 200  # events of one run
@@ -30,6 +30,7 @@ WORDS = {
     "job.failed": "failed",
     "job.cancelled": "was cancelled",
     "job.paused": "was paused",
+    PREEMPTED: "gives its GPUs back and waits",
     LONG_WAIT: "waits for long",
 }
 
@@ -114,7 +115,7 @@ def _message(event: Event) -> EmailMessage | None:
     subject = " ".join(f"{job.name} {WORDS[topic]}".split())[:200]
     lines = [
         f"Your job {job.name} {WORDS[topic]}.",
-        str(event.facts.get("reason") or ""),
+        str(event.facts.get("why") or event.facts.get("reason") or ""),
         f"{settings.PUBLIC_URL}/jobs/{job.pk}",
         f"You chose on {settings.PUBLIC_URL}/account to be notified of this.",
     ]

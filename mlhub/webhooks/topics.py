@@ -12,6 +12,7 @@ from uuid import UUID
 from django.conf import settings
 
 from mlhub.events.models import Event
+from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Organisation
 
 TOPICS: Mapping[str, str] = {
@@ -20,6 +21,7 @@ TOPICS: Mapping[str, str] = {
     "job.failed": "A job ended with an error.",
     "job.cancelled": "A job was cancelled.",
     "job.paused": "A job was paused.",
+    "job.preempted": "A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.",
     "job.waiting_long": "A job has waited longer than MLHUB_LONG_WAIT_S.",
     "dataset.ready": "An uploaded dataset was inspected, and may be used.",
     "dataset.refused": "An uploaded dataset was inspected, and was refused.",
@@ -35,11 +37,12 @@ BUDGET, USER_BUDGET = "budget.reached", "user_budget.reached"
 MAIL_TOPICS = (*(topic for topic in TOPICS if topic.startswith("job.")), USER_BUDGET, BUDGET)
 TEST = "webhook.test"  # sent on request, whatever was chosen
 LONG_WAIT = "job.waiting_long"
+PREEMPTED = "job.preempted"  # of the event job.state: it stops, and for this reason
 CHOICES = list(TOPICS.items())
 MAIL_CHOICES = [(topic, TOPICS[topic]) for topic in MAIL_TOPICS]
 DELIVERY_CHOICES = [*CHOICES, (TEST, "A test, sent on request.")]
 FACTS = (  # of events, passed on
-    "name", "reason", "before", "trigger", "number", "version_id", "error", "waited_s", "percent", "gpu_hours",
+    "name", "reason", "why", "before", "trigger", "number", "version_id", "error", "waited_s", "percent", "gpu_hours",
     "used_gpu_hours", "period", "gpu_type", "on_exhausted", "ends_at",
     "extra_guarantee", "extra_max_gpus", "owner_kind", "user",
 )  # fmt: skip
@@ -47,7 +50,10 @@ FACTS = (  # of events, passed on
 
 def topic_of(event: Event) -> str | None:
     """None for an event that no webhook can be notified of."""
-    topic = f"job.{event.facts.get('after')}" if event.kind == "job.state" else event.kind
+    topic = event.kind
+    if event.kind == "job.state":
+        moved = event.facts.get("after") == JobState.STOPPING and event.facts.get("reason") == "preempted"
+        topic = PREEMPTED if moved else f"job.{event.facts.get('after')}"
     return topic if topic in TOPICS else None
 
 

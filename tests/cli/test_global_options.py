@@ -9,8 +9,16 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from mlhub.cli.app import app
+from mlhub.cli.app import app, main
 from mlhub.cli.global_options import moved_to_front
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_completes_mlhub(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "_MLHUB_COMPLETE" in script
+    assert f"complete_{shell}" in script
 
 
 @pytest.mark.parametrize(

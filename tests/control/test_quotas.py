@@ -10,12 +10,13 @@ import pytest
 
 from mlhub.backends.fake import FakeBackend
 from mlhub.control.loop import Loop
+from mlhub.events.models import Event
 from mlhub.jobs.models import Job
 from mlhub.tenants.actions import create_project, create_team, set_quota
 from mlhub.tenants.models import Project
 from tests.cast import Cast, make_cast
 from tests.control.worlds import node
-from tests.jobs.builders import job
+from tests.jobs.builders import LONG, job
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,6 +54,20 @@ def test_the_tree_shows_who_borrows_from_whom(cast: Cast) -> None:
     theirs = cast.client(cast.charlie).get(f"/api/v1/organisations/{cast.b.id}/quota-tree").json()["owners"][0]
     assert (theirs["lent"], theirs["used"]) == (1, 0)
     assert cast.client(cast.charlie).get(f"/api/v1/organisations/{cast.a.id}/quota-tree").status_code == 404
+
+
+def test_the_event_of_a_reclaim_says_to_whom_its_gpus_are_guaranteed(cast: Cast) -> None:
+    set_quota(cast.b, guarantee=4, actor=cast.root)
+    loop = Loop(FakeBackend([node("n0"), node("n1", "r1")], now=NOW), now=lambda: NOW)
+    job(cast.project_a, cast.bob, name="borrows", min_workers=4, **LONG)
+    for _ in range(2):
+        loop.round()
+    job(cast.project_b, cast.charlie, name="owns", min_workers=4)
+    loop.round()
+    stopped = Event.objects.get(kind="job.state", facts__after="stopping")
+    assert (stopped.facts["name"], stopped.facts["reason"]) == ("borrows", "preempted")
+    assert stopped.facts["why"].startswith("Reclaimed: ")
+    assert "owns" not in stopped.facts["why"]
 
 
 def test_admins_share_out_their_organisation_s_guarantee_and_no_one_else_does(cast: Cast) -> None:

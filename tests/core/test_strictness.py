@@ -180,6 +180,17 @@ def test_unknown_fields_of_nested_bodies_are_named_with_their_path(cast):
     assert {"submit.epochz", "jobs.0.prio"} <= set(fields_of(answer))
 
 
+def test_a_wrong_choice_is_refused_with_those_that_there_are(cast):
+    body = {"name": "t", "scopes": ["read", "root"]}
+    (error,) = cast.client(cast.bob).post("/api/v1/tokens", body).json()["errors"]
+    assert error == {
+        "field": "scopes.1",
+        "message": '"root" is not a valid choice. Give one of: read, submit, write, admin.',
+    }
+    (error,) = cast.client(cast.bob).post("/api/v1/jobs", {"model": "mlp", "mode": "fast"}).json()["errors"]
+    assert error["message"] == '"fast" is not a valid choice. Give one of: auto, all_reduce, ps.'
+
+
 def test_a_quota_of_gpu_hours_is_not_dropped_silently(cast):
     answer = cast.client(cast.root).patch(f"/api/v1/organisations/{cast.a.id}/quota", {"gpu_hours": 5})
     assert (answer.status_code, list(fields_of(answer))) == (422, ["gpu_hours"])

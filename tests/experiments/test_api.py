@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from rest_framework.test import APIClient
 
 from mlhub.events.models import Event
@@ -61,6 +63,12 @@ def test_a_study_is_created_and_its_jobs_have_the_settings_and_the_values_of_the
     assert job.hyperparameters == {"dropout": 0.1, **trials[0]["parameters"]}
     assert (job.name, job.epochs, job.priority, job.created_by) == ("search trial 0", 9, -50, cast.bob)
     assert Event.objects.filter(kind="study.created", actor=cast.bob).count() == 1
+
+
+def test_the_study_of_the_examples_is_accepted_and_trains_as_its_first_line_says(cast: Cast) -> None:
+    given = yaml.safe_load((Path(__file__).parents[2] / "examples/study/study.yaml").read_text())
+    answer = created(cast, **given | {"job": {**given["job"], "dataset": "blobs"}})
+    assert (answer.status_code, answer.json().get("rungs")) == (201, [2, 6, 18]), answer.content
 
 
 def test_what_a_study_found_is_shown(cast: Cast) -> None:

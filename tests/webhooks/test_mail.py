@@ -10,9 +10,12 @@ import pytest
 from django.core import mail as outgoing
 from django.core.mail import EmailMessage
 from django.core.mail.backends.locmem import EmailBackend
+from django.utils import timezone
 
 from mlhub.events.actions import append
+from mlhub.jobs.attempts import record_stop
 from mlhub.jobs.lifecycle import advance
+from mlhub.jobs.models import Attempt
 from mlhub.jobs.states import Trigger
 from mlhub.tenants.models import Membership, User
 from mlhub.webhooks import mail
@@ -51,6 +54,18 @@ def test_who_submitted_a_job_is_told_once_of_what_they_chose(cast: Cast) -> None
     assert (message.to, message.subject) == (["bob@example.org"], "digits failed")
     assert "Its data has no column y." in message.body
     assert "/jobs/" in message.body
+
+
+def test_who_submitted_a_job_is_told_why_its_gpus_are_taken_back_and_not_of_a_resize(cast: Cast) -> None:
+    choose(cast, cast.bob, "job.preempted")
+    for reason, why in (("resized", ""), ("preempted", "Reclaimed: vision is guaranteed 4.")):
+        job = submitted(cast.project_a, cast.bob, name="digits", state="running")
+        attempt = Attempt.objects.create(job=job, number=1, mode="all_reduce", n_workers=1)
+        assert record_stop(attempt, reason=reason, why=why, now=timezone.now())
+    assert mail.send_notices() == 1
+    (message,) = outgoing.outbox
+    assert message.subject == "digits gives its GPUs back and waits"
+    assert "Reclaimed: vision is guaranteed 4." in message.body
 
 
 def test_nobody_is_told_without_having_asked_or_after_leaving(cast: Cast) -> None:

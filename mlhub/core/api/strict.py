@@ -10,8 +10,10 @@ from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
 MAX_SHOWN_NAME = 100  # of an unknown name, in an error message
+MOST_SHOWN_CHOICES = 30
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -29,9 +31,10 @@ class StrictSerializer(serializers.Serializer[Any]):
         try:
             found = super().to_internal_value(data)
         except serializers.ValidationError as error:
-            if unknown and isinstance(error.detail, dict):
-                raise serializers.ValidationError({**unknown, **error.detail}) from error
-            raise
+            if not isinstance(error.detail, dict):
+                raise
+            told = {name: with_choices(self.fields.get(name), one) for name, one in error.detail.items()}
+            raise serializers.ValidationError({**unknown, **told}) from error
         if unknown:
             raise serializers.ValidationError(unknown)
         return found
@@ -69,6 +72,22 @@ class NameOrIdField(serializers.CharField):
             return UUID(found) if isinstance(found, str) else found
         except ValueError:
             return found
+
+
+def with_choices(field: Any, errors: Any) -> Any:
+    """The errors of a field, where a wrong choice names those that there are."""
+    if isinstance(errors, dict) and isinstance(field, serializers.ListField):
+        return {index: with_choices(field.child, one) for index, one in errors.items()}
+    if not isinstance(errors, list) or not isinstance(field, serializers.ChoiceField):
+        return errors
+    known = [str(choice) for choice in field.choices if choice != ""]
+    if len(known) > MOST_SHOWN_CHOICES:
+        return errors
+    remedy = f" Give one of: {', '.join(known)}."
+    return [
+        ErrorDetail(error + remedy, error.code) if getattr(error, "code", "") == "invalid_choice" else error
+        for error in errors
+    ]
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

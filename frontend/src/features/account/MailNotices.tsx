@@ -18,6 +18,7 @@ const JOBS: Record<Exclude<MailTopic, typeof BUDGET | typeof OWN_BUDGET>, string
   "job.failed": t`failed`,
   "job.cancelled": t`was cancelled`,
   "job.paused": t`was paused`,
+  "job.preempted": t`gives its GPUs back and waits`,
   "job.waiting_long": t`waits for long`,
 };
 

@@ -10,6 +10,7 @@ export const TOPICS: Record<WebhookTopic, string> = {
   "job.failed": t`A job failed`,
   "job.cancelled": t`A job was cancelled`,
   "job.paused": t`A job was paused`,
+  "job.preempted": t`A job gives its GPUs back and waits`,
   "job.waiting_long": t`A job waits for long`,
   "dataset.ready": t`A dataset is ready`,
   "dataset.refused": t`A dataset was refused`,
