@@ -4853,6 +4853,7 @@ export interface components {
              *     * `job.failed` - A job ended with an error.
              *     * `job.cancelled` - A job was cancelled.
              *     * `job.paused` - A job was paused.
+             *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
              *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
              *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
              *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
@@ -4909,6 +4910,7 @@ export interface components {
          *     * `job.failed` - A job ended with an error.
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
+         *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
          *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
@@ -4920,7 +4922,7 @@ export interface components {
          *     * `webhook.test` - A test, sent on request.
          * @enum {string}
          */
-        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "webhook.test";
+        DeliveryTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached" | "webhook.test";
         Difference: {
             /**
              * Format: uuid
@@ -6642,12 +6644,13 @@ export interface components {
          *     * `job.failed` - A job ended with an error.
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
+         *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          *     * `budget.reached` - 80 or 100 % of a budget of GPU-hours is used.
          * @enum {string}
          */
-        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "user_budget.reached" | "budget.reached";
+        MailTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "user_budget.reached" | "budget.reached";
         /** @description A node that an administrator closed. drain_by: when the last job will have left; null = cordoned only. */
         Maintenance: {
             /**
@@ -12490,6 +12493,7 @@ export interface components {
          *     * `job.failed` - A job ended with an error.
          *     * `job.cancelled` - A job was cancelled.
          *     * `job.paused` - A job was paused.
+         *     * `job.preempted` - A job gives its GPUs back, saves a checkpoint and waits: reclaimed, or for another job.
          *     * `job.waiting_long` - A job has waited longer than MLHUB_LONG_WAIT_S.
          *     * `dataset.ready` - An uploaded dataset was inspected, and may be used.
          *     * `dataset.refused` - An uploaded dataset was inspected, and was refused.
@@ -12500,7 +12504,7 @@ export interface components {
          *     * `user_budget.reached` - 80 or 100 % of the GPU-hours of one user are used.
          * @enum {string}
          */
-        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
+        WebhookTopic: "job.running" | "job.succeeded" | "job.failed" | "job.cancelled" | "job.paused" | "job.preempted" | "job.waiting_long" | "dataset.ready" | "dataset.refused" | "quota.requested" | "quota.request_approved" | "quota.request_refused" | "budget.reached" | "user_budget.reached";
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
