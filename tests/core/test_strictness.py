@@ -188,7 +188,7 @@ def test_a_wrong_choice_is_refused_with_those_that_there_are(cast):
         "message": '"root" is not a valid choice. Give one of: read, submit, write, admin.',
     }
     (error,) = cast.client(cast.bob).post("/api/v1/jobs", {"model": "mlp", "mode": "fast"}).json()["errors"]
-    assert error["message"] == '"fast" is not a valid choice. Give one of: auto, all_reduce, ps.'
+    assert error["message"] == '"fast" is not a valid choice. Give one of: auto, all_reduce, parameter_server.'
 
 
 def test_a_quota_of_gpu_hours_is_not_dropped_silently(cast):

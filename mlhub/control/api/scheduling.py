@@ -106,7 +106,9 @@ class QueueQuerySerializer(StrictSerializer):
         min_value=0, max_value=MAX_COUNT, required=False, default=0, help_text="Only jobs behind that place."
     )
     organisation = serializers.UUIDField(required=False, help_text="Only jobs of this organisation.")
-    owner = serializers.CharField(required=False, help_text="Only jobs that the person of this user name submitted.")
+    owner = serializers.CharField(
+        max_length=150, required=False, help_text="Only jobs that the person of this user name submitted."
+    )
 
 
 class RoundsQuerySerializer(StrictSerializer):
