@@ -40,6 +40,10 @@ class Cast:
             client.cookies[settings.SESSION_COOKIE_NAME] = self._cookies[who]
         return client
 
+    def forget_sessions(self) -> None:
+        """The next browsers sign in anew."""
+        self._cookies.clear()
+
 
 def make_cast(**quota: Any) -> Cast:
     """Two organisations with a project each, and their people. quota: limits of organisation A."""
