@@ -18,13 +18,13 @@ from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
 from mlhub.jobs import notebooks, startup, validations
 from mlhub.jobs.admission import check_request, check_versions
+from mlhub.jobs.capacity import check_capacity, check_resources
 from mlhub.jobs.further_datasets import check_further, described, further_of, protect
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.profile_limits import misfit
-from mlhub.jobs.room import check_resources, check_room
 from mlhub.jobs.states import ENDED, Intent, JobState, Trigger
 from mlhub.jobs.submission_limits import check_resumption, check_storage_left, check_waiting_jobs
 from mlhub.jobs.training_defaults import with_training_defaults
@@ -97,7 +97,7 @@ def submit_job(
         request = notebooks.check_notebook(project, request)
     else:
         request = check_prediction(kind, dataset_version, model_version, request)
-        check_room(project, request["min_workers"])
+        check_capacity(project, request["min_workers"])
         check_resources(request)
     gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
     check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)

@@ -9,8 +9,8 @@ from typing import Any
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.batch_ranges import check_batch_range
+from mlhub.jobs.capacity import check_capacity, check_resources
 from mlhub.jobs.models import ModeChoice
-from mlhub.jobs.room import check_resources, check_room
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
 from mlhub.runtime.data.validation_options import check_own_part, check_validation, read_validation
@@ -125,7 +125,7 @@ def check_request(
     request = {**request, **_strategy(model, request)}
     if model.kind != Kind.SCRIPT:
         check_batch_range(request)
-    check_room(project, request.get("min_workers", 1))
+    check_capacity(project, request.get("min_workers", 1))
     check_resources(request)
     return request
 

@@ -11,11 +11,11 @@ from django.db.models import F
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.events.actions import append
 from mlhub.jobs.admission import check_request
+from mlhub.jobs.capacity import check_capacity, check_resources
 from mlhub.jobs.models import Job, JobKind, Preflight
 from mlhub.jobs.predictions import ASKED, check_prediction
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.profile_limits import indivisible
-from mlhub.jobs.room import check_resources, check_room
 from mlhub.jobs.states import ENDED, HOLDING_GPUS, Intent
 from mlhub.jobs.user_limits import check_user_room
 from mlhub.tenants.models import User
@@ -128,7 +128,7 @@ def _workers_of_checked(job: Job, fields: dict[str, Any]) -> dict[str, Any]:
         if moved:
             asked = {name: job.prediction[name] for name in ASKED}
             request |= check_prediction(job.kind, job.dataset_version, job.model_version, request | asked)
-        check_room(job.project, request["min_workers"])
+        check_capacity(job.project, request["min_workers"])
         check_resources(request)
     gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
     limits = quotas_above(job.project, job.created_by)

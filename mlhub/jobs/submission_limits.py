@@ -13,9 +13,9 @@ from django.db.models import Count, Q
 
 from mlhub.core.errors import QuotaExceededError
 from mlhub.core.locks import lock_until_commit
+from mlhub.jobs.capacity import check_capacity
 from mlhub.jobs.models import Job
 from mlhub.jobs.priorities import check_priority
-from mlhub.jobs.room import check_room
 from mlhub.jobs.states import Intent
 from mlhub.jobs.user_limits import check_user_room, check_user_waiting_jobs
 from mlhub.storage import actions as storage
@@ -36,7 +36,7 @@ def check_resumption(job: Job, *, actor: User) -> None:
     is_actor = job.created_by_id == actor.id
     limits = quotas_above(job.project, job.created_by)
     check_storage_left(organisation, job.created_by, limits, is_actor=is_actor)
-    check_room(job.project, job.min_workers)
+    check_capacity(job.project, job.min_workers)
     gpu_types = (job.resources or {}).get("gpu_types") or ()
     check_user_room(limits, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
     check_waiting_jobs(job.project, job.created_by, limits, is_actor=is_actor)

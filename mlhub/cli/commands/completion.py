@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from typer._completion_shared import get_completion_script  # what --show-completion prints, for the shell that it finds
+from typer.completion import get_completion_script  # what --show-completion prints, for the shell that it finds
 
 
 class Shell(StrEnum):

@@ -33,8 +33,8 @@ class StrictSerializer(serializers.Serializer[Any]):
         except serializers.ValidationError as error:
             if not isinstance(error.detail, dict):
                 raise
-            told = {name: with_choices(self.fields.get(name), one) for name, one in error.detail.items()}
-            raise serializers.ValidationError({**unknown, **told}) from error
+            named = {name: with_choices(self.fields.get(name), one) for name, one in error.detail.items()}
+            raise serializers.ValidationError({**unknown, **named}) from error
         if unknown:
             raise serializers.ValidationError(unknown)
         return found

@@ -79,7 +79,7 @@ def _check_nodes(asked: Mapping[str, Any]) -> None:
         )
 
 
-def check_room(project: Project, n_gpus: int) -> None:
+def check_capacity(project: Project, n_gpus: int) -> None:
     """Whether the cluster and the limits of the project, its team and its organisation could ever give so many.
 
     Raises InvalidInputError, QuotaExceededError.
