@@ -53,6 +53,22 @@ def project_id(api: Api, name: str) -> str:
     raise CommandError("Which project?", remedy=f"Give --project; there are: {names}.")
 
 
+def organisation_named(api: Api, name: str) -> dict[str, Any]:
+    """The organisation of that name or id, or the only one. Raises CommandError."""
+    rows: list[dict[str, Any]] = list(api.all("/organisations"))
+    chosen = [row for row in rows if not name or name in (row["name"], row["id"])]
+    if len(chosen) == 1:
+        return chosen[0]
+    if not rows:
+        raise CommandError("You are in no organisation.", remedy="Ask an owner of one for an invitation.")
+    names = ", ".join(row["name"] for row in rows)
+    if name:
+        raise CommandError(
+            f"You are in no organisation {name}.", remedy=f"There are: {names}.", code=CommandStatus.REFUSED
+        )
+    raise CommandError("Which organisation?", remedy=f"Give --organisation; there are: {names}.")
+
+
 def _by_id(api: Api, collection: str, pk: str) -> dict[str, Any]:
     try:
         row: dict[str, Any] = api.get(f"/{collection}/{pk}")

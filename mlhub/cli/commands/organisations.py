@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.failures import CommandError, CommandStatus
+from mlhub.cli.failures import CommandError
+from mlhub.cli.names import organisation_named
 from mlhub.cli.output import Format, size
-from mlhub.cli.session import session_of
-from mlhub.client.api import Api
+from mlhub.cli.session import Session, session_of
 
 organisation = typer.Typer(help="Organisations.", no_args_is_help=True)
 retention = typer.Typer(help="Bounds on how long projects keep what their jobs leave.", no_args_is_help=True)
@@ -39,7 +39,7 @@ def list_organisations(context: typer.Context) -> None:
 def show(context: typer.Context, name: OrganisationName) -> None:
     """Show the bounds, and the projects' rules that they change."""
     session = session_of(context)
-    found = session.api.get(f"/organisations/{_organisation_id(session.api, name)}/retention")
+    found = session.api.get(_address(session, name))
     if session.output.form is not Format.TABLE:
         session.output.data(found)
         return
@@ -70,7 +70,7 @@ def set_bounds(
     rules: dict[str, dict[str, float | None]] = {}
     for kind, field, days in map(_bound, bounds):
         rules.setdefault(kind, {})[field] = days
-    path = f"/organisations/{_organisation_id(session.api, name)}/retention"
+    path = _address(session, name)
     if dry_run:
         columns: dict[str, Any] = {
             "PROJECT": lambda row: row["project"]["name"],
@@ -90,15 +90,8 @@ def set_bounds(
         session.output.note("The bounds are saved; what is due goes within some minutes.")
 
 
-def _organisation_id(api: Api, name: str) -> str:
-    found = [one for one in api.all("/organisations") if name in (one["id"], one["name"])]
-    if len(found) != 1:
-        raise CommandError(
-            f"There is no organisation {name} that you may see.",
-            remedy="`mlhub organisation ls` lists what there is.",
-            code=CommandStatus.REFUSED,
-        )
-    return str(found[0]["id"])
+def _address(session: Session, name: str) -> str:
+    return f"/organisations/{organisation_named(session.api, name)['id']}/retention"
 
 
 def _bound(text: str) -> tuple[str, str, float | None]:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mlhub.cli.commands.retention import retention
-from mlhub.cli.failures import CommandError
-from mlhub.cli.session import Session, session_of
+from mlhub.cli.names import organisation_named
+from mlhub.cli.session import session_of
 
 project = typer.Typer(help="Projects.", no_args_is_help=True)
 project.add_typer(retention, name="retention")
@@ -35,25 +35,10 @@ def create_project(
 ) -> None:
     """Make a project; admins and owners of an organisation may."""
     session = session_of(context)
-    owner = _organisation(session, organisation)
+    owner = organisation_named(session.api, organisation)
     made = session.api.post("/projects", name=name, organisation=owner["id"])
     if session.output.form != "table":
         session.output.data(made)
     else:
         session.output.line(made["id"])
         session.output.note(f"Made: {made['name']} of {owner['name']}.")
-
-
-def _organisation(session: Session, name: str) -> dict[str, Any]:
-    """The one of that name or id, or the only one. Raises CommandError."""
-    rows: list[dict[str, Any]] = list(session.api.all("/organisations"))
-    chosen = [row for row in rows if not name or name in (row["name"], row["id"])]
-    if len(chosen) == 1:
-        return chosen[0]
-    if not rows:
-        raise CommandError("You are in no organisation.", remedy="Ask an owner of one for an invitation.")
-    names = ", ".join(row["name"] for row in rows)
-    raise CommandError(
-        f"You are in no organisation {name}." if name else "Which organisation?",
-        remedy=f"Give --organisation; there are: {names}.",
-    )
