@@ -62,11 +62,11 @@ def organisation_named(api: Api, name: str) -> dict[str, Any]:
     if not rows:
         raise CommandError("You are in no organisation.", remedy="Ask an owner of one for an invitation.")
     names = ", ".join(row["name"] for row in rows)
-    if name:
-        raise CommandError(
-            f"You are in no organisation {name}.", remedy=f"There are: {names}.", code=CommandStatus.REFUSED
-        )
-    raise CommandError("Which organisation?", remedy=f"Give --organisation; there are: {names}.")
+    raise CommandError(
+        f"You are in no organisation {name}." if name else "Which organisation?",
+        remedy=f"Name one; there are: {names}.",
+        code=CommandStatus.REFUSED if name else CommandStatus.USAGE,  # as for what else is named and is not there
+    )
 
 
 def _by_id(api: Api, collection: str, pk: str) -> dict[str, Any]:

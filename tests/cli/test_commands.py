@@ -167,14 +167,15 @@ def test_who_has_no_project_makes_one(
     monkeypatch.setenv("MLHUB_URL", live_server.url)
     monkeypatch.setenv("MLHUB_TOKEN", token)
 
-    def error_of(*argv: str) -> str:
-        assert main(list(argv)) == CommandStatus.USAGE
+    def error_of(*argv: str, status: CommandStatus = CommandStatus.USAGE) -> str:
+        assert main(list(argv)) == status
         return capsys.readouterr().err
 
     assert "You are in no organisation." in error_of("project", "create", "first")
     Membership.objects.create(user=person, organisation=create_organisation("mine", actor=person), role=Role.OWNER)
     assert "`mlhub project create NAME` makes one" in error_of("dataset", "push", __file__)
-    assert "there are: mine" in error_of("project", "create", "first", "--organisation", "other")
+    other = error_of("project", "create", "first", "--organisation", "other", status=CommandStatus.REFUSED)
+    assert "there are: mine" in other
     assert main(["project", "create", "first"]) == CommandStatus.OK
     assert main(["project", "ls"]) == CommandStatus.OK
     assert "first" in capsys.readouterr().out.splitlines()[-1]
