@@ -42,7 +42,11 @@ CHOSEN = f"dataset={ID}&model={ID}"
 # what a page shows only when its address says so
 QUERIES = {"/compare": f"?jobs={ID},{ID[:-1]}2", "/jobs/new": f"?{CHOSEN}", "/studies/new": f"?{CHOSEN}"}
 # further ways to look at a page, by the names of their pictures
-VIEWS = {"jobs-beside": f"/jobs?job={ID}"}
+VIEWS = {
+    "jobs-beside": f"/jobs?job={ID}",
+    "queue-what-if": "/queue?view=what-if",
+    "queue-rounds": "/queue?view=rounds",
+}
 SIGNED_OUT = ("/sign-in", "/set-password", "/join")
 
 

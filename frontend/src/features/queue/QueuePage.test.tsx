@@ -59,6 +59,9 @@ describe("The queue's page", () => {
     await user.click(await screen.findByRole("radio", { name: "Mine" }));
     await expect.poll(() => asked.at(-1)).toBe(me().username);
     expect(router.state.location.search).toBe(`?owner=${me().username}`);
+    await router.navigate("/queue?owner=grace");
+    expect(await screen.findByRole("radio", { name: "grace" })).toBeChecked();
+    expect(asked.at(-1)).toBe("grace");
   });
 
   it("asks the scheduler what a cancellation would change", async () => {
@@ -135,6 +138,7 @@ describe("The queue's page", () => {
       cause: "loop_away" as const,
       message: "",
     };
+    queueOf(); // and the page's own answers, whose failure would be an alert, too
     server.use(answers("/api/v1/scheduler/status", schedulerStatus({ rounds })));
     renderPage("/tokens");
     const alert = await screen.findByRole("alert");

@@ -60,18 +60,20 @@ function StatusLine({ status }: { status: SchedulerStatus }) {
 function PendingJobs() {
   const me = useMe();
   const { filters, filter, turn } = useFilters(NAMES);
+  const { owner = "" } = filters;
   const after = Number(filters.cursor) || 0;
-  const queue = useQuery(queueQuery(after, filters.owner));
+  const queue = useQuery(queueQuery(after, owner));
   return (
     <Stack component="section" gap="xs" aria-label={t`Pending jobs`}>
       <SegmentedControl
         size="xs"
         aria-label={t`Whose jobs`}
-        value={filters.owner === undefined ? "" : me.username}
+        value={owner}
         onChange={(value) => filter("owner", value)}
         data={[
           { value: "", label: t`All` },
           { value: me.username, label: t`Mine` },
+          ...(owner === "" || owner === me.username ? [] : [{ value: owner, label: owner }]), // of a link
         ]}
         style={{ alignSelf: "start" }}
       />
