@@ -80,14 +80,13 @@ def _reachable(item: Input, attempt: Attempt) -> Input:
 
 
 def pods_of(attempt: Attempt) -> tuple[PodPlacement, ...]:
-    """Shards are numbered along the allocations, as ranks are."""
+    """Workers by rank, then servers by shard."""
+    placement, job = attempt.placement(), attempt.job
     workers = [
-        PodPlacement(PodRole.WORKER, rank, node, worker_resources(attempt.job), (slot,))
-        for rank, (node, slot) in enumerate(attempt.workers())
+        PodPlacement(PodRole.WORKER, rank, node, worker_resources(job), (slot,))
+        for rank, (node, slot) in enumerate(placement.workers)
     ]
-    held = sorted(attempt.allocations.all(), key=lambda a: a.id)
-    nodes = [allocation.node for allocation in held for _ in range(allocation.n_servers)]
     servers = [
-        PodPlacement(PodRole.SERVER, shard, node, server_resources(attempt.job)) for shard, node in enumerate(nodes)
+        PodPlacement(PodRole.SERVER, shard, node, server_resources(job)) for shard, node in enumerate(placement.servers)
     ]
     return (*workers, *servers)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -189,6 +189,13 @@ class PassedValidation(models.Model):
         indexes = [models.Index(fields=["at"])]
 
 
+class AttemptPlacement(NamedTuple):
+    """workers: node and GPU of each rank. servers: the node of each shard."""
+
+    workers: list[tuple[str, int]]
+    servers: list[str]
+
+
 class Attempt(models.Model):
     """One incarnation of a job. Its id is idempotency key and fencing token everywhere below."""
 
@@ -230,11 +237,13 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["job"], condition=models.Q(ended_at=None), name="one_live_attempt_per_job"),
         ]
 
-    def workers(self) -> list[tuple[str, int]]:
-        """Node and GPU of each worker in the order of their ranks, which are numbered along the allocations, so that
-        neighbours in the ring share a node."""
+    def placement(self) -> AttemptPlacement:
+        """Ranks and shards are numbered along the allocations, so that neighbours in the ring share a node."""
         held = sorted(self.allocations.all(), key=lambda allocation: allocation.id)
-        return [(allocation.node, slot) for allocation in held for slot in allocation.slots]
+        return AttemptPlacement(
+            workers=[(allocation.node, slot) for allocation in held for slot in allocation.slots],
+            servers=[allocation.node for allocation in held for _ in range(allocation.n_servers)],
+        )
 
 
 class NotebookActivity(models.Model):

@@ -11139,7 +11139,7 @@ export interface components {
             /** @description What was reported and cannot be true. */
             refused: components["schemas"]["RefusedMeasurement"][];
             /** @description Each worker of the newest attempt, where it has several; without those yet to report. */
-            workers: components["schemas"]["WorkerAnatomy"][];
+            workers: components["schemas"]["StepTimeBreakdown"][];
         };
         /** @description Only the first attempt begins with the request; later ones begin with their launch. */
         Startup: {
@@ -11196,6 +11196,54 @@ export interface components {
          * @enum {string}
          */
         StartupPhaseNameEnum: "request" | "validation_queue" | "validation" | "scheduling" | "launch" | "inputs" | "import" | "setup" | "rendezvous" | "first_batch";
+        /** @description What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s. */
+        StepTimeBreakdown: {
+            /** @description Its rank. */
+            worker: number;
+            /** @description The node it runs on. */
+            node: string;
+            /** @description How many steps were done at that time. */
+            step: number;
+            /** @description Over how many steps the means go. */
+            n_steps: number;
+            /**
+             * Format: double
+             * @description The mean time of a step, in seconds.
+             */
+            step_s: number;
+            /**
+             * Format: double
+             * @description Of it: waiting for input.
+             */
+            input_s: number;
+            /**
+             * Format: double
+             * @description Of it: computation.
+             */
+            compute_s: number;
+            /**
+             * Format: double
+             * @description Of it: synchronisation.
+             */
+            sync_s: number;
+            /**
+             * Format: double
+             * @description Of sync_s: waiting for other workers.
+             */
+            wait_s: number;
+            /**
+             * Format: date-time
+             * @description When it was measured.
+             */
+            at: string;
+            /**
+             * Format: double
+             * @description Its input and computation divided by the median of the other workers; 1: like them.
+             */
+            slowdown: number;
+            /** @description Whether it is so much slower that the others wait for it. */
+            is_straggler: boolean;
+        };
         /**
          * @description * `loop_away` - loop_away
          *     * `backend_away` - backend_away
@@ -12612,54 +12660,6 @@ export interface components {
             analysis: components["schemas"]["Analysis"] | null;
             /** @description Why there is no analysis; empty where there is one. */
             note: string;
-        };
-        /** @description What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s. */
-        WorkerAnatomy: {
-            /** @description Its rank. */
-            worker: number;
-            /** @description The node it runs on. */
-            node: string;
-            /** @description How many steps were done at that time. */
-            step: number;
-            /** @description Over how many steps the means go. */
-            n_steps: number;
-            /**
-             * Format: double
-             * @description The mean time of a step, in seconds.
-             */
-            step_s: number;
-            /**
-             * Format: double
-             * @description Of it: waiting for input.
-             */
-            input_s: number;
-            /**
-             * Format: double
-             * @description Of it: computation.
-             */
-            compute_s: number;
-            /**
-             * Format: double
-             * @description Of it: synchronisation.
-             */
-            sync_s: number;
-            /**
-             * Format: double
-             * @description Of sync_s: waiting for other workers.
-             */
-            wait_s: number;
-            /**
-             * Format: date-time
-             * @description When it was measured.
-             */
-            at: string;
-            /**
-             * Format: double
-             * @description Its input and computation divided by the median of the other workers; 1: like them.
-             */
-            slowdown: number;
-            /** @description Whether it is so much slower that the others wait for it. */
-            is_straggler: boolean;
         };
         WorstHit: {
             /** @description The job's id. */

@@ -2386,7 +2386,7 @@ class Speeds(ApiRecord):
     samples: list[Speed]
     slowdowns: list[Slowdown]
     refused: list[RefusedMeasurement]
-    workers: list[WorkerAnatomy]
+    workers: list[StepTimeBreakdown]
 
 
 class Startup(ApiRecord):
@@ -2404,6 +2404,23 @@ class StartupPhase(ApiRecord):
     name: v.StartupPhaseNameEnum
     started_at: datetime
     duration_s: float
+
+
+class StepTimeBreakdown(ApiRecord):
+    """What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s."""
+
+    worker: int
+    node: str
+    step: int
+    n_steps: int
+    step_s: float
+    input_s: float
+    compute_s: float
+    sync_s: float
+    wait_s: float
+    at: datetime
+    slowdown: float
+    is_straggler: bool
 
 
 class StoredPart(ApiRecord):
@@ -2857,23 +2874,6 @@ class Why(ApiRecord):
     history: list[Decision]
     analysis: Analysis | None
     note: str
-
-
-class WorkerAnatomy(ApiRecord):
-    """What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s."""
-
-    worker: int
-    node: str
-    step: int
-    n_steps: int
-    step_s: float
-    input_s: float
-    compute_s: float
-    sync_s: float
-    wait_s: float
-    at: datetime
-    slowdown: float
-    is_straggler: bool
 
 
 class WorstHit(ApiRecord):

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
-from mlhub.metrics.worker_steps import WorkerAnatomy
+from mlhub.metrics.worker_steps import StepTimeBreakdown
 from mlhub.wire.measurements import MEASUREMENTS, MeasurementUnit, known
 from mlhub.wire.report import LOG, MAX_BATCH_LINES, REPORTS, USAGE
 
@@ -144,7 +144,7 @@ class SlowdownSerializer(serializers.ModelSerializer[PairSample]):
         return None if not pair.alone_s else (pair.variance / max(1, pair.n_reports)) ** 0.5 / pair.alone_s
 
 
-class WorkerAnatomySerializer(serializers.Serializer[WorkerAnatomy]):
+class StepTimeBreakdownSerializer(serializers.Serializer[StepTimeBreakdown]):
     """What one worker's newest steps are made of, in seconds a step. wait_s is a part of sync_s."""
 
     worker = serializers.IntegerField(source="steps.worker", help_text="Its rank.")
@@ -169,7 +169,7 @@ class SpeedsSerializer(serializers.Serializer[Any]):
     samples = SpeedSerializer(many=True, help_text="The measurements of each attempt.")
     slowdowns = SlowdownSerializer(many=True, help_text="How much other jobs slowed it, by what they shared.")
     refused = RefusedMeasurementSerializer(many=True, help_text="What was reported and cannot be true.")
-    workers = WorkerAnatomySerializer(
+    workers = StepTimeBreakdownSerializer(
         many=True, help_text="Each worker of the newest attempt, where it has several; without those yet to report."
     )
 

@@ -12,7 +12,7 @@ from mlhub.jobs.api.parts import JobPartView
 from mlhub.metrics.api import serializers as s
 from mlhub.metrics.family_labels import family_labels
 from mlhub.metrics.models import PairSample, RefusedMeasurement, SpeedSample
-from mlhub.metrics.worker_steps import anatomy_of
+from mlhub.metrics.worker_steps import breakdown_by_worker
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -30,7 +30,7 @@ class SpeedView(JobPartView):
             "samples": samples.prefetch_related("attempt__staleness").order_by("attempt__number"),
             "slowdowns": pairs,
             "refused": refused.order_by("attempt__number", "field"),
-            "workers": anatomy_of(job.attempts.order_by("number").last()),
+            "workers": breakdown_by_worker(job.attempts.order_by("number").last()),
         }
         labels = family_labels({pair.other_family for pair in pairs}, user=request.user)
         return Response(s.SpeedsSerializer(found, context={"labels": labels}).data)

@@ -17,7 +17,7 @@ import { shortDuration } from "@/lib/time";
 
 import { RefusedMeasurements, Slowdowns } from "./MeasurementNotes";
 import { type HistogramBar, stalenessBars, stepParts } from "./profile";
-import { StepAnatomy } from "./StepAnatomy";
+import { StepTimeBreakdown } from "./StepTimeBreakdown";
 
 import classes from "./ProfileCard.module.css";
 
@@ -33,7 +33,7 @@ export function ProfileCard({ job }: { job: Job }) {
       {newest !== undefined && (
         <Stack gap="md">
           <StepTime speed={newest} />
-          <StepAnatomy workers={data?.workers ?? []} />
+          <StepTimeBreakdown workers={data?.workers ?? []} />
           <Facts facts={metricFacts(newest)} />
           <Slowdowns rows={data?.slowdowns ?? []} />
           <Staleness speed={newest} />

@@ -5,19 +5,19 @@ import { render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 
-import type { WorkerAnatomy } from "@/api/types";
+import type { WorkerStepTime } from "@/api/types";
 
-import { StepAnatomy } from "./StepAnatomy";
+import { StepTimeBreakdown } from "./StepTimeBreakdown";
 
-function worker(rank: number, over: Partial<WorkerAnatomy> = {}): WorkerAnatomy {
+function worker(rank: number, over: Partial<WorkerStepTime> = {}): WorkerStepTime {
   const times = { step_s: 0.2, input_s: 0, compute_s: 0.05, sync_s: 0.15, wait_s: 0.1 };
   return { worker: rank, node: `n${rank}`, step: 40, n_steps: 20, ...times, at: "2026-03-02T09:05:00Z", slowdown: 1, is_straggler: false, ...over };
 }
 
-function show(...workers: WorkerAnatomy[]) {
+function show(...workers: WorkerStepTime[]) {
   return render(
     <MantineProvider env="test">
-      <StepAnatomy workers={workers} />
+      <StepTimeBreakdown workers={workers} />
     </MantineProvider>,
   );
 }

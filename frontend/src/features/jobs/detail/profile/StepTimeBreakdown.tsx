@@ -4,17 +4,17 @@ import { t } from "@lingui/core/macro";
 import { Badge, Button, Text, Tooltip, VisuallyHidden } from "@mantine/core";
 import { useState } from "react";
 
-import type { WorkerAnatomy } from "@/api/types";
+import type { WorkerStepTime } from "@/api/types";
 import { number, percent, significant } from "@/lib/quantities";
 import { shortDuration } from "@/lib/time";
 
 import { slowestFirst, stepParts } from "./profile";
 
-import classes from "./StepAnatomy.module.css";
+import classes from "./StepTimeBreakdown.module.css";
 
 const FIRST = 24;
 
-export function StepAnatomy({ workers }: { workers: readonly WorkerAnatomy[] }) {
+export function StepTimeBreakdown({ workers }: { workers: readonly WorkerStepTime[] }) {
   const [isWhole, setWhole] = useState(false);
   if (workers.length < 2) return null;
   const isCut = workers.length > FIRST && !isWhole;
@@ -42,7 +42,7 @@ export function StepAnatomy({ workers }: { workers: readonly WorkerAnatomy[] }) 
   );
 }
 
-function sentence(workers: readonly WorkerAnatomy[]): string {
+function sentence(workers: readonly WorkerStepTime[]): string {
   const [slowest, ...others] = slowestFirst(workers.filter(({ is_straggler: isStraggler }) => isStraggler));
   if (slowest === undefined) return t`All of them read and compute about equally fast.`;
   const times = factor(slowest);
@@ -51,11 +51,11 @@ function sentence(workers: readonly WorkerAnatomy[]): string {
   return others.length === 0 ? first : t`${first} So do, less so, the workers ${others.map(({ worker }) => worker).join(", ")}.`;
 }
 
-function factor({ slowdown }: WorkerAnatomy): string {
+function factor({ slowdown }: WorkerStepTime): string {
   return number(significant(slowdown, 2));
 }
 
-function Bar({ worker, longest_s: longest }: { worker: WorkerAnatomy; longest_s: number }) {
+function Bar({ worker, longest_s: longest }: { worker: WorkerStepTime; longest_s: number }) {
   const parts = stepParts(worker);
   const text = parts.map(({ label, seconds, share }) => `${label} ${shortDuration(seconds)} (${percent(share)})`).join(", ");
   return (

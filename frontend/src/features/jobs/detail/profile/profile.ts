@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a step's time and the histogram of staleness, from what an attempt measured.
-import type { Speed, WorkerAnatomy } from "@/api/types";
+import type { Speed, WorkerStepTime } from "@/api/types";
 import { POD_METRICS } from "@/domain/pods/podMetric";
 
 export interface StepPart {
@@ -45,6 +45,6 @@ export function stalenessBars(counts: readonly number[]): HistogramBar[] {
 }
 
 /** Those for which the others wait longest come first. */
-export function slowestFirst(workers: readonly WorkerAnatomy[]): WorkerAnatomy[] {
+export function slowestFirst(workers: readonly WorkerStepTime[]): WorkerStepTime[] {
   return [...workers].sort((one, other) => other.slowdown - one.slowdown || one.worker - other.worker);
 }
