@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Within which bounds an organisation's projects keep what their jobs leave; admins choose others after a look at the effect.
 import { t } from "@lingui/core/macro";
-import { Alert, Anchor, Button, Group, List, NumberInput, Stack, Table, Text, Title } from "@mantine/core";
+import { Alert, Anchor, List, NumberInput, Stack, Table, Text, Title } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -10,9 +10,7 @@ import { Link, useParams } from "react-router";
 import { api, Problem, unwrap } from "@/api/client";
 import { useOrganisations } from "@/api/session";
 import type { OrganisationRetention, RetentionEffect } from "@/api/types";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
-import { StaleVersion } from "@/components/feedback/StaleVersion";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { ScrollTable } from "@/components/table/ScrollTable";
@@ -27,6 +25,7 @@ import {
   valueText,
 } from "@/features/retention/organisationRules";
 import { organisationRetentionQuery } from "@/features/retention/queries";
+import { SavingRules } from "@/features/retention/SavingRules";
 import { bytes, number } from "@/lib/quantities";
 
 export function OrganisationRetentionPage() {
@@ -136,24 +135,15 @@ function Rules({ organisationId, organisation, rules }: RulesProps) {
           {t`At least: no rule removes it before, and people delete no job and no checkpoint before. At most: it is removed after. By default: for projects without a rule; 0 is for good.`}
         </Text>
         {preview.data && <Effects rows={preview.data} />}
-        <StaleVersion
-          error={save.error}
+        <SavingRules
+          save={save}
+          preview={preview}
+          mayEdit={rules.may_edit}
+          isUnchanged={isUnchanged}
           labels={fieldLabels()}
           textOf={(value) => (value === null ? t`none` : daysText(Number(value) || null))}
           onTheirs={() => void reload()}
-          onMine={(version) => save.mutate(version)}
         />
-        {!(save.error instanceof Problem && save.error.status === 409) && <ProblemAlert error={problem} />}
-        {rules.may_edit && (
-          <Group justify="flex-end" gap="xs" mt="sm">
-            <Button variant="default" loading={preview.isPending} disabled={isUnchanged} onClick={() => preview.mutate()}>
-              {t`What would be removed?`}
-            </Button>
-            <Button type="submit" loading={save.isPending} disabled={isUnchanged}>
-              {t`Save`}
-            </Button>
-          </Group>
-        )}
       </form>
       <Clamped rows={rules.clamped} organisation={organisation} />
     </Stack>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a project keeps what its jobs leave, and what that takes; admins choose other days after a look at the effect.
 import { t } from "@lingui/core/macro";
-import { Alert, Anchor, Badge, Button, Group, List, NumberInput, Table, Text } from "@mantine/core";
+import { Alert, Anchor, Badge, List, NumberInput, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -10,14 +10,13 @@ import { Link, useParams } from "react-router";
 import { api, Problem, unwrap } from "@/api/client";
 import { useProjects } from "@/api/session";
 import type { EffectiveDays, Reclaimable, Retention } from "@/api/types";
-import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
-import { StaleVersion } from "@/components/feedback/StaleVersion";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { asDays, boundText, daysText, jobsText, KINDS, type RetentionKind, ruleText, type TypedDays } from "@/features/retention/kinds";
 import { retentionQuery } from "@/features/retention/queries";
+import { SavingRules } from "@/features/retention/SavingRules";
 import { bytes, number } from "@/lib/quantities";
 
 export function RetentionPage() {
@@ -113,24 +112,15 @@ function Rules({ projectId, rules }: { projectId: string; rules: Retention }) {
         {t`Bounds of ${organisation.name} for all its projects`}
       </Anchor>
       {preview.data && <Effect rows={preview.data} />}
-      <StaleVersion
-        error={save.error}
+      <SavingRules
+        save={save}
+        preview={preview}
+        mayEdit={rules.may_edit}
+        isUnchanged={isUnchanged}
         labels={KINDS}
         textOf={(value) => (value === null ? t`by default` : daysText(Number(value) || null))}
         onTheirs={() => void reload()}
-        onMine={(version) => save.mutate(version)}
       />
-      {!(save.error instanceof Problem && save.error.status === 409) && <ProblemAlert error={problem} />}
-      {rules.may_edit && (
-        <Group justify="flex-end" gap="xs" mt="sm">
-          <Button variant="default" loading={preview.isPending} disabled={isUnchanged} onClick={() => preview.mutate()}>
-            {t`What would be removed?`}
-          </Button>
-          <Button type="submit" loading={save.isPending} disabled={isUnchanged}>
-            {t`Save`}
-          </Button>
-        </Group>
-      )}
     </form>
   );
 }
