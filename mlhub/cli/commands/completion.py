@@ -18,4 +18,5 @@ class Shell(StrEnum):
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell that completes.")] = Shell.BASH) -> None:
     """Print the script that completes commands; in bash: `source <(mlhub completion bash)`."""
-    print(get_completion_script(prog_name="mlhub", complete_var="_MLHUB_COMPLETE", shell=shell.value))
+    names = {"prog_name": "mlhub", "complete_var": "_MLHUB_COMPLETE", "shell": shell.value}
+    print(get_completion_script(**names))
