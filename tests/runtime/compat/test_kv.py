@@ -112,7 +112,8 @@ def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) 
 
 
 ENDLESS = """
-import time
+import os, time
+from pathlib import Path
 from mlhub.runtime import job, report
 from mlhub.runtime.compat import kv, tables
 import torch
@@ -123,6 +124,7 @@ for step in range(1, 100_000):
     table.add([job().rank], 1.0)
     table.clock()
     table.get()
+    (Path(os.environ["MLHUB_WORK_DIR"]) / "joined").touch()
     report(step, total_steps=100_000)
     time.sleep(0.005)
     if job().hyperparameters["expected"] != "bsp" and step == 120:
@@ -150,6 +152,8 @@ def test_out_of_lockstep_a_script_goes_on_without_a_worker(strategy: dict[str, A
     found = _gang(tmp_path, strategy)
     found.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     found.wait_for_step(5)
+    # worker 0 does not wait for it, and servers do for one that has never come
+    found.wait_for(lambda: (found.work("worker-1") / "joined").exists())
     found.processes["worker-1"].kill()
     ended = found.wait()
     del ended["worker-1"]
