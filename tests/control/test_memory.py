@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.state import StateApps
 
 from mlhub.control.memory import MemoryOwner, load_memory, store_memory
 from mlhub.control.models import SchedulerMemory, SchedulerSettings
@@ -18,7 +19,7 @@ from tests.cast import make_cast
 from tests.control.worlds import World
 
 RECORDED = json.loads((Path(__file__).parents[1] / "scheduler" / "api" / "memory_version_1.json").read_text())
-BEFORE, AFTER = [("control", "0003_fair_shares")], [("control", "0004_scheduler_memory")]
+MIGRATION = import_module("mlhub.control.migrations.0004_scheduler_memory")
 
 
 @pytest.mark.django_db
@@ -52,27 +53,34 @@ def test_a_memory_that_cannot_be_read_is_taken_for_none() -> None:
 
 
 @pytest.fixture
-def database_before(transactional_db: None) -> Iterator[MigrationExecutor]:
-    """The database as it was before the memory had a table; afterwards as it is now."""
-    executor = MigrationExecutor(connection)
-    latest = executor.loader.graph.leaf_nodes()
-    executor.migrate(BEFORE)
-    yield MigrationExecutor(connection)
-    MigrationExecutor(connection).migrate(latest)
+def apps_of_then(db: None) -> StateApps:
+    """Models of the time when the memory moved, and the two tables that it moved from as they were then.
+
+    Going back to the whole schema of then would take all later migrations twice.
+    """
+    state = MigrationLoader(connection).project_state(("control", "0003_fair_shares"))
+    MIGRATION.Migration.operations[0].state_forwards("control", state)
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE control_schedulersettings, control_schedulerstate CASCADE")  # until the test ends
+    with connection.schema_editor(atomic=False) as editor:
+        for name in ("SchedulerSettings", "SchedulerState"):
+            editor.create_model(state.apps.get_model("control", name))
+    return state.apps
 
 
-def test_a_memory_in_the_settings_moves_to_its_table_and_back(database_before: MigrationExecutor) -> None:
-    old = database_before.loader.project_state(BEFORE).apps
-    old.get_model("control", "SchedulerSettings").objects.create(pk=1, memory=RECORDED)
+def test_a_memory_in_the_settings_moves_to_its_table_and_back(apps_of_then: StateApps) -> None:
+    settings = apps_of_then.get_model("control", "SchedulerSettings").objects
+    state = apps_of_then.get_model("control", "SchedulerState").objects
     shadow = {"policy": "las", "values": {"served": {"a": 1.0}}}
-    old.get_model("control", "SchedulerState").objects.create(pk=1, shadow_memory=shadow)
-    database_before.migrate(AFTER)
+    settings.create(pk=1, memory=RECORDED)
+    state.create(pk=1, shadow_memory=shadow)
+    MIGRATION.move_out(apps_of_then, None)
     assert load_memory(MemoryOwner.POLICY) == RoundMemory.from_json(RECORDED)
     assert load_memory(MemoryOwner.SHADOW) == RoundMemory(policy="las", policy_values={"served": {"a": 1.0}})
     for owner in MemoryOwner:
         store_memory(owner, load_memory(owner))  # now in the present version
-    executor = MigrationExecutor(connection)
-    executor.migrate(BEFORE)
-    old = executor.loader.project_state(BEFORE).apps
-    assert old.get_model("control", "SchedulerSettings").objects.get(pk=1).memory == RECORDED
-    assert old.get_model("control", "SchedulerState").objects.get(pk=1).shadow_memory == {**shadow, "resizing": {}}
+    settings.update(memory={})
+    state.update(shadow_memory={})
+    MIGRATION.move_back(apps_of_then, None)
+    assert settings.values_list("memory", flat=True).get() == RECORDED
+    assert state.values_list("shadow_memory", flat=True).get() == {**shadow, "resizing": {}}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F
 
 from mlhub.control.models import JobDecision
 from mlhub.control.timeline import TimelineBar, merged, timeline_as_seen_by, window_of
@@ -130,14 +131,12 @@ def ten_thousand_attempts(cast: Cast, nodes: list[str]) -> None:
     Job.objects.bulk_create(jobs)
     length_s = timedelta(days=7).total_seconds() * len(nodes) / 10_000
     begins = [at((i // len(nodes)) * length_s) for i in range(10_000)]
-    Attempt.objects.bulk_create(
-        Attempt(job=jobs[i % 500], number=1 + i // 500, mode="all_reduce", n_workers=1 + i % 8, ended_at=begins[i])
-        for i in range(10_000)
+    held = timedelta(seconds=length_s * 0.9)
+    attempts = Attempt.objects.bulk_create(
+        Attempt(job=jobs[i % 500], number=1 + i // 500, mode="all_reduce", n_workers=1 + i % 8, ended_at=begin + held)
+        for i, begin in enumerate(begins)
     )
-    attempts = list(Attempt.objects.order_by("number", "job_id"))
-    for i, attempt in enumerate(attempts):
-        attempt.created_at, attempt.ended_at = begins[i], begins[i] + timedelta(seconds=length_s * 0.9)
-    Attempt.objects.bulk_update(attempts, ["created_at", "ended_at"], batch_size=5000)
+    Attempt.objects.update(created_at=F("ended_at") - held)  # a creation sets it to now
     Allocation.objects.bulk_create(
         Allocation(attempt=a, node=nodes[i % len(nodes)], slots=list(range(a.n_workers)), released_at=a.ended_at)
         for i, a in enumerate(attempts)
