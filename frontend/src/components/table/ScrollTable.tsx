@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table that, where there is no room, scrolls inside its own frame (also with the keyboard), never the page.
+// A table that, where there is no room, scrolls inside its own frame (also with the keyboard), never the page. On a phone
+// its rows are cards, a line for each cell with its column's title.
 import { t } from "@lingui/core/macro";
 import { Paper, Table } from "@mantine/core";
 import type { PointerEvent, ReactNode } from "react";
 
 import classes from "./ScrollTable.module.css";
+
+/** Wider tables do not fit a phone. */
+const PHONE_PX = 360;
 
 interface Props {
   label: string;
@@ -18,7 +22,14 @@ interface Props {
 export function ScrollTable({ label, head, minWidth = 640, isOneLine = false, children }: Props) {
   return (
     <Paper withBorder className={classes.frame} tabIndex={0} role="region" aria-label={t`${label}, table`}>
-      <Table miw={minWidth} aria-label={label} data-one-line={isOneLine || undefined} className={classes.table} onPointerOver={isOneLine ? showWhole : undefined}>
+      <Table
+        aria-label={label}
+        data-one-line={isOneLine || undefined}
+        data-cards={minWidth > PHONE_PX || undefined}
+        className={classes.table}
+        style={{ "--min-width": `${minWidth}px`, ...titles(head) }}
+        onPointerOver={isOneLine ? showWhole : undefined}
+      >
         <Table.Thead>
           <Table.Tr>
             {head.map((title, index) => (
@@ -30,6 +41,11 @@ export function ScrollTable({ label, head, minWidth = 640, isOneLine = false, ch
       </Table>
     </Paper>
   );
+}
+
+/** What the style sheet writes before cells: it cannot read the head. */
+function titles(head: ReactNode[]): Record<string, string> {
+  return Object.fromEntries(head.map((title, index) => [`--title-${index + 1}`, JSON.stringify(typeof title === "string" ? title : "")]));
 }
 
 /** The whole text of a cell that is cut off; a cell that says more itself keeps what it says. */
