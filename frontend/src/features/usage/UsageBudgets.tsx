@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of their budgets an organisation, its teams and its projects have used; nothing where none has a budget.
+// What of their budgets an organisation, its teams and its projects have used.
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQueries } from "@tanstack/react-query";
@@ -8,6 +8,8 @@ import { useState } from "react";
 import type { OrganisationBrief, QuotaOwner } from "@/api/types";
 import { BudgetBars } from "@/components/display/quota/BudgetBars";
 import { TextLink } from "@/components/display/TextLink";
+import { EmptyState } from "@/components/feedback/EmptyState";
+import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import { BurnDowns } from "@/features/usage/BurnDowns";
 import { budgetsQuery } from "@/features/usage/queries";
@@ -15,7 +17,17 @@ import { budgetsQuery } from "@/features/usage/queries";
 export function UsageBudgets({ organisations }: { organisations: OrganisationBrief[] }) {
   const trees = useQueries({ queries: organisations.map(({ id }) => budgetsQuery(id)) });
   const owners = trees.flatMap(({ data }) => data?.owners ?? []).filter(({ budgets }) => budgets.length > 0);
-  if (owners.length === 0) return null;
+  const waiting = trees.find(({ isSuccess }) => !isSuccess);
+  if (waiting !== undefined) return <QueryResult of={waiting}>{() => null}</QueryResult>;
+  if (owners.length === 0) {
+    return (
+      <EmptyState
+        title={t`No budgets`}
+        text={t`A budget says how many GPU-hours an organisation, team or project may use in a day or a month. Who may change a quota gives it one.`}
+        action={<TextLink to="/quotas">{t`Quotas`}</TextLink>}
+      />
+    );
+  }
   return (
     <SectionCard title={t`Budgets`} aside={<TextLink to="/quotas">{t`Quotas`}</TextLink>}>
       <Stack gap="md">

@@ -78,7 +78,9 @@ it("shows how an organisation's budget is used over time, and a project's where 
       HttpResponse.json([{ ...burnDown, gpu_hours_per_day: params.kind === "organisations" ? 3.3 : 0 }]),
     ),
   );
-  const { user } = shown();
+  const { user, router } = shown();
+  await user.click(await screen.findByRole("radio", { name: "Budgets" }));
+  expect(router.state.location.search).toBe("?view=budgets");
   const acme = within(await screen.findByRole("region", { name: "Acme" }));
   expect(await acme.findByRole("img", { name: /50 of 100 used\. At the rate since .*, 3\.3 GPU-hours a day, 100 of 100/ })).toBeVisible();
   const vision = within(screen.getByRole("region", { name: "Vision" }));
@@ -90,4 +92,11 @@ it("shows how an organisation's budget is used over time, and a project's where 
 it("says what to do where nothing was used", async () => {
   shown("/usage", { rows: [], total: row({ gpu_hours: 0, useful_gpu_hours: 0, startup_gpu_hours: 0, lost_gpu_hours: 0 }) });
   expect(await screen.findByText(/No job held a GPU in this time/)).toBeVisible();
+});
+
+it("says what a budget is where there is none", async () => {
+  server.use(http.get("/api/v1/organisations/:id/quota-tree", () => HttpResponse.json({ may_edit: false, owners: [] })));
+  shown("/usage?view=budgets");
+  expect(await screen.findByText("No budgets")).toBeVisible();
+  expect(screen.queryByRole("link", { name: "CSV" })).toBeNull();
 });

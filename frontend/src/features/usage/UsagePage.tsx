@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU-hours: who held how many, when, what became of them and what they cost; as bars, a table and a CSV file.
+// GPU-hours: who held how many, when, what became of them and what they cost, as bars, a table and a CSV file; and what
+// is left of budgets.
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
+import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import { useOrganisations } from "@/api/session";
@@ -19,7 +20,7 @@ import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/featu
 import { UsageBars } from "@/features/usage/UsageBars";
 import { UsageBudgets } from "@/features/usage/UsageBudgets";
 
-const NAMES = ["organisation", "by", "since", "until"] as const;
+const NAMES = ["view", "organisation", "by", "since", "until"] as const;
 const USUAL_DAYS = 29;
 /** Organisations whose budgets are shown; of more, one chooses. */
 const MOST_SHOWN = 5;
@@ -41,32 +42,53 @@ function isDimension(text: string | undefined): text is UsageDimension {
 
 export function UsagePage() {
   const { filters, filter } = useFilters(NAMES);
+  const organisations = useOrganisations();
+  const view = filters.view === "budgets" ? "budgets" : "";
   const by = isDimension(filters.by) ? filters.by : "project";
   const window: UsageWindow = {
     ...(filters.organisation && { organisation: filters.organisation }),
     since: day(filters.since) ?? daysAgo(USUAL_DAYS),
     until: day(filters.until) ?? daysAgo(0),
   };
-  const organisations = useOrganisations();
   const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
-  const days = useQuery(usageQuery(window, "day"));
-  const groups = useQuery(usageQuery(window, by));
   const file = `/api/v1/usage/export?${new URLSearchParams(usageParams(window, by)).toString()}`;
   return (
     <Page
       title={t`Usage`}
       subtitle={t`GPU-hours held by jobs, running ones included. Jobs that share a GPU divide its time. Entries are never changed.`}
-      actions={<DownloadButton href={file}>{t`CSV`}</DownloadButton>}
+      actions={view === "" && <DownloadButton href={file}>{t`CSV`}</DownloadButton>}
     >
-      <Filters window={window} by={by} organisation={filters.organisation} onChange={filter} />
+      <SegmentedControl
+        aria-label={t`View`}
+        value={view}
+        onChange={(value) => filter("view", value)}
+        data={[
+          { value: "", label: t`GPU-hours` },
+          { value: "budgets", label: t`Budgets` },
+        ]}
+        style={{ alignSelf: "start" }}
+      />
+      <Group gap="sm" align="end">
+        <OrganisationFilter value={filters.organisation} onChange={(value) => filter("organisation", value)} />
+        {view === "" && <ReportFilters window={window} by={by} onChange={filter} />}
+      </Group>
+      {view === "" ? <GpuHours window={window} by={by} /> : <UsageBudgets organisations={chosen.slice(0, MOST_SHOWN)} />}
+    </Page>
+  );
+}
+
+function GpuHours({ window, by }: { window: UsageWindow; by: UsageDimension }) {
+  const days = useQuery(usageQuery(window, "day"));
+  const groups = useQuery(usageQuery(window, by));
+  return (
+    <>
       <QueryResult of={days} label={t`Loading usage`}>
         {(report) => report.total.gpu_hours > 0 && <Days report={report} />}
       </QueryResult>
-      <UsageBudgets organisations={chosen.slice(0, MOST_SHOWN)} />
       <QueryResult of={groups} label={t`Loading usage`}>
         {(report) => <Groups report={report} by={by} />}
       </QueryResult>
-    </Page>
+    </>
   );
 }
 
@@ -115,24 +137,28 @@ function Row({ row, currency }: { row: UsageRow; currency: string }) {
   );
 }
 
-interface FiltersProps {
+function OrganisationFilter({ value, onChange }: { value: string | undefined; onChange: (value: string) => void }) {
+  const organisations = useOrganisations();
+  return (
+    <NativeSelect
+      size="xs"
+      label={t`Organisation`}
+      value={value ?? ""}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+    />
+  );
+}
+
+interface ReportFiltersProps {
   window: UsageWindow;
   by: UsageDimension;
-  organisation: string | undefined;
   onChange: (name: (typeof NAMES)[number], value: string) => void;
 }
 
-function Filters({ window, by, organisation, onChange }: FiltersProps) {
-  const organisations = useOrganisations();
+function ReportFilters({ window, by, onChange }: ReportFiltersProps) {
   return (
-    <Group gap="sm" align="end">
-      <NativeSelect
-        size="xs"
-        label={t`Organisation`}
-        value={organisation ?? ""}
-        onChange={(event) => onChange("organisation", event.currentTarget.value)}
-        data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
-      />
+    <>
       <NativeSelect
         size="xs"
         label={t`Group by`}
@@ -150,6 +176,6 @@ function Filters({ window, by, organisation, onChange }: FiltersProps) {
           onChange={(event) => onChange(name, event.currentTarget.value)}
         />
       ))}
-    </Group>
+    </>
   );
 }
