@@ -6,31 +6,22 @@
 
 from __future__ import annotations
 
-import json
-import mimetypes
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
-from tests.e2e.answers import ID, Content, answer
+from tests.e2e.answers import ID, Content
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM
+from tests.e2e.dashboard_server import FONT_FILES, FRONTEND, serving
 from tests.e2e.scene import NOW
 
-FRONTEND = Path(__file__).resolve().parents[2] / "frontend"
-DIST = FRONTEND / "dist"
 ROUTER = FRONTEND / "src" / "app" / "router.tsx"
 TABS = FRONTEND / "src" / "features" / "jobs" / "detail" / "tabs" / "tabs.ts"
-FONTS = FRONTEND / "node_modules" / "@fontsource-variable"
-# one family for each of the two, whatever the machine has: pictures are the same on all
-FONT_FILES = {
-    "Inter": FONTS / "inter" / "files" / "inter-latin-wght-normal.woff2",
-    "Dashboard Mono": FONTS / "jetbrains-mono" / "files" / "jetbrains-mono-latin-wght-normal.woff2",
-}
-ORIGIN = "http://dashboard.test"
+HOST = "dashboard.test"  # whatever port it has: addresses are in the pictures
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 CONTENTS: tuple[Content, ...] = get_args(Content)
@@ -47,7 +38,6 @@ VIEWS = {
     "queue-what-if": "/queue?view=what-if",
     "queue-rounds": "/queue?view=rounds",
 }
-SIGNED_OUT = ("/sign-in", "/set-password", "/join")
 
 
 def addresses() -> list[str]:
@@ -73,50 +63,19 @@ def job_tabs() -> list[str]:
     return [name for name in re.findall(r'"(\w+)"', names[1]) if name != "overview"]
 
 
-def respond(route: Any, content: Content) -> None:
-    """Answers a request of the dashboard: files of the build, answers of the API, and nothing else."""
-    path = urlsplit(route.request.url).path
-    if path.startswith("/test-fonts/"):
-        route.fulfill(
-            body=FONT_FILES[path.removeprefix("/test-fonts/").replace("%20", " ")].read_bytes(),
-            content_type="font/woff2",
-        )
-        return
-    if path.endswith("/stream"):
-        return  # open, and silent
-    if path.startswith("/api/"):
-        _respond_as_api(route, path, content)
-        return
-    file = DIST / path.lstrip("/")
-    if not file.is_file():
-        file = DIST / "index.html"
-    route.fulfill(body=file.read_bytes(), content_type=mimetypes.guess_type(file.name)[0] or "text/plain")
-
-
-def _respond_as_api(route: Any, path: str, content: Content) -> None:
-    is_signed_out = urlsplit(route.request.headers.get("referer", "")).path in SIGNED_OUT
-    if path.endswith("/auth/csrf"):
-        route.fulfill(status=204)
-    elif is_signed_out and path.endswith("/auth/me"):
-        problem = {"title": "Not here", "status": 401, "detail": "Nothing is stored here.", "errors": []}
-        route.fulfill(status=401, body=json.dumps(problem), content_type="application/problem+json")
-    else:
-        route.fulfill(json=answer(route.request.method, path, content, parse_qs(urlsplit(route.request.url).query)))
-
-
 @contextmanager
 def opened(content: Content) -> Iterator[tuple[Any, list[str]]]:
     """(page, errors): a page of Chromium that shows the dashboard with that content, and the errors of its scripts."""
     from playwright.sync_api import sync_playwright
 
     errors: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGUMENTS)
-        page = browser.new_page(base_url=ORIGIN, viewport=WIDE, timezone_id="UTC", locale="en-GB")
+    with serving(content) as port, sync_playwright() as playwright:
+        arguments = [*ARGUMENTS, f"--host-resolver-rules=MAP {HOST}:80 127.0.0.1:{port}"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=arguments)
+        page = browser.new_page(base_url=f"http://{HOST}", viewport=WIDE, timezone_id="UTC", locale="en-GB")
         page.clock.set_fixed_time(NOW)
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.route("**/*", lambda route: respond(route, content))
         yield page, errors
         browser.close()
 
