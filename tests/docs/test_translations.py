@@ -69,7 +69,8 @@ def test_both_pages_link_to_each_other_below_their_titles(name: str) -> None:
 @pytest.mark.parametrize("name", TRANSLATED)
 def test_what_a_page_in_chinese_names_in_bold_is_called_so_by_the_dashboard(name: str) -> None:
     shown = set(re.findall(r'^msgstr "(.+)"$', CATALOGUE, re.MULTILINE))
-    assert set(re.findall(r"\*\*(.+?)\*\*", prose_of(f"docs/zh/{name}"))) - shown == set()
+    prose = re.sub(r"`[^`]*`", "", prose_of(f"docs/zh/{name}"))  # code may hold two asterisks
+    assert set(re.findall(r"\*\*(.+?)\*\*", prose)) - shown == set()
 
 
 @pytest.mark.parametrize("name", TRANSLATED)
