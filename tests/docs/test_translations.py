@@ -73,6 +73,14 @@ def test_what_a_page_in_chinese_names_in_bold_is_called_so_by_the_dashboard(name
     assert set(re.findall(r"\*\*(.+?)\*\*", prose)) - shown == set()
 
 
+@pytest.mark.parametrize("name", [*TRANSLATED, "README.md"])
+def test_words_in_bold_that_end_in_a_mark_have_a_space_before_a_character(name: str) -> None:
+    """Otherwise CommonMark, and so GitHub, shows the asterisks."""
+    prose = re.sub(r"`[^`]*`", "", prose_of(f"docs/zh/{name}"))
+    named = re.findall(r"\*\*(.+?)\*\*(.?)", prose)
+    assert [name for name, after in named if name[-1] in "？！。”）" and after.isalnum()] == []
+
+
 @pytest.mark.parametrize("name", TRANSLATED)
 def test_a_page_in_chinese_links_to_the_chinese_page_where_there_is_one(name: str) -> None:
     english = re.findall(r"\]\(\.\./guides/([\w.-]+)", prose_of(f"docs/zh/{name}"))
