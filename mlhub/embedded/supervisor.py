@@ -37,7 +37,7 @@ POD_GRACE_S = 10.0
 PREFERRED_PORT = 8000
 N_START_TRIES = 3
 # who waits for a page comes first: the web server before rounds and pods, those before inspections and dry runs
-NICENESS = {"control": 5, "worker": 10}
+NICENESS = {"control": 5, "worker": 10, "beat": 10}
 
 
 class AlreadyRunningError(RuntimeError):

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx
-
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.interference.interleaving import CONTENTION, efficiency, joint_step_s, stages_of
+from scheduler.policies.toolkit.heaviest_pairs import heaviest_pairs
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
@@ -157,13 +156,12 @@ class _Case:
 
     def _joined(self, groups: list[InterleavedGroup], needed: int) -> tuple[list[InterleavedGroup], int]:
         """Pairs of groups matched by efficiency, and how many GPUs are needed after that."""
-        graph = networkx.Graph()
-        graph.add_nodes_from(range(len(groups)))
+        gains: dict[tuple[int, int], float] = {}
         for i, one in enumerate(groups):
             for j in range(i):
                 if len(one) + len(groups[j]) <= self.most and (worth := self._efficiency(one + groups[j])) > 0:
-                    graph.add_edge(j, i, weight=worth)
-        partner = dict(networkx.max_weight_matching(graph))
+                    gains[j, i] = worth
+        partner = dict(heaviest_pairs(gains, nodes=range(len(groups))))
         partner |= {j: i for i, j in partner.items()}
         joined: list[InterleavedGroup] = []
         for i, group in enumerate(groups):

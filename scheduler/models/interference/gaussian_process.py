@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dpotri
+import scipy  # its parts are loaded when they are first used
 
 from scheduler.api.arrays import Floats, Ints
 from scheduler.models.interference.job_features import JobTable
@@ -75,15 +74,15 @@ class PairProcess:
         self._calibration = float(np.mean(error_M**2 / variance_M))
         covariance = self._covariance(jobs, self._self_M, self._other_M, self.weights)
         covariance[np.diag_indices_from(covariance)] += self.weights.noise + 1e-6
-        self._factor = cho_factor(covariance, lower=True)
-        self._alpha_M = cho_solve(self._factor, self._z_M)
+        self._factor = scipy.linalg.cho_factor(covariance, lower=True)
+        self._alpha_M = scipy.linalg.cho_solve(self._factor, self._z_M)
 
     def predict(self, jobs: JobTable, self_N: Ints, other_N: Ints) -> tuple[Floats, Floats]:
         """Returns mean and standard deviation of the speed of jobs[self] with jobs[other]; they are not clipped."""
         across = self._covariance(jobs, self_N, other_N, self.weights)
         mean_N = self._mean + self._spread * (across @ self._alpha_M)
         own_N = self._own(jobs, self_N, other_N)
-        explained_N = np.einsum("nm,mn->n", across, cho_solve(self._factor, across.T))
+        explained_N = np.einsum("nm,mn->n", across, scipy.linalg.cho_solve(self._factor, across.T))
         unknown_N = np.clip(1 - explained_N / own_N, 0.0, 1.0)
         variance_N = self._calibration * (unknown_N * own_N + self.weights.noise)
         # Left-out pairs calibrate known jobs; for unknown ones the spread of the data is the uncertainty.
@@ -114,7 +113,7 @@ class PairProcess:
             return float("inf")
         try:
             error_M, variance_M = self._left_out(weights, pairs)
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             return float("inf")
         surprise = float(np.mean(error_M**2 / variance_M + np.log(variance_M)))
         return float(np.mean(error_M**2)) + 0.02 * surprise
@@ -124,10 +123,10 @@ class PairProcess:
         rows = np.concatenate([pairs, pairs + len(self._z_M) // 2])
         covariance = self._covariance(self._jobs, self._self_M[rows], self._other_M[rows], weights, among=rows)
         covariance[np.diag_indices_from(covariance)] += weights.noise + 1e-6
-        factor = cho_factor(covariance, lower=True)
-        weighted = cho_solve(factor, self._z_M[rows])
+        factor = scipy.linalg.cho_factor(covariance, lower=True)
+        weighted = scipy.linalg.cho_solve(factor, self._z_M[rows])
         n = len(weighted) // 2
-        below, _ = dpotri(factor[0], lower=1)  # of the precision, what is on and below the diagonal
+        below, _ = scipy.linalg.lapack.dpotri(factor[0], lower=1)  # of the precision, what is on and below the diagonal
         first, second = np.arange(n), np.arange(n, 2 * n)
         p, q, r = below[first, first], below[second, first], below[second, second]
         determinant = np.maximum(p * r - q * q, 1e-12)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy  # its parts are loaded when they are first used
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import Mode, SpeedObservation
@@ -35,7 +35,9 @@ def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Flo
     design = kept[:, :-1] / kept[:, -1:]
     # a term that hardly matters in the measurements is not to be moved by them: the pull is in units of its weight
     pull = PRIOR_WEIGHT * np.maximum(design.max(axis=0), 1e-3)
-    solution, _ = nnls(np.vstack([design, np.diag(pull)]), np.concatenate([np.ones(len(kept)), pull * goal]))
+    solution, _ = scipy.optimize.nnls(
+        np.vstack([design, np.diag(pull)]), np.concatenate([np.ones(len(kept)), pull * goal])
+    )
     return np.asarray(solution, dtype=np.float64)
 
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix, hstack, vstack
+import scipy  # its parts are loaded when they are first used
 
 from scheduler.api.arrays import Floats
 
@@ -111,11 +110,12 @@ class _Program:
         ]
         rows, cols = [j for j, _, _ in pairs], [c for _, c, _ in pairs]
         shape = (self.n_jobs, self.n_columns)
-        is_in_JC = coo_matrix((np.ones(len(pairs)), (rows, cols)), shape=shape)
-        self.rate_JC = coo_matrix(([rate for _, _, rate in pairs], (rows, cols)), shape=shape).tocsr()
+        sparse = scipy.sparse
+        is_in_JC = sparse.coo_matrix((np.ones(len(pairs)), (rows, cols)), shape=shape)
+        self.rate_JC = sparse.coo_matrix(([rate for _, _, rate in pairs], (rows, cols)), shape=shape).tocsr()
         types, sizes = [c.gpu_type for c in columns], [float(c.n_gpus) for c in columns]
-        uses_TC = coo_matrix((sizes, (types, range(self.n_columns))), shape=(len(capacity_T), self.n_columns))
-        self.limits = vstack([is_in_JC, uses_TC]).tocsr()
+        uses_TC = sparse.coo_matrix((sizes, (types, range(self.n_columns))), shape=(len(capacity_T), self.n_columns))
+        self.limits = sparse.vstack([is_in_JC, uses_TC]).tocsr()
         self.bounds = np.concatenate([np.ones(self.n_jobs), capacity_T])
         self.fair_J = 1 / np.maximum(demand.fair_rate, 1e-12)
 
@@ -126,9 +126,10 @@ class _Program:
         """Shares that make the smallest scaled rate largest, and that rate. Jobs with scale 0 can never reach any."""
         unit = float(np.median(scale_J * np.asarray(self.rate_JC.max(axis=1).todense()).ravel())) or 1.0
         scaled_JC = self.rate_JC.multiply(scale_J[:, None] / unit).tocsr()
-        aim = coo_matrix(np.ones((self.n_jobs, 1)))
-        slack = coo_matrix((self.limits.shape[0], 1))
-        table = vstack([hstack([-scaled_JC, aim]), hstack([self.limits, slack])]).tocsr()
+        sparse = scipy.sparse
+        aim = sparse.coo_matrix(np.ones((self.n_jobs, 1)))
+        slack = sparse.coo_matrix((self.limits.shape[0], 1))
+        table = sparse.vstack([sparse.hstack([-scaled_JC, aim]), sparse.hstack([self.limits, slack])]).tocsr()
         goal = np.append(-TIE * self._progress() / self.n_jobs, -1.0)
         found = self._solve(goal, table, np.concatenate([np.zeros(self.n_jobs), self.bounds]))
         shares = found[:-1]
@@ -143,7 +144,7 @@ class _Program:
         return np.asarray(self.rate_JC.multiply(self.fair_J[:, None]).sum(axis=0)).ravel()
 
     def _solve(self, goal: Floats, table: object, bounds: Floats) -> Floats:
-        found = linprog(goal, A_ub=table, b_ub=bounds, bounds=(0, None), method="highs")
+        found = scipy.optimize.linprog(goal, A_ub=table, b_ub=bounds, bounds=(0, None), method="highs")
         if found.x is None:
             raise RuntimeError(f"the linear program of policy 'gavel' was not solved: {found.message}")
         return np.asarray(found.x)

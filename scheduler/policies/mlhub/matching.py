@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy  # its parts are loaded when they are first used
 
 from scheduler.api.arrays import Floats
 
@@ -25,7 +25,7 @@ def best_pairs(gain_UU: Floats) -> list[tuple[int, int]]:
     np.fill_diagonal(gain, 0.0)
     if n < 2 or not gain.any():
         return []
-    _, partner_U = linear_sum_assignment(gain, maximize=True)
+    _, partner_U = scipy.optimize.linear_sum_assignment(gain, maximize=True)
     found: list[tuple[int, int]] = []
     seen: set[int] = set()
     for start in range(n):

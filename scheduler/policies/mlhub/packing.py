@@ -16,8 +16,6 @@ from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
-import networkx
-
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode
 from scheduler.models.interference.colocated_speeds import ColocatedSpeeds
@@ -30,6 +28,7 @@ from scheduler.policies.mlhub.market import (
     most_valuable_first,
     price_of_left_out,
 )
+from scheduler.policies.toolkit.heaviest_pairs import heaviest_pairs
 from scheduler.policies.toolkit.policy import Grant, Proposal, View, n_held
 from scheduler.quota.budget import Budget
 
@@ -178,7 +177,7 @@ class PackingSearch:
         return found
 
     def _matched(self, units: list[SharingUnit], price: float) -> list[SharingUnit]:
-        graph = networkx.Graph()
+        gains: dict[tuple[int, int], float] = {}
         together: dict[tuple[int, int], SharingUnit] = {}
         for i, one in enumerate(units):
             for j, other in enumerate(units[:i]):
@@ -188,10 +187,10 @@ class PackingSearch:
                 gain = both.profit(price) - one.profit(price) - other.profit(price)
                 if gain > LEAST_GAIN * (one.value + other.value):
                     together[j, i] = both
-                    graph.add_edge(j, i, weight=gain)
-        matched = [(min(pair), max(pair)) for pair in networkx.max_weight_matching(graph)]
+                    gains[j, i] = gain
+        matched = heaviest_pairs(gains)
         paired = {i for pair in matched for i in pair}
-        return [together[pair] for pair in sorted(matched)] + [u for i, u in enumerate(units) if i not in paired]
+        return [together[pair] for pair in matched] + [u for i, u in enumerate(units) if i not in paired]
 
     def _class(self, unit: SharingUnit) -> tuple[Any, ...]:
         """A key of jobs that may share: as many GPUs, the same types and circle; none where one of them just starts."""
