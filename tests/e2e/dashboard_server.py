@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mimetypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.content = content
         self.has_ended = Event()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A page that was left takes no answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
