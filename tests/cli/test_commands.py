@@ -75,7 +75,9 @@ def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: py
     assert main(["cancel", "first"]) == CommandStatus.OK
     assert "cancelled" in capsys.readouterr().out
     assert main(["ps"]) == CommandStatus.OK
-    assert len(capsys.readouterr().out.splitlines()) == 1  # the headings
+    listed = capsys.readouterr()
+    assert len(listed.out.splitlines()) == 1  # the headings
+    assert "mlhub ps --all" in listed.err
     assert main(["wait", "first"]) == CommandStatus.JOB_FAILED
 
 

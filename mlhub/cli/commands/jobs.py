@@ -41,7 +41,10 @@ def ps(
     query: dict[str, Any] = {} if every and not state else {"state": state or ACTIVE}
     if session.project:
         query["project"] = project_id(session.api, session.project)
-    session.output.rows(list(session.api.all("/jobs", at_most=limit, **query)), COLUMNS)
+    jobs = list(session.api.all("/jobs", at_most=limit, **query))
+    session.output.rows(jobs, COLUMNS)
+    if not jobs and "state" in query and not state:
+        session.output.note("No job is pending or running; `mlhub ps --all` also lists those that have ended.")
 
 
 def show(
