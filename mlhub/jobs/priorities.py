@@ -19,7 +19,7 @@ def check_priority(project: Project, priority: int, *, actor: User, is_resumed: 
     ceiling, owner = ceiling_of(project)
     if priority <= ceiling:
         return
-    role = role_of(actor, project.organisation)
+    role = role_of(actor, project)
     if role is None or not role.covers(Role.ADMIN):
         raise InvalidInputError(
             f"The priority {priority} is above {ceiling}, the highest that members of {owner} may give.",
