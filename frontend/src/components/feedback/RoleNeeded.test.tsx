@@ -16,7 +16,7 @@ const PEOPLE: Membership[] = [
 
 function datasetPage(role: Role) {
   server.use(
-    answers("/api/v1/auth/me", me({ memberships: [{ organisation: ACME, role }] })),
+    answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation: ACME, role }] })),
     answers("/api/v1/organisations/{id}/members", page(PEOPLE)),
     answers("/api/v1/datasets/{id}", dataset({ latest_version: null })),
     answers("/api/v1/datasets/{id}/versions", page([])),
