@@ -120,7 +120,7 @@ function Members({ organisation }: { organisation: Organisation }) {
         </>
       )}
       <ServiceAccounts organisation={organisation} isAdmin={isAdmin} />
-      <Projects organisation={organisation} />
+      <Projects organisation={organisation} isAdmin={isAdmin} />
     </Stack>
   );
 }

@@ -22,7 +22,8 @@ interface Change {
   seen?: Omit<Change, "seen">;
 }
 
-export function Projects({ organisation }: { organisation: OrganisationBrief }) {
+/** isAdmin: of the whole organisation; others may be admins of some of its projects. */
+export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
   const me = useMe();
   const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
   const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
@@ -30,7 +31,7 @@ export function Projects({ organisation }: { organisation: OrganisationBrief }) 
   return (
     <ScrollTable label={t`Projects`} head={[t`Project`, t`Team`, ""]} minWidth={680}>
       {projects.map((project) => (
-        <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdminOf(me, project)} />
+        <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />
       ))}
     </ScrollTable>
   );
