@@ -26,6 +26,7 @@ from mlhub.webhooks.models import Webhook
 from tests.cast import Cast
 from tests.jobs.builders import builtin, job, ready_dataset
 from tests.openapi import schema
+from tests.tracking.test_access import MLFLOW, token_client
 
 API = "/api/v1"
 SECRET = "hush"  # in the name of all that an outsider has no role in
@@ -139,3 +140,40 @@ def test_an_outsider_is_answered_as_a_stranger_at_every_address(cast: Cast, dora
             leaking[path, method] = text[:300]
     assert different == {}
     assert leaking == {}
+
+
+def test_an_outsider_works_in_their_project_and_reads_in_their_team(
+    cast: Cast, dora: User, ids: dict[str, Any]
+) -> None:
+    client = cast.client(dora)
+    shown = Job.objects.get(name="shown")
+    append("job.submitted", organisation=cast.a, subject_kind="job", subject_id=shown.pk, actor=cast.bob)
+    assert [row["name"] for row in client.get(f"{API}/jobs").json()["results"]] == ["shown"]
+    assert [row["kind"] for row in client.get(f"{API}/jobs/{shown.pk}/events").json()["results"]] == ["job.submitted"]
+    assert {row["name"] for row in client.get(f"{API}/projects").json()["results"]} == {"shared", "of guests"}
+    assert client.get(f"{API}/events").json()["results"] == []
+    assert client.get(f"{API}/organisations").json()["results"] == []
+    me = client.get(f"{API}/auth/me").json()
+    assert [row["role"] for row in me["memberships"]] == ["outsider"]
+    assert sorted(row["role"] for row in me["project_roles"]) == ["member", "viewer"]
+    people = client.get(f"{API}/projects/{shown.project_id}/roles").json()["results"]
+    assert [row["user"]["username"] for row in people] == ["dora"]
+    assert client.post(f"{API}/jobs/{shown.pk}/clone", {}).status_code == 201
+    guests = job(Project.objects.get(name="of guests"), cast.bob, name="of guests")
+    assert client.post(f"{API}/jobs/{guests.pk}/cancel").json()["code"] == "role_too_low"
+    assert client.delete(f"{API}/memberships/{me['memberships'][0]['id']}").status_code == 204
+    assert client.get(f"{API}/jobs").json()["results"] == []
+
+
+def test_an_outsider_reaches_nothing_of_another_project_by_mlflow(cast: Cast, dora: User, ids: Any) -> None:
+    client = token_client(dora)
+    found = client.post(f"{MLFLOW}/experiments/search", {"max_results": 100}).json()["experiments"]
+    assert {one["name"].rpartition("/")[2] for one in found} == {"shared", "of guests"}
+    for run in (ids["runs"], ids["jobs"]):
+        assert client.get(f"{MLFLOW}/runs/get", {"run_id": run.hex}).status_code == 404
+        assert client.post(f"{MLFLOW}/runs/set-tag", {"run_id": run.hex, "key": "a", "value": "b"}).status_code == 404
+    asked = {"experiment_ids": [cast.project_a.pk.hex], "max_results": 100}
+    searched = client.post(f"{MLFLOW}/runs/search", asked)
+    assert SECRET not in searched.content.decode().replace(f"{SECRET} organisation", "")
+    models = client.get(f"{MLFLOW}/registered-models/search")
+    assert SECRET not in models.content.decode()

@@ -88,6 +88,7 @@ export type ReplayedPolicy = Schemas["ReplayedPolicy"];
 export type ReplayResult = Schemas["ReplayResult"];
 export type ReplayState = Schemas["ReplayState"];
 export type Role = Schemas["Role"];
+export type ProjectBrief = Schemas["ProjectBrief"];
 export type BoundRole = Schemas["BoundRole"];
 export type PersonRoles = Schemas["PersonRoles"];
 export type RoleAssignment = Schemas["RoleAssignment"];
