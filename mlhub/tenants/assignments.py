@@ -55,6 +55,14 @@ def role_assignments(user: User, place: Place) -> list[Assignment]:
     return sorted(found, key=lambda one: -one.role.rank)
 
 
+def administered_by(user: User, organisation: Organisation) -> set[UUID]:
+    """Ids of the organisation, teams and projects in which the person was made an admin; what is below is not named."""
+    whole = role_assignments(user, organisation)
+    rows = RoleBinding.objects.filter(membership__user=user, membership__organisation=organisation, role=Role.ADMIN)
+    found = {project or team for team, project in rows.values_list("team", "project")} if whole else set()
+    return found | ({organisation.pk} if allows(whole, Role.ADMIN) else set())
+
+
 def project_roles(user: User) -> dict[UUID, Role]:
     """The greatest role that bindings give in each project that they reach; at most two queries."""
     rows = RoleBinding.objects.filter(membership__user=user)

@@ -79,6 +79,10 @@ def test_a_slice_is_cut_by_the_admins_of_what_is_above_it(cast, core, other):
     assert cast.client(cast.victor).patch(of_team, {"guarantee": 8}).status_code == 403
     assert cast.client(cast.bob).patch(of_project, {"max_gpus": 99}).status_code == 403
     assert cast.client(cast.victor).patch(f"{API}/projects/{other.pk}/quota", {"max_gpus": 1}).status_code == 403
+    tree = cast.client(cast.victor).get(f"{API}/organisations/{cast.a.pk}/quota-tree").json()
+    assert (tree["may_edit"], tree["editable"]) == (False, [str(cast.project_a.pk)])
+    refused = cast.client(cast.alice).patch(f"{API}/organisations/{cast.a.pk}/quota", {"max_gpus": 1}).json()
+    assert (refused["code"], "page Quotas" in refused["remedy"]) == ("administrator_needed", True)
 
 
 def test_a_project_moves_only_to_where_one_is_an_admin_too(cast, core, other):

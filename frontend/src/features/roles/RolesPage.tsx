@@ -55,7 +55,7 @@ function Roles({ kind, id, name }: Place & { name: string | undefined }) {
       <Stack maw={860} gap="xl">
         <QueryResult of={people}>
           {(found) => (
-            <ScrollTable label={t`Roles`} head={[t`Name`, t`Role`, t`From`]} minWidth={560}>
+            <ScrollTable label={t`Roles`} head={[t`Name`, t`Role`, t`Assigned in`]} minWidth={560}>
               {found.map((person) => (
                 <Row key={person.user.id} kind={kind} id={id} person={person} mayAssign={mayAssign} />
               ))}
