@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 from mlhub.core.errors import InvalidInputError
-from mlhub.tenants.models import Organisation, Project, QuotaRules, Team, User
+from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.models import Project, QuotaRules, User
 from mlhub.tenants.permissions import role_of
 from mlhub.tenants.roles import Role
 
 USUAL_CEILING = 50
-
-
-Owner = Organisation | Team | Project
 
 
 def check_priority(project: Project, priority: int, *, actor: User, is_resumed: bool = False) -> None:

@@ -16,7 +16,7 @@ from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding,
 from mlhub.tenants.reach import teams_above, teams_below
 from mlhub.tenants.roles import Role, greatest
 
-Place = Organisation | Team | Project
+TenantNode = Organisation | Team | Project
 MOST_NAMED = 3  # people whom a remedy names
 
 
@@ -33,7 +33,7 @@ class Assignment:
     binding_id: UUID | None = None
 
 
-def role_assignments(user: User, place: Place) -> list[Assignment]:
+def role_assignments(user: User, place: TenantNode) -> list[Assignment]:
     """All that count in the place, the greatest first; none for strangers. One query.
 
     None also with a token for another organisation. Raises nothing.
@@ -95,14 +95,14 @@ def above(owner: Team | Project) -> Organisation | Team:
     return owner.organisation
 
 
-def described(place: Place) -> str:
+def described(place: TenantNode) -> str:
     """In a sentence, such as: the project vision of A."""
     if isinstance(place, Organisation):
         return place.name
     return f"the {type(place).__name__.lower()} {place.name} of {place.organisation.name}"
 
 
-def holders(place: Place, needed: Role) -> QuerySet[Membership]:
+def holders(place: TenantNode, needed: Role) -> QuerySet[Membership]:
     """Memberships of active people whose role in the place, or in what is above, covers `needed`."""
     roles = [role for role in Role if role.covers(needed)]
     counts = Q(role__in=roles)
@@ -114,7 +114,7 @@ def holders(place: Place, needed: Role) -> QuerySet[Membership]:
     return Membership.objects.filter(counts, organisation=organisation_id, user__is_active=True)
 
 
-def granting(place: Place, needed: Role, *, asked_by: User) -> str:
+def granting(place: TenantNode, needed: Role, *, asked_by: User) -> str:
     """The remedy: whom to ask for that role there, an admin of the place or of the organisation, with names of a few.
 
     Names are those that asked_by may know: an outsider of the organisation is not told its people.

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from mlhub.tenants.assignments import (
     Assignment,
-    Place,
+    TenantNode,
     above,
     allows,
     described,
@@ -19,7 +19,7 @@ from mlhub.tenants.models import Organisation, Team, User
 from mlhub.tenants.roles import Role
 
 
-class Action(StrEnum):
+class TenantAction(StrEnum):
     READ = "read"  # jobs, data and models
     SUBMIT = "submit"  # upload, submit jobs, change and delete one's own
     CREATE_PROJECTS = "create_projects"
@@ -37,44 +37,44 @@ class Action(StrEnum):
 
 
 OF_PROJECT = {
-    Action.READ: Role.VIEWER,
-    Action.SUBMIT: Role.MEMBER,
-    Action.CHANGE_OTHERS: Role.ADMIN,
-    Action.CHANGE_SETTINGS: Role.ADMIN,
-    Action.LIMIT_USERS: Role.ADMIN,
-    Action.ASSIGN_ROLES: Role.ADMIN,
+    TenantAction.READ: Role.VIEWER,
+    TenantAction.SUBMIT: Role.MEMBER,
+    TenantAction.CHANGE_OTHERS: Role.ADMIN,
+    TenantAction.CHANGE_SETTINGS: Role.ADMIN,
+    TenantAction.LIMIT_USERS: Role.ADMIN,
+    TenantAction.ASSIGN_ROLES: Role.ADMIN,
 }
 OF_TEAM = {
-    Action.READ: Role.VIEWER,
-    Action.SUBMIT: Role.MEMBER,
-    Action.CREATE_PROJECTS: Role.MEMBER,
-    Action.CHANGE_OTHERS: Role.ADMIN,
-    Action.CHANGE_SETTINGS: Role.ADMIN,
-    Action.SHARE_QUOTA: Role.ADMIN,
-    Action.LIMIT_USERS: Role.ADMIN,
-    Action.ASSIGN_ROLES: Role.ADMIN,
+    TenantAction.READ: Role.VIEWER,
+    TenantAction.SUBMIT: Role.MEMBER,
+    TenantAction.CREATE_PROJECTS: Role.MEMBER,
+    TenantAction.CHANGE_OTHERS: Role.ADMIN,
+    TenantAction.CHANGE_SETTINGS: Role.ADMIN,
+    TenantAction.SHARE_QUOTA: Role.ADMIN,
+    TenantAction.LIMIT_USERS: Role.ADMIN,
+    TenantAction.ASSIGN_ROLES: Role.ADMIN,
 }
 OF_ORGANISATION = {
-    Action.READ: Role.VIEWER,
-    Action.SEE_ORIGINS: Role.AUDITOR,
-    Action.SUBMIT: Role.MEMBER,
-    Action.CREATE_PROJECTS: Role.MEMBER,
-    Action.CHANGE_OTHERS: Role.ADMIN,
-    Action.INVITE: Role.ADMIN,
-    Action.MANAGE_TEAMS: Role.ADMIN,
-    Action.ASSIGN_ROLES: Role.ADMIN,
-    Action.SHARE_QUOTA: Role.ADMIN,
-    Action.LIMIT_USERS: Role.ADMIN,
-    Action.CHANGE_SETTINGS: Role.OWNER,
+    TenantAction.READ: Role.VIEWER,
+    TenantAction.SEE_ORIGINS: Role.AUDITOR,
+    TenantAction.SUBMIT: Role.MEMBER,
+    TenantAction.CREATE_PROJECTS: Role.MEMBER,
+    TenantAction.CHANGE_OTHERS: Role.ADMIN,
+    TenantAction.INVITE: Role.ADMIN,
+    TenantAction.MANAGE_TEAMS: Role.ADMIN,
+    TenantAction.ASSIGN_ROLES: Role.ADMIN,
+    TenantAction.SHARE_QUOTA: Role.ADMIN,
+    TenantAction.LIMIT_USERS: Role.ADMIN,
+    TenantAction.CHANGE_SETTINGS: Role.OWNER,
 }
-OF_ADMINISTRATORS = (Action.CHANGE_QUOTA, Action.CREATE_ORGANISATIONS, Action.DRAIN_NODES)
+OF_ADMINISTRATORS = (TenantAction.CHANGE_QUOTA, TenantAction.CREATE_ORGANISATIONS, TenantAction.DRAIN_NODES)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ActionAnswer:
     """needed_role: in what `place` names; None = administrators of the platform only. remedy: "" if it is allowed."""
 
-    action: Action
+    action: TenantAction
     is_allowed: bool
     needed_role: Role | None
     place: str
@@ -86,10 +86,10 @@ class Permissions:
     """assignments: the roles that count, the greatest first; none of a person without any."""
 
     assignments: list[Assignment]
-    answers: list[Answer]
+    answers: list[ActionAnswer]
 
 
-def permissions_of(user: User, place: Place) -> Permissions:
+def permissions_of(user: User, place: TenantNode) -> Permissions:
     """What the person may do in the place and why. A handful of queries, and two for each place with a remedy."""
     held = role_assignments(user, place)
     if isinstance(place, Organisation):
@@ -100,23 +100,25 @@ def permissions_of(user: User, place: Place) -> Permissions:
     if isinstance(place, Organisation):
         answers += [_of_administrators(action, user, place) for action in OF_ADMINISTRATORS]
     else:
-        answers += _answers(user, above(place), {Action.CHANGE_QUOTA: Role.ADMIN}, within)
+        answers += _answers(user, above(place), {TenantAction.CHANGE_QUOTA: Role.ADMIN}, within)
     return Permissions(held, answers)
 
 
-def _answers(user: User, place: Place, needed: dict[Action, Role], held: list[Assignment]) -> list[Answer]:
+def _answers(
+    user: User, place: TenantNode, needed: dict[TenantAction, Role], held: list[Assignment]
+) -> list[ActionAnswer]:
     remedies: dict[Role, str] = {}
     found = []
     for action, role in needed.items():
         is_allowed = allows(held, role)
         if not is_allowed and role not in remedies:
             remedies[role] = granting(place, role, asked_by=user)
-        found.append(Answer(action, is_allowed, role, described(place), "" if is_allowed else remedies[role]))
+        found.append(ActionAnswer(action, is_allowed, role, described(place), "" if is_allowed else remedies[role]))
     return found
 
 
-def _of_administrators(action: Action, user: User, place: Organisation) -> Answer:
+def _of_administrators(action: TenantAction, user: User, place: Organisation) -> ActionAnswer:
     remedy = "Ask an administrator of the platform."
-    if action is Action.CHANGE_QUOTA:
+    if action is TenantAction.CHANGE_QUOTA:
         remedy = "Request it on the page Quotas, which administrators of the platform answer."
-    return Answer(action, user.is_staff, None, place.name, "" if user.is_staff else remedy)
+    return ActionAnswer(action, user.is_staff, None, place.name, "" if user.is_staff else remedy)

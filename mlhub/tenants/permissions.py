@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from mlhub.core.errors import NotAllowedError
-from mlhub.tenants.assignments import Place, allows, described, granting, role_assignments
+from mlhub.tenants.assignments import TenantNode, allows, described, granting, role_assignments
 from mlhub.tenants.models import ApiToken, User
 from mlhub.tenants.roles import Role, greatest
 
@@ -89,7 +89,7 @@ def administrator_needed() -> NotAllowedError:
     )
 
 
-def role_of(user: User, place: Place) -> Role | None:
+def role_of(user: User, place: TenantNode) -> Role | None:
     """The person's role there, the greatest that counts; platform administrators count as owners; None for strangers.
 
     In a team and a project also roles in what is above count. None also with a token for another organisation.
@@ -97,7 +97,7 @@ def role_of(user: User, place: Place) -> Role | None:
     return greatest([found.role for found in role_assignments(user, place)])
 
 
-def require_role(user: User, place: Place, needed: Role) -> None:
+def require_role(user: User, place: TenantNode, needed: Role) -> None:
     """Raises NotAllowedError when no role of the person there covers `needed`."""
     found = role_assignments(user, place)
     if allows(found, needed):

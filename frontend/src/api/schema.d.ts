@@ -2307,7 +2307,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+         * @description For admins of the team or organisation above it, within its guarantee; counts from the next round on.
          *
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
@@ -3173,7 +3173,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+         * @description For admins of the team or organisation above it, within its guarantee; counts from the next round on.
          *
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
@@ -9690,10 +9690,12 @@ export interface components {
             /** @description The present version, as the caller saw it; 409 when it is stale. */
             seen?: number;
         };
-        /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
+        /** @description Parents before children. may_edit: the caller may change quotas of all teams and projects. */
         QuotaTree: {
-            /** @description Whether the caller may change quotas of teams and projects. */
+            /** @description Whether the caller may change quotas of all teams and projects. */
             may_edit: boolean;
+            /** @description The ids of the teams and projects whose quotas the caller may change. */
+            editable?: string[];
             /** @description The organisation, its teams and projects; parents before children. */
             owners: components["schemas"]["QuotaOwner"][];
         };

@@ -3037,7 +3037,7 @@ class AsyncProjectsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 
@@ -4110,7 +4110,7 @@ class AsyncTeamsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 

@@ -1738,9 +1738,10 @@ class QuotaOwner(ApiRecord):
 
 
 class QuotaTree(ApiRecord):
-    """Parents before children. may_edit: the caller may change quotas of teams and projects."""
+    """Parents before children. may_edit: the caller may change quotas of all teams and projects."""
 
     may_edit: bool
+    editable: list[str] | None
     owners: list[QuotaOwner]
 
 

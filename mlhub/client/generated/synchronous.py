@@ -3007,7 +3007,7 @@ class ProjectsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 
@@ -4074,7 +4074,7 @@ class TeamsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 

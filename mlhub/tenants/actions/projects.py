@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.quotas import require_room_for_boosts
+from mlhub.tenants.assignments import TenantNode
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
     Invitation,
@@ -28,7 +29,6 @@ from mlhub.tenants.models import (
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
-TenantNode = Organisation | Team | Project
 # of an organisation, a team or a project: they go with it, as nobody can delete them by themselves
 OWN_PARTS = (Membership, Invitation, User, UserQuota, QuotaBoost, QuotaRequest, RoleBinding)
 

@@ -17,9 +17,9 @@ from mlhub.core.api.views import VisibleMixin, read_body, read_query
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.actions import role_bindings as actions
 from mlhub.tenants.api.serializers import ROLES, UserBriefSerializer
-from mlhub.tenants.assignments import Place, bindings_in
+from mlhub.tenants.assignments import TenantNode, bindings_in
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.explained import Action, permissions_of
+from mlhub.tenants.explained import TenantAction, permissions_of
 from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding, Team, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.role_models import ROLES as BOUND_ROLES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rest_framework.request import Request
 
 PLACES = ["platform", "organisation", "team", "project"]
-ACTIONS = [(action.value, action.value) for action in Action]
+ACTIONS = [(action.value, action.value) for action in TenantAction]
 
 
 class RoleAssignmentSerializer(serializers.Serializer[Any]):
@@ -179,7 +179,7 @@ class PermissionsView(APIView):
     @extend_schema(parameters=[PermissionsQuerySerializer], responses=PermissionsSerializer)
     def get(self, request: Request, id: str) -> Response:
         """Where one's role comes from, what it allows, and who gives the role that other actions need."""
-        place: Place = self.model._default_manager.get_visible(request.user, id)
+        place: TenantNode = self.model._default_manager.get_visible(request.user, id)
         user = _asked_for(place, read_query(PermissionsQuerySerializer, request).get("username"), caller(request))
         found = permissions_of(user, place)
         names = _names(place)
@@ -201,7 +201,7 @@ class PermissionsView(APIView):
         return Response(PermissionsSerializer(shown).data)
 
 
-def _asked_for(place: Place, username: str | None, asking: User) -> User:
+def _asked_for(place: TenantNode, username: str | None, asking: User) -> User:
     """Raises NotAllowedError for who asks for another person and is no admin; InvalidInputError for no member."""
     if username is None or username == asking.username:
         return asking
@@ -215,7 +215,7 @@ def _asked_for(place: Place, username: str | None, asking: User) -> User:
     return found
 
 
-def _names(place: Place) -> dict[Any, str]:
+def _names(place: TenantNode) -> dict[Any, str]:
     """Of the place and of what is above it, by id."""
     if isinstance(place, Organisation):
         return {place.pk: place.name}
