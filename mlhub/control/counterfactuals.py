@@ -150,7 +150,7 @@ class _Reader:
                     "id": one.job,
                     "name": self._names[one.job],
                     "n_workers": one.n_workers,
-                    "explanation": self._writer.for_organisation(VISIBLE, [one.explanation])[0],
+                    "explanation": self._writer.for_readers(VISIBLE, [one.explanation])[0],
                     "predicted_start_at": moment(one.predicted_start_s),
                 }
                 for one in shown[:MOST_AHEAD]

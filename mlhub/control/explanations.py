@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db import connection
 
@@ -17,9 +18,12 @@ from mlhub.control.isolation import FaultIsolation
 from mlhub.events.wakeups import job_topic, wake_on_commit
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import JobState
+from mlhub.tenants.models import Membership
+from mlhub.tenants.roles import Role
 from scheduler.api.plan import Decision, Explanation, Keep, Prediction, Wait
 
 ANOTHER_ORGANISATION = "another organisation's job"
+ANOTHER_PROJECT = "another project's job"
 NOTICEABLE_S = 1.0  # predictions that move by less are not written,
 NOTICEABLE_PART = 0.02  # or by less than this part of the time that is left
 # one statement for all jobs; rows whose state another transaction changed meanwhile are left alone
@@ -37,33 +41,49 @@ RETURNING job.id
 
 @dataclass(frozen=True)
 class ExplanationWriter:
-    """names: of every job of the round, by id, with the organisation that it is of."""
+    """names: of every job of the round, by id, with those who may read it: of the organisation that it is of.
+
+    with_outsiders: organisations that have any. There who may read a job are those of its project, as outsiders see
+    the sentences of that project's jobs.
+    """
 
     names: Mapping[str, tuple[str, str]]
+    with_outsiders: frozenset[UUID] = frozenset()
 
     @classmethod
     def of(cls, jobs: Mapping[str, Job]) -> ExplanationWriter:
-        return cls({id: (job.name, str(job.project.organisation_id)) for id, job in jobs.items()})
+        outsiders = Membership.objects.filter(role=Role.OUTSIDER).values_list("organisation_id", flat=True).distinct()
+        with_outsiders = frozenset(outsiders) if jobs else frozenset()
+        names = {id: (job.name, _readers(job, with_outsiders)) for id, job in jobs.items()}
+        return cls(names, with_outsiders)
 
     def for_job(self, job: Job, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
-        """Returns [{reason, sentence, facts}] as the API shows them to the job's organisation."""
-        return self.for_organisation(str(job.project.organisation_id), explanations)
+        """Returns [{reason, sentence, facts}] as the API shows them to all who see the job."""
+        hidden = ANOTHER_PROJECT if job.project.organisation_id in self.with_outsiders else ANOTHER_ORGANISATION
+        return self.for_readers(_readers(job, self.with_outsiders), explanations, hidden=hidden)
 
-    def for_organisation(self, organisation: str, explanations: Sequence[Explanation]) -> list[dict[str, Any]]:
-        """Returns [{reason, sentence, facts}] as its members may read them, without the names of others' jobs."""
+    def for_readers(
+        self, readers: str, explanations: Sequence[Explanation], *, hidden: str = ANOTHER_ORGANISATION
+    ) -> list[dict[str, Any]]:
+        """Returns [{reason, sentence, facts}] as these may read them. hidden: what stands for others' jobs."""
         found = []
         for explanation in explanations:
-            facts = {key: self._named(value, organisation) for key, value in explanation.facts.items()}
+            facts = {key: self._named(value, readers, hidden) for key, value in explanation.facts.items()}
             shown = replace(explanation, facts=facts)
             plain = json.loads(json.dumps(facts, default=str))
             found.append({"reason": str(shown.reason), "sentence": shown.sentence, "facts": plain})
         return found
 
-    def _named(self, value: Any, organisation: str) -> Any:
+    def _named(self, value: Any, readers: str, hidden: str) -> Any:
         if not isinstance(value, str) or value not in self.names:
             return value
         name, owner = self.names[value]
-        return name if owner == organisation else ANOTHER_ORGANISATION
+        return name if owner == readers else hidden
+
+
+def _readers(job: Job, with_outsiders: frozenset[UUID]) -> str:
+    organisation = job.project.organisation_id
+    return str(job.project_id if organisation in with_outsiders else organisation)
 
 
 def write_explanations(

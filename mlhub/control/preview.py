@@ -20,6 +20,7 @@ from mlhub.control.whatif import LIMIT_S, NOTICEABLE_S, decided, nodes_as_record
 from mlhub.core.errors import InvalidInputError
 from mlhub.events.models import Event
 from mlhub.jobs.models import Job
+from mlhub.tenants.models import Organisation, User
 from scheduler import ClusterSnapshot, Plan
 from scheduler.api.plan import Decision, Launch
 from scheduler.api.snapshot import JobSnapshot
@@ -58,7 +59,10 @@ class Alternative:
 
 @dataclass(frozen=True)
 class QuotaEffect:
-    """GPUs of the organisation in use now, and with the job; its limit and guarantee; None = it has none."""
+    """GPUs of the organisation in use now, and with the job; its limit and guarantee; None = it has none.
+
+    For outsiders of it, GPUs that jobs hold which they see.
+    """
 
     used_gpus: int
     used_gpus_with_job: int
@@ -120,7 +124,7 @@ def preview(job: Job, *, now: datetime) -> JobPreview:
             return DecisionRequest(of, policy, chosen.memory, LIMIT_S)
 
         (before, before_s), (plan, took_s) = decided([request(present), request(snapshot)])
-        read = _Reader(snapshot, job)
+        read = _Reader(snapshot, job, job.created_by)
         planned = read.run(plan.of(job_id), snapshot.jobs[-1])
         variants = [with_job(job_id, min_workers=n, max_workers=n)(snapshot) for n in _other_sizes(planned, snapshot)]
         others = decided([request(variant) for variant in variants])
@@ -175,12 +179,13 @@ def _gpu_hours(run: PlannedRun) -> float:
 
 
 class _Reader:
-    """Reads decisions on the job as its own people may."""
+    """Reads decisions on the job as who asks may."""
 
-    def __init__(self, snapshot: ClusterSnapshot, job: Job) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, job: Job, user: User) -> None:
         self._snapshot, self._organisation = snapshot, str(job.project.organisation_id)
         self._gpu_types = {node.name: node.gpu_type for node in snapshot.nodes}
-        present = Job.objects.filter(id__in=[one.id for one in snapshot.jobs[:-1]])
+        self._sees_all = Organisation.objects.visible_to(user).filter(pk=job.project.organisation_id).exists()
+        present = Job.objects.visible_to(user).filter(id__in=[one.id for one in snapshot.jobs[:-1]])
         ours = present.filter(project__organisation=job.project.organisation_id).values_list("id", "name")
         self._ours = {str(id): (name, self._organisation) for id, name in ours}
         names = {one.id: self._ours.get(one.id, ("", "")) for one in snapshot.jobs}
@@ -206,7 +211,7 @@ class _Reader:
             finish_at=moment(predicted.finish_p50_s),
             finish_p90_at=moment(predicted.finish_p90_s),
             gpu_hours=None if held_s is None else n_workers * held_s / 3600,
-            explanations=self._writer.for_organisation(self._organisation, decision.explanations),
+            explanations=self._writer.for_readers(self._organisation, decision.explanations),
         )
 
     def n_delayed(self, before: Plan, after: Plan) -> int:
@@ -224,6 +229,10 @@ class _Reader:
         def is_ours(tenant: str | None) -> bool:
             return tenant is not None and (tenant == self._organisation or is_ours(parents[tenant]))
 
-        used = sum(job.held.n_workers for job in self._snapshot.jobs if job.held and is_ours(job.tenant))
+        ours = (job for job in self._snapshot.jobs if job.held and is_ours(job.tenant))
+        if not self._sees_all:
+            used = sum(job.held.n_workers for job in ours if job.held and job.id in self._ours)
+            return QuotaEffect(used, used + planned.n_workers, None, None)
+        used = sum(job.held.n_workers for job in ours if job.held)
         owner = next(tenant for tenant in self._snapshot.tenants if tenant.id == self._organisation)
         return QuotaEffect(used, used + planned.n_workers, owner.max_gpus, owner.guarantee)

@@ -197,7 +197,8 @@ def _effects(
     shown: set[str],
 ) -> list[WhatIfEffect]:
     organisation = _organisations(real)
-    writer = ExplanationWriter({job.id: (job.name, organisation[job.tenant]) for job in real.jobs})
+    names = {job.id: (job.name, organisation[job.tenant] if job.id in shown else "") for job in real.jobs}
+    writer = ExplanationWriter(names)
     sides = [({job.id: job for job in s.jobs}, {d.job: d for d in plan.decisions}) for s, plan in (before, after)]
     roles = {
         **dict.fromkeys(question.changed, "changed"),
@@ -252,7 +253,7 @@ def _prospect(job: JobSnapshot, decision: Decision, writer: ExplanationWriter, o
         start_at=moment(decision.prediction.start_p50_s),
         finish_at=moment(decision.prediction.finish_p50_s),
         finish_p90_at=moment(decision.prediction.finish_p90_s),
-        explanations=writer.for_organisation(organisation, decision.explanations),
+        explanations=writer.for_readers(organisation, decision.explanations),
     )
 
 

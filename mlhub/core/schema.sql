@@ -1364,6 +1364,16 @@ CREATE TABLE public.tenants_quotarequest (
     CONSTRAINT tenants_quotarequest_extra_guarantee_check CHECK ((extra_guarantee >= 0)),
     CONSTRAINT tenants_quotarequest_extra_max_gpus_check CHECK ((extra_max_gpus >= 0))
 );
+CREATE TABLE public.tenants_rolebinding (
+    id uuid NOT NULL,
+    role character varying(10) NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by_id uuid,
+    membership_id uuid NOT NULL,
+    project_id uuid,
+    team_id uuid,
+    CONSTRAINT role_binding_of_one_place CHECK ((((project_id IS NOT NULL) AND (team_id IS NULL)) OR ((project_id IS NULL) AND (team_id IS NOT NULL))))
+);
 CREATE TABLE public.tenants_secondfactor (
     user_id uuid NOT NULL,
     encrypted_secret text NOT NULL,
@@ -1818,14 +1828,15 @@ INSERT INTO public.django_migrations VALUES (127, 'storage', '0006_resumable_upl
 INSERT INTO public.django_migrations VALUES (128, 'storage', '0007_outgoing_work', now());
 INSERT INTO public.django_migrations VALUES (129, 'registry', '0008_logged_versions', now());
 INSERT INTO public.django_migrations VALUES (130, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (131, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (132, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (133, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (134, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (135, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (136, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (131, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (132, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (133, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (134, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (135, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (136, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (137, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 136, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 137, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2020,6 +2031,8 @@ ALTER TABLE ONLY public.tenants_membership
     ADD CONSTRAINT one_membership_per_organisation UNIQUE (user_id, organisation_id);
 ALTER TABLE ONLY public.tenants_userquota
     ADD CONSTRAINT one_quota_of_a_user UNIQUE NULLS NOT DISTINCT (organisation_id, team_id, project_id, user_id);
+ALTER TABLE ONLY public.tenants_rolebinding
+    ADD CONSTRAINT one_role_binding_in_a_place UNIQUE NULLS NOT DISTINCT (membership_id, team_id, project_id);
 ALTER TABLE ONLY public.control_userbudgetalerts
     ADD CONSTRAINT one_row_of_user_alerts UNIQUE NULLS NOT DISTINCT (organisation_id, team_id, project_id, user_id);
 ALTER TABLE ONLY public.jobs_passedvalidation
@@ -2102,6 +2115,8 @@ ALTER TABLE ONLY public.tenants_quotaboost
     ADD CONSTRAINT tenants_quotaboost_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_quotarequest
     ADD CONSTRAINT tenants_quotarequest_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.tenants_rolebinding
+    ADD CONSTRAINT tenants_rolebinding_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tenants_secondfactor
     ADD CONSTRAINT tenants_secondfactor_pkey PRIMARY KEY (user_id);
 ALTER TABLE ONLY public.tenants_team
@@ -2358,6 +2373,10 @@ CREATE INDEX tenants_quotarequest_organisation_id_cb268e74 ON public.tenants_quo
 CREATE INDEX tenants_quotarequest_project_id_d4a46248 ON public.tenants_quotarequest USING btree (project_id);
 CREATE INDEX tenants_quotarequest_requested_by_id_8a9d7716 ON public.tenants_quotarequest USING btree (requested_by_id);
 CREATE INDEX tenants_quotarequest_team_id_0e5ff512 ON public.tenants_quotarequest USING btree (team_id);
+CREATE INDEX tenants_rolebinding_created_by_id_475bad08 ON public.tenants_rolebinding USING btree (created_by_id);
+CREATE INDEX tenants_rolebinding_membership_id_0277a7d1 ON public.tenants_rolebinding USING btree (membership_id);
+CREATE INDEX tenants_rolebinding_project_id_6301d530 ON public.tenants_rolebinding USING btree (project_id);
+CREATE INDEX tenants_rolebinding_team_id_bad72d64 ON public.tenants_rolebinding USING btree (team_id);
 CREATE INDEX tenants_team_organisation_id_5100c809 ON public.tenants_team USING btree (organisation_id);
 CREATE INDEX tenants_usedchallenge_challenge_hash_74068bee_like ON public.tenants_usedchallenge USING btree (challenge_hash varchar_pattern_ops);
 CREATE INDEX tenants_usedchallenge_expires_at_fec873bd ON public.tenants_usedchallenge USING btree (expires_at);
@@ -2643,6 +2662,14 @@ ALTER TABLE ONLY public.tenants_quotarequest
     ADD CONSTRAINT tenants_quotarequest_requested_by_id_8a9d7716_fk_tenants_u FOREIGN KEY (requested_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_quotarequest
     ADD CONSTRAINT tenants_quotarequest_team_id_0e5ff512_fk_tenants_team_id FOREIGN KEY (team_id) REFERENCES public.tenants_team(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_rolebinding
+    ADD CONSTRAINT tenants_rolebinding_created_by_id_475bad08_fk_tenants_user_id FOREIGN KEY (created_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_rolebinding
+    ADD CONSTRAINT tenants_rolebinding_membership_id_0277a7d1_fk_tenants_m FOREIGN KEY (membership_id) REFERENCES public.tenants_membership(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_rolebinding
+    ADD CONSTRAINT tenants_rolebinding_project_id_6301d530_fk_tenants_project_id FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_rolebinding
+    ADD CONSTRAINT tenants_rolebinding_team_id_bad72d64_fk_tenants_team_id FOREIGN KEY (team_id) REFERENCES public.tenants_team(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_secondfactor
     ADD CONSTRAINT tenants_secondfactor_user_id_b159dd74_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_team

@@ -49,7 +49,7 @@ def upload_dataset(
     Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a format that cannot be
     guessed, or does not take an option.
     """
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
         dataset = create_dataset(project, name=name, description=description, actor=actor)
@@ -85,7 +85,7 @@ def upload_version(
     **options: Any,
 ) -> DatasetVersion:
     """Another version of a dataset; those before it stay as they are. Raises what upload_dataset raises."""
-    require_role(actor, dataset.project.organisation, Role.MEMBER)
+    require_role(actor, dataset.project, Role.MEMBER)
     require_open(dataset.project)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)  # versions are numbered one after the other
@@ -96,8 +96,7 @@ def upload_version(
 
 def delete_dataset(dataset: Dataset, *, actor: User) -> None:
     """For who made it, and admins. Raises ConflictError while jobs use a version of it."""
-    organisation = dataset.project.organisation
-    require_role(actor, organisation, Role.MEMBER if dataset.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, dataset.project, Role.MEMBER if dataset.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         version_ids = list(dataset.versions.values_list("id", flat=True))
         for version_id in version_ids:
@@ -111,7 +110,7 @@ def delete_dataset(dataset: Dataset, *, actor: User) -> None:
 def delete_version(version: DatasetVersion, *, actor: User) -> None:
     """For who uploaded it, and admins. Raises ConflictError while jobs use it, or when it is the only version."""
     dataset = version.dataset
-    require_role(actor, dataset.project.organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, dataset.project, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)
         if dataset.versions.count() == 1:

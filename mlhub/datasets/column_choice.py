@@ -29,7 +29,7 @@ def choose_columns(version: DatasetVersion, *, actor: User, **choice: Any) -> Da
     that is not there, ConflictError while it is inspected or after it was refused, QuotaExceededError.
     """
     dataset = version.dataset
-    require_role(actor, dataset.project.organisation, Role.MEMBER)
+    require_role(actor, dataset.project, Role.MEMBER)
     require_open(dataset.project)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)

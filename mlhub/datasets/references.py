@@ -45,7 +45,7 @@ def refer_to_dataset(
     **options: Any,
 ) -> Dataset:
     """A dataset whose first version is fetched from its source. Raises what upload_dataset raises."""
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
         dataset = actions.create_dataset(project, name=name, description=description, actor=actor)
@@ -58,7 +58,7 @@ def refer_to_version(
     dataset: Dataset, *, source: dict[str, Any], actor: User, format: str | None = None, **options: Any
 ) -> DatasetVersion:
     """Another version, which is fetched from its source. Raises what upload_dataset raises."""
-    require_role(actor, dataset.project.organisation, Role.MEMBER)
+    require_role(actor, dataset.project, Role.MEMBER)
     require_open(dataset.project)
     with transaction.atomic():
         Dataset.objects.select_for_update().get(pk=dataset.pk)
@@ -74,7 +74,7 @@ def refresh_version(version: DatasetVersion, *, actor: User) -> DatasetVersion:
     dataset is being fetched.
     """
     dataset = version.dataset
-    require_role(actor, dataset.project.organisation, Role.MEMBER)
+    require_role(actor, dataset.project, Role.MEMBER)
     require_open(dataset.project)
     if version.source is None:
         raise ConflictError(

@@ -31,7 +31,7 @@ MAX_VALUE_BYTES = 32 * 1024
 
 def put_secret(project: Project, *, name: str, value: str, actor: User) -> ProjectSecret:
     """Sets a secret of the project, or replaces its value. Raises InvalidInputError, NotAllowedError."""
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     check_name(name, field="name")
     _check_value(value)
     with transaction.atomic():
@@ -51,7 +51,7 @@ def put_secret(project: Project, *, name: str, value: str, actor: User) -> Proje
 
 def delete_secret(project: Project, *, name: str, actor: User) -> None:
     """Raises NotFoundError, NotAllowedError. Pods that run already keep it until they end."""
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     with transaction.atomic():
         if not ProjectSecret.objects.filter(project=project, name=name).delete()[0]:
             raise NotFoundError(f"{project.name} has no secret {name}.")

@@ -15,15 +15,23 @@ from mlhub.events.changes import ChangeTopics
 from mlhub.events.hub import Listener, hub
 from mlhub.events.wakeups import access_topic
 from mlhub.tenants.models import User
+from mlhub.tenants.reach import projects_of_own_teams
+from mlhub.tenants.roles import SEES_ALL
 
 
 @dataclass(frozen=True)
 class Rights:
-    """Who reads, and as what: a stream ends when any of it changes. roles: (organisation's id, role), sorted."""
+    """Who reads, and as what: a stream ends when any of it changes.
+
+    roles: (organisation's id, role), sorted. bindings: (id of a team or a project, role), sorted. projects: of the
+    teams, since one that moves elsewhere is no longer reached.
+    """
 
     user_id: Any
     is_staff: bool
     roles: tuple[tuple[str, str], ...]
+    bindings: tuple[tuple[str, str], ...]
+    projects: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,8 @@ class StreamAccess:
 
     def changes(self) -> ChangeTopics:
         """Of which organisations this stream reports changes: those whose events it shows."""
-        return ChangeTopics((organisation for organisation, _ in self._rights.roles), sees_all=self._rights.is_staff)
+        seen = (organisation for organisation, role in self._rights.roles if role in SEES_ALL)
+        return ChangeTopics(seen, sees_all=self._rights.is_staff)
 
     async def ended(self, listener: Listener) -> StreamEnd | None:
         """None while nothing has changed, or while it is not yet time to ask the database again."""
@@ -108,8 +117,16 @@ def end_frame(ended: StreamEnd) -> bytes:
 
 def rights_of(user: User) -> Rights:
     """Reads the database."""
-    held = user.memberships.values_list("organisation", "role")
-    return Rights(user.pk, user.is_staff, tuple(sorted((str(organisation), role) for organisation, role in held)))
+    bound = ("role_bindings__role", "role_bindings__team", "role_bindings__project")
+    held = list(user.memberships.values_list("organisation", "role", *bound))
+    reached = projects_of_own_teams(user) if any(team is not None for _, _, _, team, _ in held) else []
+    return Rights(
+        user.pk,
+        user.is_staff,
+        tuple(sorted({(str(organisation), role) for organisation, role, *_ in held})),
+        tuple(sorted((str(team or project), role) for _, _, role, team, project in held if role is not None)),
+        tuple(map(str, reached)),
+    )
 
 
 def current_user(request: HttpRequest) -> User | None:

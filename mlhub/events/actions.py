@@ -19,7 +19,7 @@ from mlhub.events.models import ChainHead, Event
 from mlhub.events.wakeups import EVENTS, access_topic, job_topic, wake_on_commit
 from mlhub.tenants.models import Organisation, User
 
-CHANGE_ACCESS = ("membership.", "token.revoked", "session.ended", "user.", "organisation.deleted")
+CHANGE_ACCESS = ("membership.", "role_binding.", "token.revoked", "session.ended", "user.", "organisation.deleted")
 
 
 def append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sees from which address something was done: admins and owners of the organisation, and who did it."""
+"""Who sees from which address something was done: auditors, admins and owners of the organisation, and who did it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlhub.tenants.models import User
 from mlhub.tenants.roles import Role
 
 ORIGIN = ("address", "user_agent")
-ADMINS = [role.value for role in Role if role.covers(Role.ADMIN)]
+MAY_SEE = [role.value for role in Role if role.covers(Role.AUDITOR)]
 
 
 class OriginReader:
@@ -24,8 +24,8 @@ class OriginReader:
         self._sees_all = isinstance(user, User) and user.is_staff
         self._organisations: frozenset[UUID] = frozenset()
         if isinstance(user, User) and not self._sees_all:
-            of_admin = user.memberships.filter(role__in=ADMINS)
-            self._organisations = frozenset(of_admin.values_list("organisation_id", flat=True))
+            audited = user.memberships.filter(role__in=MAY_SEE)
+            self._organisations = frozenset(audited.values_list("organisation_id", flat=True))
 
     def facts_of(self, event: Event) -> dict[str, Any]:
         """The facts, without address and user agent unless the person may see them."""

@@ -25,13 +25,13 @@ def annotate_job(job: Job, *, actor: User, tags: Iterable[str] | None = None, no
 
     Raises InvalidInputError for too many tags, NotAllowedError.
     """
-    require_role(actor, job.project.organisation, Role.MEMBER)
+    require_role(actor, job.project, Role.MEMBER)
     return _write(job, actor, lambda _: None if tags is None else list(tags), notes)
 
 
 def retag_job(job: Job, *, actor: User, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Job:
     """Adds and removes tags; the others stay. Raises what annotate_job raises."""
-    require_role(actor, job.project.organisation, Role.MEMBER)
+    require_role(actor, job.project, Role.MEMBER)
     added, removed = list(add), set(remove)
     return _write(job, actor, lambda present: [*(tag for tag in present if tag not in removed), *added], None)
 

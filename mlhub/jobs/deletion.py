@@ -97,7 +97,7 @@ def delete_job(job: Job, *, actor: User) -> None:
 
 
 def _require_right(job: Job, actor: User) -> None:
-    require_role(actor, job.project.organisation, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, job.project, Role.MEMBER if job.created_by_id == actor.id else Role.ADMIN)
 
 
 def _conflict(job: Job) -> ConflictError | None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The highest priority that a member may give a job; owners and admins, who answer for the organisation, give any."""
+"""The highest priority that a member may give a job; its owner's admins give any."""
 
 from __future__ import annotations
 
 from mlhub.core.errors import InvalidInputError
-from mlhub.tenants.models import Organisation, Project, QuotaRules, Team, User
+from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.models import Project, QuotaRules, User
 from mlhub.tenants.permissions import role_of
 from mlhub.tenants.roles import Role
 
@@ -14,32 +15,29 @@ USUAL_CEILING = 50
 def check_priority(project: Project, priority: int, *, actor: User, is_resumed: bool = False) -> None:
     """Raises InvalidInputError for a priority above the member's ceiling, which names whose ceiling it is.
 
+    A ceiling does not hold for admins of its owner; that of the organisation holds for admins of a project alone.
     is_resumed: the job has the priority already; it was paused, and the ceiling or the person's role changed meanwhile.
     """
-    ceiling, owner = ceiling_of(project)
-    if priority <= ceiling:
-        return
-    role = role_of(actor, project.organisation)
-    if role is None or not role.covers(Role.ADMIN):
-        raise InvalidInputError(
-            f"The priority {priority} is above {ceiling}, the highest that members of {owner} may give.",
-            field="priority",
-            remedy=f"{'Clone the job with' if is_resumed else 'Give'} at most {ceiling}, or ask an admin of "
-            f"{project.organisation.name} to {'resume' if is_resumed else 'submit'} the job.",
-            limit=ceiling,
-        )
+    for ceiling, owner in sorted(_ceilings(project), key=lambda one: one[0]):
+        if priority <= ceiling:
+            return
+        role = role_of(actor, owner)
+        if role is None or not role.covers(Role.ADMIN):
+            raise InvalidInputError(
+                f"The priority {priority} is above {ceiling}, the highest that members of {owner.name} may give.",
+                field="priority",
+                remedy=f"{'Clone the job with' if is_resumed else 'Give'} at most {ceiling}, or ask an admin of "
+                f"{project.organisation.name} to {'resume' if is_resumed else 'submit'} the job.",
+                limit=ceiling,
+            )
 
 
-def ceiling_of(project: Project) -> tuple[int, str]:
-    """The lowest max_priority of the project, its team and its organisation, with the name of its owner."""
-    owners: list[Organisation | Team | Project] = [
-        project.organisation,
-        *([project.team] if project.team else []),
-        project,
-    ]
-    ceilings = []
+def _ceilings(project: Project) -> list[tuple[int, Owner]]:
+    """Those that are set; the usual one of the organisation where there is none."""
+    owners: list[Owner] = [project.organisation, *([project.team] if project.team else []), project]
+    found: list[tuple[int, Owner]] = []
     for owner in owners:
         quota: QuotaRules | None = getattr(owner, "quota", None)
         if quota is not None and quota.max_priority is not None:
-            ceilings.append((quota.max_priority, owner.name))
-    return min(ceilings, default=(USUAL_CEILING, project.organisation.name))
+            found.append((quota.max_priority, owner))
+    return found or [(USUAL_CEILING, project.organisation)]

@@ -26,7 +26,7 @@ def set_retention(
     What is due by it is removed by the next runs. version: the one that the caller saw, 0 = there were no rules. Raises
     NotAllowedError, InvalidInputError, and ConflictError with both versions when another admin changed them since.
     """
-    require_role(actor, project.organisation, Role.ADMIN)
+    require_role(actor, project, Role.ADMIN)
     with transaction.atomic():
         Organisation.objects.select_for_update().get(pk=project.organisation_id)  # its bounds stay as they are checked
         Project.objects.select_for_update().get(pk=project.pk)

@@ -48,7 +48,7 @@ def upload_model(
 
     Raises ConflictError when the name is taken, QuotaExceededError, InvalidInputError for a wrong file or entry.
     """
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
         try:
@@ -77,7 +77,7 @@ def upload_version(
 ) -> ModelVersion:
     """Another version of the code. Raises what upload_model raises, and NotAllowedError for a built-in model."""
     project = own_project(model)
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
         Model.objects.select_for_update().get(pk=model.pk)  # versions are numbered one after the other
@@ -88,8 +88,7 @@ def upload_version(
 
 def delete_model(model: Model, *, actor: User) -> None:
     """For who made it, and admins. Raises ConflictError while jobs use a version of it."""
-    organisation = own_project(model).organisation
-    require_role(actor, organisation, Role.MEMBER if model.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, own_project(model), Role.MEMBER if model.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         version_ids = list(model.versions.values_list("id", flat=True))
         for version_id in version_ids:
@@ -105,8 +104,7 @@ def delete_version(version: ModelVersion, *, actor: User, may_be_last: bool = Fa
     """For who made it, and admins. Raises ConflictError while jobs, trained models or aliases use it, or when it
     is the only version (unless it may be), and NotAllowedError for built-in models."""
     model = version.model
-    organisation = own_project(model).organisation
-    require_role(actor, organisation, Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
+    require_role(actor, own_project(model), Role.MEMBER if version.created_by_id == actor.id else Role.ADMIN)
     with transaction.atomic():
         Model.objects.select_for_update().get(pk=model.pk)
         if model.versions.count() == 1 and not may_be_last:

@@ -73,7 +73,7 @@ def _changeable(model: Model, actor: User) -> Project:
         raise NotAllowedError(
             f"{model.name} is one of MLHub's own models.", code="built_in", remedy="Name versions of your own models."
         )
-    require_role(actor, model.project.organisation, Role.MEMBER)
+    require_role(actor, model.project, Role.MEMBER)
     require_open(model.project)
     found: Project = model.project
     return found

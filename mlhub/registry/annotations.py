@@ -34,7 +34,7 @@ def annotate_version(
             code="built_in",
             remedy="Annotate versions of your own models.",
         )
-    require_role(actor, model.project.organisation, Role.MEMBER)
+    require_role(actor, model.project, Role.MEMBER)
     require_open(model.project)
     after: dict[str, Any] = {} if tags is None else {"tags": checked_tags(tags, of="A version")}
     if notes is not None:

@@ -34,7 +34,7 @@ def create_line(
     project: Project, *, name: str, description: str = "", labels: Mapping[str, str] | None = None, actor: User
 ) -> Model:
     """A model without versions. Raises ConflictError when the name is taken, InvalidInputError, NotAllowedError."""
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     check_name(name)
     _check_description(description)
@@ -66,7 +66,7 @@ def register_files(
     Raises InvalidInputError without files, QuotaExceededError, NotAllowedError, ConflictError for an archived project.
     """
     project = own_project(model)
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     _check_description(notes)
     if not files:
@@ -107,7 +107,7 @@ def register_files(
 def describe_line(model: Model, *, name: str | None = None, description: str | None = None, actor: User) -> None:
     """Renames a model, or describes it: for who made it, and admins. Raises ConflictError, NotAllowedError."""
     project = own_project(model)
-    require_role(actor, project.organisation, Role.MEMBER if model.created_by_id == actor.pk else Role.ADMIN)
+    require_role(actor, project, Role.MEMBER if model.created_by_id == actor.pk else Role.ADMIN)
     require_open(project)
     if name is not None:
         check_name(name)
@@ -131,7 +131,7 @@ def set_label(target: Model | ModelVersion, key: str, value: str | None, *, acto
     """
     model = target.model if isinstance(target, ModelVersion) else target
     project = own_project(model)
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     with transaction.atomic():
         found = type(target)._default_manager.select_for_update(of=("self",)).get(pk=target.pk)

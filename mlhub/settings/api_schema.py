@@ -52,6 +52,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "StudyUnit": "mlhub.experiments.models.Unit",
         "Direction": "mlhub.experiments.models.Direction",
         "Role": "mlhub.tenants.api.serializers.ROLES",
+        "BoundRole": "mlhub.tenants.api.roles.BOUND_ROLES",
         "PodRole": [("worker", "worker"), ("server", "server")],
     },
 }

@@ -45,7 +45,7 @@ def begin(
 
     Raises TooLargeError, QuotaExceededError, ConflictError when the user has too many under way.
     """
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     _require_allowed_length(length_bytes)
     with transaction.atomic():
@@ -69,7 +69,7 @@ def join(
 
     Raises ConflictError, InvalidInputError, TooLargeError.
     """
-    require_role(actor, project.organisation, Role.MEMBER)
+    require_role(actor, project, Role.MEMBER)
     require_open(project)
     for part in parts:
         if not part.is_partial or part.project_id != project.pk:
@@ -102,7 +102,7 @@ def append(upload: ResumableUpload, content: bytes, *, offset: int, actor: User)
     Raises ConflictError for another offset than the upload's (the fact offset_bytes says which), with the code
     upload_locked while another request writes, and TooLargeError beyond its length.
     """
-    require_role(actor, upload.project.organisation, Role.MEMBER)
+    require_role(actor, upload.project, Role.MEMBER)
     with transaction.atomic():
         locked = _locked(upload.pk)
         if offset != locked.offset_bytes:

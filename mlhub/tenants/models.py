@@ -16,6 +16,7 @@ from mlhub.tenants.passkey_models import UsedChallenge as UsedChallenge
 from mlhub.tenants.querysets import (
     BoostQuerySet,
     InvitationQuerySet,
+    MembershipQuerySet,
     OrganisationQuerySet,
     OwnQuerySet,
     ProjectOwnedQuerySet,
@@ -23,10 +24,12 @@ from mlhub.tenants.querysets import (
     QuotaRequestQuerySet,
     SessionQuerySet,
     TeamOwnedQuerySet,
+    TeamQuerySet,
     TenantOwnedQuerySet,
     TokenQuerySet,
     UserQuotaQuerySet,
 )
+from mlhub.tenants.role_models import RoleBinding as RoleBinding
 from mlhub.tenants.roles import Role
 
 
@@ -137,7 +140,7 @@ class Team(models.Model):
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="teams")
     name = models.CharField(max_length=100)
 
-    objects = TenantOwnedQuerySet.as_manager()
+    objects = TeamQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["organisation", "name"], name="team_name_in_organisation")]
@@ -174,7 +177,7 @@ class Membership(models.Model):
     role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
     from_groups = models.BooleanField(default=False)
 
-    objects = TenantOwnedQuerySet.as_manager()
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "organisation"], name="one_membership_per_organisation")]

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
 from mlhub.core.errors import NotAllowedError
-from mlhub.tenants.models import ApiToken, Organisation, User
-from mlhub.tenants.roles import Role
+from mlhub.tenants.assignments import TenantNode, allows, described, granting, role_assignments
+from mlhub.tenants.models import ApiToken, User
+from mlhub.tenants.roles import Role, greatest
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -36,7 +36,7 @@ class IsAuthenticatedInScope(BasePermission):
 
 
 class IsPlatformAdministrator(IsAuthenticatedInScope):
-    """Staff only; by token only with the scope "admin"."""
+    """Staff only; by token only with the scope "admin". Raises NotAllowedError for others who are signed in."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not super().has_permission(request, view):
@@ -48,7 +48,7 @@ class IsPlatformAdministrator(IsAuthenticatedInScope):
                 remedy="Set one up, or add a passkey, on the page Account.",
             )
         if not request.user.is_staff:
-            return False
+            raise administrator_needed()
         if isinstance(request.auth, ApiToken):
             require_scope(request.auth, "admin")
         return True
@@ -75,31 +75,37 @@ def require_scope(token: ApiToken, needed: str) -> None:
 
 
 def require_administrator(request: Request, view: APIView) -> None:
-    """Raises PermissionDenied for all users but platform administrators."""
+    """Raises NotAllowedError for all users but platform administrators."""
     if not IsPlatformAdministrator().has_permission(request, view):
-        raise PermissionDenied("Only platform administrators may do this.")
+        raise administrator_needed()
 
 
-def role_of(user: User, organisation: Organisation) -> Role | None:
-    """The person's role there; platform administrators count as owners; None for strangers.
+def administrator_needed() -> NotAllowedError:
+    """What to raise for who is no platform administrator; with a token that is limited, nobody is one."""
+    return NotAllowedError(
+        "Only administrators of the platform may do this.",
+        code="administrator_needed",
+        remedy="Ask an administrator of the platform to do it; one with an API token uses one without a limit.",
+    )
 
-    None also with a token for another organisation.
+
+def role_of(user: User, place: TenantNode) -> Role | None:
+    """The person's role there, the greatest that counts; platform administrators count as owners; None for strangers.
+
+    In a team and a project also roles in what is above count. None also with a token for another organisation.
     """
-    if user.acting_token is not None and user.acting_token.organisation_id != organisation.pk:
-        return None
-    if user.is_staff:
-        return Role.OWNER
-    membership = organisation.memberships.filter(user=user).first()
-    return Role(membership.role) if membership else None
+    return greatest([found.role for found in role_assignments(user, place)])
 
 
-def require_role(user: User, organisation: Organisation, needed: Role) -> None:
-    """Raises NotAllowedError when the person's role there does not cover `needed`."""
-    role = role_of(user, organisation)
-    if role is None or not role.covers(needed):
-        raise NotAllowedError(
-            f"This needs the role {needed} in {organisation.name}; yours is {role or 'none'}.",
-            code="role_too_low",
-            remedy=f"Ask an owner of {organisation.name} for the role {needed}.",
-            needed_role=str(needed),
-        )
+def require_role(user: User, place: TenantNode, needed: Role) -> None:
+    """Raises NotAllowedError when no role of the person there covers `needed`."""
+    found = role_assignments(user, place)
+    if allows(found, needed):
+        return
+    role = greatest([one.role for one in found])
+    raise NotAllowedError(
+        f"This needs the role {needed} in {described(place)}; yours is {role or 'none'}.",
+        code="role_too_low",
+        remedy=granting(place, needed, asked_by=user),
+        needed_role=str(needed),
+    )

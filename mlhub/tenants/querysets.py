@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads, filtered by who asks. visible_to(user) is the one wall between organisations."""
+"""Reads, filtered by who asks. visible_to(user) is the one wall between organisations, and around what an outsider of
+an organisation has a role in.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from django.db import models
 from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
+from mlhub.tenants.reach import organisations_seen_by, projects_seen_by, teams_seen_by
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,14 +33,21 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
     organisation_path = "organisation"
 
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Platform administrators see all; others the organisations that they are members of."""
+        """Platform administrators see all; others the organisations that they are members of. Outsiders of one see
+        there what belongs to a project or a team in which they have a role, and no row that belongs to neither.
+        """
         if not user.is_authenticated:
             return self.none()
         if user.is_staff:
             return self.all()
+        return self._seen_by(user)._within_token(user)
+
+    def _seen_by(self, user: User) -> Self:
         # by sub-query, not join: a person in two organisations must not see a row twice
+        if self.project_path is not None:
+            return self.filter(**{f"{self.project_path}__in": projects_seen_by(user)})
         path = f"{self.organisation_path}__in" if self.organisation_path else "pk__in"
-        return self.filter(**{path: user.memberships.values("organisation")})._within_token(user)
+        return self.filter(**{path: organisations_seen_by(user)})
 
     @property
     def project_path(self) -> str | None:
@@ -130,6 +140,10 @@ class InvitationQuerySet(TenantOwnedQuerySet):
 class OfOwnerQuerySet(TenantOwnedQuerySet):
     """Rows of an organisation, or of its team or project."""
 
+    def _seen_by(self, user: User) -> Self:
+        of_part = models.Q(team__in=teams_seen_by(user)) | models.Q(project__in=projects_seen_by(user))
+        return self.filter(models.Q(**{f"{self.organisation_path}__in": organisations_seen_by(user)}) | of_part)
+
     def of(self, owner: models.Model) -> Self:
         """Those of this organisation, team or project itself, without its parts."""
         kind = type(owner).__name__.lower()
@@ -154,11 +168,23 @@ class UserQuotaQuerySet(OfOwnerQuerySet):
     """Every member of an organisation sees what one person may have there."""
 
 
-class QuotaRequestQuerySet(TenantOwnedQuerySet):
+class QuotaRequestQuerySet(OfOwnerQuerySet):
     """Every member of an organisation sees what is asked there."""
 
     def waiting(self) -> Self:
         return self.filter(answer="")
+
+
+class MembershipQuerySet(TenantOwnedQuerySet):
+    def _seen_by(self, user: User) -> Self:
+        """Those of the organisation's people, and one's own."""
+        return super()._seen_by(user) | self.filter(user=user)
+
+
+class RoleBindingQuerySet(OfOwnerQuerySet):
+    """Rows of a team or a project. Who sees it sees who has which role there."""
+
+    organisation_path = "membership__organisation"
 
 
 class OrganisationQuerySet(TenantOwnedQuerySet):
@@ -183,10 +209,18 @@ class ProjectOwnedQuerySet(NamedQuerySet):
     organisation_path = "project__organisation"
 
 
+class TeamQuerySet(TenantOwnedQuerySet):
+    def _seen_by(self, user: User) -> Self:
+        return self.filter(pk__in=teams_seen_by(user))
+
+
 class TeamOwnedQuerySet(TenantOwnedQuerySet):
     """Rows with a `team` foreign key."""
 
     organisation_path = "team__organisation"
+
+    def _seen_by(self, user: User) -> Self:
+        return self.filter(team__in=teams_seen_by(user))
 
 
 class TokenQuerySet(models.QuerySet[Any]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roles within an organisation, each containing the one below it."""
+"""Roles in an organisation, a team or a project: what each may do, and which of several counts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,42 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
+    """The greatest first."""
+
     OWNER = "owner"  # everything, members' roles and deletion included
     ADMIN = "admin"  # members, tokens of others, all members' jobs
     MEMBER = "member"  # uploads, submits, changes own jobs
+    AUDITOR = "auditor"  # reads, also from where things were done
     VIEWER = "viewer"  # reads
+    OUTSIDER = "outsider"  # of an organisation alone: only what a role in a team or a project gives
 
     def covers(self, other: Role) -> bool:
-        """Whether this role may do what the other may."""
-        order = [Role.VIEWER, Role.MEMBER, Role.ADMIN, Role.OWNER]
-        return order.index(self) >= order.index(other)
+        """Whether this role may do what the other may. A member is no auditor, and an auditor no member."""
+        return other in _COVERED[self]
+
+    @property
+    def rank(self) -> int:
+        """Greater for a greater role."""
+        return -list(Role).index(self)
+
+
+_READS = frozenset({Role.VIEWER, Role.OUTSIDER})
+_COVERED: dict[Role, frozenset[Role]] = {
+    Role.OWNER: frozenset(Role),
+    Role.ADMIN: frozenset(Role) - {Role.OWNER},
+    Role.MEMBER: _READS | {Role.MEMBER},
+    Role.AUDITOR: _READS | {Role.AUDITOR},
+    Role.VIEWER: _READS,
+    Role.OUTSIDER: frozenset({Role.OUTSIDER}),
+}
+
+# in an organisation these see all of it
+SEES_ALL = tuple(role for role in Role if role.covers(Role.VIEWER))
+
+# that a person can hold in a team or a project; service accounts up to member, as in their organisation
+BINDABLE = (Role.ADMIN, Role.MEMBER, Role.VIEWER)
+
+
+def greatest(roles: list[Role]) -> Role | None:
+    """The one to name; None of none."""
+    return max(roles, key=lambda role: role.rank, default=None)

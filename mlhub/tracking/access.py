@@ -121,7 +121,7 @@ class Caller:
     def require_writer(self, project: Project) -> None:
         """Raises NotAllowedError for who may only read; GoneError for pods of an attempt that has ended."""
         if self.attempt is None:
-            require_role(self.user, project.organisation, Role.MEMBER)
+            require_role(self.user, project, Role.MEMBER)
         elif Attempt.objects.values_list("is_fenced", flat=True).get(pk=self.attempt.pk):
             raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
 
@@ -136,7 +136,7 @@ class Caller:
     def require_owner(self, target: Run | Job | LoggedModel) -> None:
         """For what takes something away: only the creator, admins and pods. Raises NotAllowedError, GoneError."""
         if self.attempt is None and target.created_by_id != self.user.pk:
-            require_role(self.user, target.project.organisation, Role.ADMIN)
+            require_role(self.user, target.project, Role.ADMIN)
         self.require_writer(target.project)
 
 

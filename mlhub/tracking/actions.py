@@ -132,8 +132,7 @@ def set_deleted(caller: Caller, target: Run | Job, *, is_deleted: bool) -> None:
 
 def delete_run(run: Run, *, actor: User) -> None:
     """For good, with its curves and artifacts. For who made it, and admins. Raises NotAllowedError."""
-    organisation = run.project.organisation
-    require_role(actor, organisation, Role.MEMBER if run.created_by_id == actor.pk else Role.ADMIN)
+    require_role(actor, run.project, Role.MEMBER if run.created_by_id == actor.pk else Role.ADMIN)
     remove_run(run, actor=actor)
 
 

@@ -13,6 +13,8 @@ from mlhub.events.models import Event
 from mlhub.jobs import actions, attempts
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.tenants.actions import set_quota
+from mlhub.tenants.models import Membership, Project
+from mlhub.tenants.roles import Role
 from mlhub.wire.exits import Cause
 from mlhub.wire.launch import SyncMode
 from scheduler import decide, policy_named
@@ -82,6 +84,21 @@ def test_reasons_name_one_s_own_jobs_and_no_one_else_s(world: World) -> None:
     assert "secret plan" not in explained
     assert not any(str(other.id) in explained for other in Job.objects.exclude(pk=last.pk))
     assert "another organisation's job" in explained
+
+
+def test_reasons_name_no_job_of_another_project_where_the_organisation_has_outsiders(world: World) -> None:
+    Membership.objects.filter(user=world.cast.victor).update(role=Role.OUTSIDER)
+    SchedulerSettings.objects.update_or_create(pk=1, defaults={"policy": "fifo"})
+    world.job(name="small", max_workers=1)
+    world.rounds(2)
+    hidden = Project.objects.create(organisation=world.cast.a, name="hidden")
+    job(hidden, world.cast.bob, name="secret plan", min_workers=4)
+    Job.objects.filter(name="secret plan").update(submitted_at=world.now)
+    last = world.job(name="last", max_workers=1)
+    world.round()
+    assert state(last) == "queued"
+    assert "secret plan" not in str(last.explanations)
+    assert "another project's job" in str(last.explanations)
 
 
 def test_pinned_modes_are_kept(world: World) -> None:

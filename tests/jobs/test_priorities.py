@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from mlhub.jobs.models import Job
+from mlhub.tenants.actions import bind_role
 from mlhub.tenants.models import Team
+from mlhub.tenants.roles import Role
 from tests.cast import Cast, make_cast
 from tests.jobs.test_api import submit
 
@@ -76,3 +78,11 @@ def test_a_member_does_not_raise_the_own_ceiling(cast: Cast) -> None:
     path = QUOTAS.format(kind="projects", id=cast.project_a.id)
     assert cast.client(cast.bob).patch(path, {"max_priority": 100}).status_code == 403
     assert cast.client(cast.charlie).patch(path, {"max_priority": 100}).status_code == 404
+
+
+def test_an_admin_of_a_project_stays_below_the_ceiling_of_its_organisation(cast: Cast) -> None:
+    bind_role(cast.project_a, username="bob", role=Role.ADMIN, actor=cast.alice)
+    assert allow(cast, "projects", cast.project_a, 30).status_code == 200
+    assert submit(cast, priority=40).status_code == 201
+    assert allow(cast, "organisations", cast.a, 35).status_code == 200
+    assert "35, the highest that members of A may give" in submit(cast, priority=40).json()["detail"]

@@ -13,6 +13,7 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from mlhub.events import sse
+from mlhub.events.access import rights_of
 from mlhub.tenants import actions
 from mlhub.tenants.models import Membership, User
 from mlhub.tenants.roles import Role
@@ -98,6 +99,29 @@ def test_a_changed_role_ends_streams_that_began_with_the_old_one(played: tuple[C
         actions.change_role(of(cast.bob), role=Role.VIEWER, actor=cast.root)
 
     ends_with(Viewer(cast, cast.bob), path, demote, "access_changed")
+
+
+def test_a_stream_of_who_sees_a_project_by_a_role_in_its_team_ends_with_that_role(played: tuple[Cast, str]) -> None:
+    cast, path = played
+    team = actions.create_team(cast.a, name="core", actor=cast.root)
+    actions.move(cast.project_a, team=team, actor=cast.root)
+    actions.change_role(of(cast.bob), role=Role.OUTSIDER, actor=cast.root)
+    bound = actions.bind_role(team, username="bob", role=Role.MEMBER, actor=cast.root)
+
+    def withdraw() -> None:
+        actions.withdraw_binding(bound, actor=cast.root)
+
+    ends_with(Viewer(cast, cast.bob), path, withdraw, "access_changed")
+
+
+def test_a_project_that_leaves_the_team_changes_the_rights_of_who_has_a_role_in_the_team() -> None:
+    cast, _, _ = prepare()
+    team = actions.create_team(cast.a, name="core", actor=cast.root)
+    actions.move(cast.project_a, team=team, actor=cast.root)
+    actions.bind_role(team, username="bob", role=Role.MEMBER, actor=cast.root)
+    before = rights_of(cast.bob)
+    actions.move(cast.project_a, team=None, actor=cast.root)
+    assert rights_of(cast.bob) != before
 
 
 def test_signing_out_ends_the_streams_of_the_session(played: tuple[Cast, str]) -> None:

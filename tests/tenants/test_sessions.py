@@ -36,7 +36,14 @@ def test_who_signs_in_learns_where_they_belong_and_stays_signed_in(cast, alice):
         "username": "alice",
         "is_staff": False,
         "needs_second_factor": False,
-        "memberships": [{"organisation": {"id": str(cast.a.id), "name": "A"}, "role": "admin"}],
+        "memberships": [
+            {
+                "id": str(alice.memberships.get().id),
+                "organisation": {"id": str(cast.a.id), "name": "A"},
+                "role": "admin",
+            }
+        ],
+        "project_roles": [],
     }
     answer = sign_in(client)
     assert (answer.status_code, answer.json()) == (200, me)

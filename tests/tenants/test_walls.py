@@ -6,10 +6,20 @@ from __future__ import annotations
 import pytest
 from rest_framework.test import APIClient
 
-from mlhub.tenants.actions import invite
+from mlhub.tenants.actions import bind_role, invite
 from mlhub.tenants.actions.service_accounts import create_service_account
 from mlhub.tenants.api.urls import urlpatterns
-from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Passkey, Project, Team, User
+from mlhub.tenants.models import (
+    ApiToken,
+    Invitation,
+    Membership,
+    Organisation,
+    Passkey,
+    Project,
+    RoleBinding,
+    Team,
+    User,
+)
 from mlhub.tenants.roles import Role
 
 ROWS = {
@@ -24,6 +34,12 @@ ROWS = {
     "service-accounts/<uuid:id>/deletion": [("get", None)],
     "service-accounts/<uuid:id>/tokens": [("get", None), ("post", {"name": "t", "scopes": ["read"]})],
     "service-accounts/<uuid:id>/tokens/<uuid:token_id>": [("delete", None)],
+    "role-bindings/<uuid:id>": [("patch", {"role": "admin"}), ("delete", None)],
+    "organisations/<uuid:id>/permissions": [("get", None)],
+    "teams/<uuid:id>/permissions": [("get", None)],
+    "teams/<uuid:id>/roles": [("get", None), ("post", {"username": "charlie", "role": "admin"})],
+    "projects/<uuid:id>/permissions": [("get", None)],
+    "projects/<uuid:id>/roles": [("get", None), ("post", {"username": "charlie", "role": "admin"})],
     "memberships/<uuid:id>": [("patch", {"role": "viewer"}), ("delete", None)],
     "projects/<uuid:id>": [("get", None), ("patch", {"name": "x", "is_archived": True}), ("delete", None)],
     "teams/<uuid:id>": [("get", None), ("patch", {"name": "x"}), ("delete", None)],
@@ -58,6 +74,7 @@ def things(cast):
         "memberships": Membership.objects.get(user=cast.alice),
         "invitations": invite(cast.a, username="dora", role=Role.MEMBER, actor=cast.alice),
         "projects": cast.project_a,
+        "role-bindings": bind_role(cast.project_a, username="bob", role=Role.VIEWER, actor=cast.alice),
         "teams": Team.objects.create(organisation=cast.a, name="core"),
         "tokens": ApiToken.objects.create(user=cast.alice, name="t", prefix="mlh_x", token_hash="0" * 64),
         "service-accounts": create_service_account(cast.a, name="ci", role=Role.MEMBER, actor=cast.alice),
@@ -66,7 +83,7 @@ def things(cast):
     }
 
 
-KEPT = (ApiToken, Invitation, Membership, Organisation, Passkey, Project, Team)
+KEPT = (ApiToken, Invitation, Membership, Organisation, Passkey, Project, RoleBinding, Team)
 
 
 def session_of(user):

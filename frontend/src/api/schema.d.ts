@@ -1999,6 +1999,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisations/{id}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where one's role comes from, what it allows, and who gives the role that other actions need. */
+        get: operations["organisations_permissions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations/{id}/quota": {
         parameters: {
             query?: never;
@@ -2123,7 +2140,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         * @description Changes what a user may have here, by its admins; counts from the next round on.
          *
          *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
          *     and wait.
@@ -2259,6 +2276,23 @@ export interface paths {
         patch: operations["projects_partial_update"];
         trace?: never;
     };
+    "/api/v1/projects/{id}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where one's role comes from, what it allows, and who gives the role that other actions need. */
+        get: operations["projects_permissions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{id}/quota": {
         parameters: {
             query?: never;
@@ -2273,7 +2307,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+         * @description For admins of the team or organisation above it, within its guarantee; counts from the next round on.
          *
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
@@ -2369,7 +2403,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         * @description Changes what a user may have here, by its admins; counts from the next round on.
          *
          *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
          *     and wait.
@@ -2423,6 +2457,27 @@ export interface paths {
         put?: never;
         /** @description What would be removed now if so many days were kept, of the kinds that are given; nothing is changed. */
         post: operations["projects_retention_preview_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{id}/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
+         *     team. Who has a role here alone is not shown the organisation's other people.
+         */
+        get: operations["projects_roles_list"];
+        put?: never;
+        /** @description Gives a member of the organisation a role here, beside that in the organisation; for admins of the place. */
+        post: operations["projects_roles_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2564,6 +2619,24 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/role-bindings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Withdraws it, for admins of the place, or gives up one's own. Open streams and downloads end at once. */
+        delete: operations["role_bindings_destroy"];
+        options?: never;
+        head?: never;
+        /** @description Another role in the same place; for admins of the place. */
+        patch: operations["role_bindings_partial_update"];
         trace?: never;
     };
     "/api/v1/rounds": {
@@ -3069,6 +3142,23 @@ export interface paths {
         patch: operations["teams_partial_update"];
         trace?: never;
     };
+    "/api/v1/teams/{id}/permissions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where one's role comes from, what it allows, and who gives the role that other actions need. */
+        get: operations["teams_permissions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/teams/{id}/quota": {
         parameters: {
             query?: never;
@@ -3083,7 +3173,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+         * @description For admins of the team or organisation above it, within its guarantee; counts from the next round on.
          *
          *     Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
          */
@@ -3179,7 +3269,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Changes what a user may have here, by admins of the organisation; counts from the next round on.
+         * @description Changes what a user may have here, by its admins; counts from the next round on.
          *
          *     A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
          *     and wait.
@@ -3198,6 +3288,27 @@ export interface paths {
         get: operations["teams_quota_versions_list"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/teams/{id}/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Who has a role in the team or project, and from where: those of the organisation, and those given here or in the
+         *     team. Who has a role here alone is not shown the organisation's other people.
+         */
+        get: operations["teams_roles_list"];
+        put?: never;
+        /** @description Gives a member of the organisation a role here, beside that in the organisation; for admins of the place. */
+        post: operations["teams_roles_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3636,16 +3747,6 @@ export interface components {
             max_running_jobs?: number;
         };
         /**
-         * @description * `cancel` - Cancel
-         *     * `pause` - Pause
-         *     * `resume` - Resume
-         *     * `delete` - Delete
-         *     * `tag` - Tag
-         *     * `untag` - Untag
-         * @enum {string}
-         */
-        ActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag";
-        /**
          * @description * `fewer_workers` - fewer_workers
          *     * `more_workers` - more_workers
          *     * `any_gpu_type` - any_gpu_type
@@ -3999,6 +4100,13 @@ export interface components {
          */
         BlockerKindEnum: "free_gpus" | "placement" | "quota_gpus" | "quota_running_jobs" | "user_gpus" | "user_running_jobs" | "borrowing";
         /**
+         * @description * `admin` - admin
+         *     * `member` - member
+         *     * `viewer` - viewer
+         * @enum {string}
+         */
+        BoundRole: "admin" | "member" | "viewer";
+        /**
          * @description * `at_least` - at_least
          *     * `at_most` - at_most
          * @enum {string}
@@ -4120,6 +4228,16 @@ export interface components {
             outcomes: components["schemas"]["JobOutcome"][];
         };
         /**
+         * @description * `cancel` - Cancel
+         *     * `pause` - Pause
+         *     * `resume` - Resume
+         *     * `delete` - Delete
+         *     * `tag` - Tag
+         *     * `untag` - Untag
+         * @enum {string}
+         */
+        BulkRequestActionEnum: "cancel" | "pause" | "resume" | "delete" | "tag" | "untag";
+        /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
@@ -4135,7 +4253,7 @@ export interface components {
              *     * `tag` - Tag
              *     * `untag` - Untag
              */
-            action: components["schemas"]["ActionEnum"];
+            action: components["schemas"]["BulkRequestActionEnum"];
             /** @description The ids of the jobs. */
             jobs: string[];
             /** @description Of the actions tag and untag: the tag. */
@@ -5509,7 +5627,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
             /** @description Who sent it; null: deleted since. */
@@ -5541,7 +5661,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
             /** @description Who sent it; null: deleted since. */
@@ -5587,7 +5709,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             role: components["schemas"]["Role"];
         };
@@ -6685,6 +6809,8 @@ export interface components {
             readonly needs_second_factor: boolean;
             /** @description The organisations that the user is a member of. */
             readonly memberships: components["schemas"]["MyMembership"][];
+            /** @description Roles in projects, beside those in organisations. */
+            readonly project_roles: components["schemas"]["ProjectRole"][];
         };
         /** @description A value that the job's pods measured, with what a page says about it. */
         MeasuredValue: {
@@ -6725,7 +6851,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
             /** @description Whether it follows from the member's groups at the provider of single sign-on. */
@@ -6745,7 +6873,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             role: components["schemas"]["Role"];
         };
@@ -7096,7 +7226,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
             /** @description Who sent it; null: deleted since. */
@@ -7113,6 +7245,11 @@ export interface components {
             expires_at: string;
         };
         MyMembership: {
+            /**
+             * Format: uuid
+             * @description The membership's id.
+             */
+            readonly id: string;
             /** @description The organisation. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
             /**
@@ -7121,7 +7258,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
         };
@@ -7280,7 +7419,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
         };
@@ -7317,7 +7458,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
             /** @description Its limits. */
@@ -7641,6 +7784,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["Passkey"][];
+        };
+        PaginatedPersonRolesList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["PersonRoles"][];
         };
         PaginatedProjectList: {
             /**
@@ -8189,6 +8346,21 @@ export interface components {
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
+        PatchedRoleBindingChangeRequest: {
+            /**
+             * @description The new role.
+             *
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            role?: components["schemas"]["BoundRole"];
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
         PatchedRoleRequest: {
             /**
              * @description The member's new role.
@@ -8196,7 +8368,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             role?: components["schemas"]["Role"];
         };
@@ -8236,12 +8410,14 @@ export interface components {
          */
         PatchedServiceAccountChangeRequest: {
             /**
-             * @description member or viewer; left out: as it is.
+             * @description member, viewer or outsider; left out: as it is.
              *
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             role?: components["schemas"]["Role"];
             /** @description Whether its tokens are accepted; left out: as it is. */
@@ -8299,6 +8475,111 @@ export interface components {
             /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
             seen?: components["schemas"]["WebhookSeenRequest"];
         };
+        /** @description Whether one may do one thing. */
+        Permission: {
+            /**
+             * @description What to do.
+             *
+             *     * `read` - read
+             *     * `submit` - submit
+             *     * `create_projects` - create_projects
+             *     * `change_others` - change_others
+             *     * `change_settings` - change_settings
+             *     * `limit_users` - limit_users
+             *     * `assign_roles` - assign_roles
+             *     * `invite` - invite
+             *     * `manage_teams` - manage_teams
+             *     * `share_quota` - share_quota
+             *     * `change_quota` - change_quota
+             *     * `see_origins` - see_origins
+             *     * `create_organisations` - create_organisations
+             *     * `drain_nodes` - drain_nodes
+             */
+            action: components["schemas"]["PermissionActionEnum"];
+            /** @description Whether the person may. */
+            is_allowed: boolean;
+            /**
+             * @description The role that it needs; null: administrators of the platform only.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `auditor` - auditor
+             *     * `viewer` - viewer
+             *     * `outsider` - outsider
+             */
+            needed_role: components["schemas"]["Role"] | components["schemas"]["NullEnum"];
+            /** @description Where that role is needed. */
+            place: string;
+            /** @description Who gives that role; empty: it is allowed. */
+            remedy: string;
+        };
+        /**
+         * @description * `read` - read
+         *     * `submit` - submit
+         *     * `create_projects` - create_projects
+         *     * `change_others` - change_others
+         *     * `change_settings` - change_settings
+         *     * `limit_users` - limit_users
+         *     * `assign_roles` - assign_roles
+         *     * `invite` - invite
+         *     * `manage_teams` - manage_teams
+         *     * `share_quota` - share_quota
+         *     * `change_quota` - change_quota
+         *     * `see_origins` - see_origins
+         *     * `create_organisations` - create_organisations
+         *     * `drain_nodes` - drain_nodes
+         * @enum {string}
+         */
+        PermissionActionEnum: "read" | "submit" | "create_projects" | "change_others" | "change_settings" | "limit_users" | "assign_roles" | "invite" | "manage_teams" | "share_quota" | "change_quota" | "see_origins" | "create_organisations" | "drain_nodes";
+        /** @description Why one can or cannot do things in a place. */
+        Permissions: {
+            /** @description Of whom. */
+            user: components["schemas"]["UserBrief"];
+            /**
+             * @description The greatest role that counts here.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `auditor` - auditor
+             *     * `viewer` - viewer
+             *     * `outsider` - outsider
+             */
+            role: components["schemas"]["Role"] | components["schemas"]["NullEnum"];
+            /** @description Where roles come from, the greatest first. */
+            assignments: components["schemas"]["RoleAssignment"][];
+            /** @description What can be done here, and by whom. */
+            permissions: components["schemas"]["Permission"][];
+        };
+        /** @description What one member may do in a place. */
+        PersonRoles: {
+            /** @description The member, a person or a service account. */
+            user: components["schemas"]["UserBrief"];
+            /** @description Whether it is an account of programs. */
+            is_service_account: boolean;
+            /**
+             * @description The greatest role that counts here.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `auditor` - auditor
+             *     * `viewer` - viewer
+             *     * `outsider` - outsider
+             */
+            role: components["schemas"]["Role"];
+            /** @description All roles that count here, the greatest first. */
+            assignments: components["schemas"]["RoleAssignment"][];
+        };
+        /**
+         * @description * `platform` - platform
+         *     * `organisation` - organisation
+         *     * `team` - team
+         *     * `project` - project
+         * @enum {string}
+         */
+        PlaceEnum: "platform" | "organisation" | "team" | "project";
         Placement: {
             /** @description The node's name. */
             node: string;
@@ -8790,6 +9071,25 @@ export interface components {
              *     * `failed_checkpoints` - failed_checkpoints
              */
             kind: components["schemas"]["KeptKind"];
+        };
+        /** @description A role of the user in a project, beside that in its organisation. */
+        ProjectRole: {
+            /**
+             * Format: uuid
+             * @description The project's id.
+             */
+            project: string;
+            /**
+             * @description The greatest role given in it or in its team.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `auditor` - auditor
+             *     * `viewer` - viewer
+             *     * `outsider` - outsider
+             */
+            role: components["schemas"]["Role"];
         };
         /** @description What was seen of a project. */
         ProjectSeenRequest: {
@@ -9390,10 +9690,12 @@ export interface components {
             /** @description The present version, as the caller saw it; 409 when it is stale. */
             seen?: number;
         };
-        /** @description Parents before children. may_edit: the caller may change quotas of teams and projects. */
+        /** @description Parents before children. may_edit: the caller may change quotas of all teams and projects. */
         QuotaTree: {
-            /** @description Whether the caller may change quotas of teams and projects. */
+            /** @description Whether the caller may change quotas of all teams and projects. */
             may_edit: boolean;
+            /** @description The ids of the teams and projects whose quotas the caller may change. */
+            editable?: string[];
             /** @description The organisation, its teams and projects; parents before children. */
             owners: components["schemas"]["QuotaOwner"][];
         };
@@ -10196,10 +10498,98 @@ export interface components {
          * @description * `owner` - owner
          *     * `admin` - admin
          *     * `member` - member
+         *     * `auditor` - auditor
          *     * `viewer` - viewer
+         *     * `outsider` - outsider
          * @enum {string}
          */
-        Role: "owner" | "admin" | "member" | "viewer";
+        Role: "owner" | "admin" | "member" | "auditor" | "viewer" | "outsider";
+        /** @description Where a role comes from. */
+        RoleAssignment: {
+            /**
+             * Format: uuid
+             * @description The id of the role binding; null: the membership of the organisation.
+             */
+            binding: string | null;
+            /**
+             * @description The role that it gives.
+             *
+             *     * `owner` - owner
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `auditor` - auditor
+             *     * `viewer` - viewer
+             *     * `outsider` - outsider
+             */
+            role: components["schemas"]["Role"];
+            /**
+             * @description What it is a role in.
+             *
+             *     * `platform` - platform
+             *     * `organisation` - organisation
+             *     * `team` - team
+             *     * `project` - project
+             */
+            place: components["schemas"]["PlaceEnum"];
+            /**
+             * Format: uuid
+             * @description The id of that; null: the platform.
+             */
+            place_id: string | null;
+            /** @description The name of that. */
+            place_name: string;
+        };
+        RoleBinding: {
+            /**
+             * Format: uuid
+             * @description The role binding's id.
+             */
+            readonly id: string;
+            /** @description Who has the role. */
+            readonly user: components["schemas"]["UserBrief"];
+            /**
+             * @description The role.
+             *
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            readonly role: components["schemas"]["BoundRole"];
+            /**
+             * Format: uuid
+             * @description The id of the team that it is a role in; null: in a project.
+             */
+            readonly team: string | null;
+            /**
+             * Format: uuid
+             * @description The id of the project that it is a role in; null: in a team.
+             */
+            readonly project: string | null;
+            /** @description Who gave it; null: deleted since. */
+            readonly created_by: components["schemas"]["UserBrief"] | null;
+            /**
+             * Format: date-time
+             * @description When it was given.
+             */
+            readonly created_at: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        RoleBindingWriteRequest: {
+            /** @description The user name of a member of the organisation. */
+            username: string;
+            /**
+             * @description The role to give.
+             *
+             *     * `admin` - admin
+             *     * `member` - member
+             *     * `viewer` - viewer
+             */
+            role: components["schemas"]["BoundRole"];
+        };
         /** @description round_ms: from looking at the backend to the last change; of it decide_ms the policy. */
         Round: {
             /** @description The round's number. */
@@ -10703,7 +11093,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              */
             readonly role: components["schemas"]["Role"];
             /**
@@ -10731,12 +11123,14 @@ export interface components {
             /** @description What it is for, such as `ci`: letters, digits and . + - _; the organisation follows. */
             name: string;
             /**
-             * @description member or viewer.
+             * @description member, viewer or outsider.
              *
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              * @default member
              */
             role: components["schemas"]["Role"];
@@ -12323,7 +12717,9 @@ export interface components {
              *     * `owner` - owner
              *     * `admin` - admin
              *     * `member` - member
+             *     * `auditor` - auditor
              *     * `viewer` - viewer
+             *     * `outsider` - outsider
              * @default member
              */
             role: components["schemas"]["Role"];
@@ -17835,6 +18231,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisations_permissions_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Of this member, for admins of the place; left out: of the caller. */
+                username?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Permissions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_quota_retrieve: {
         parameters: {
             query?: never;
@@ -18639,6 +19069,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    projects_permissions_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Of this member, for admins of the place; left out: of the caller. */
+                username?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Permissions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_quota_partial_update: {
         parameters: {
             query?: never;
@@ -19060,6 +19524,80 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    projects_roles_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPersonRolesList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    projects_roles_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the projects. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoleBindingWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleBinding"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     projects_secrets_list: {
         parameters: {
             query?: {
@@ -19376,6 +19914,74 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    role_bindings_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the role bindings. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    role_bindings_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the role bindings. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedRoleBindingChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleBinding"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -20669,6 +21275,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    teams_permissions_retrieve: {
+        parameters: {
+            query?: {
+                /** @description Of this member, for admins of the place; left out: of the caller. */
+                username?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Permissions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     teams_quota_partial_update: {
         parameters: {
             query?: never;
@@ -20977,6 +21617,80 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_roles_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPersonRolesList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    teams_roles_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the teams. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoleBindingWriteRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleBinding"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

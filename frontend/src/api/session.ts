@@ -3,7 +3,7 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import type { Me, Organisation, Project } from "@/api/types";
+import type { Me, Organisation, OrganisationBrief, Project, Role } from "@/api/types";
 
 const EVERYTHING = 200;
 
@@ -60,14 +60,46 @@ export function isAdminSomewhere(me: Me): boolean {
   return me.is_staff || me.memberships.some(({ role }) => role === "admin" || role === "owner");
 }
 
-/** Whether this person may delete what somebody made there: the maker may, and admins, owners and staff. */
-export function canDelete(me: Me, organisationId: string, maker: { id: string }): boolean {
-  const role = me.memberships.find(({ organisation }) => organisation.id === organisationId)?.role;
-  return me.is_staff || role === "admin" || role === "owner" || (role === "member" && maker.id === me.id);
+/** The organisations that this person sees as a whole; an outsider sees projects of one alone. */
+export function seenOrganisations(me: Me): OrganisationBrief[] {
+  return me.memberships.filter(({ role }) => role !== "outsider").map(({ organisation }) => organisation);
 }
 
-/** Whether this person may create and change things of the organisation: a member or above, or staff. */
-export function canWrite(me: Me, organisationId: string): boolean {
+/** A project, as far as one's role in it depends on it. */
+interface Place {
+  id: string;
+  organisation: OrganisationBrief;
+}
+
+/** The greatest first. */
+export const ROLES: Role[] = ["owner", "admin", "member", "auditor", "viewer", "outsider"];
+const WRITES: (Role | undefined)[] = ["owner", "admin", "member"];
+const LEADS: (Role | undefined)[] = ["owner", "admin"];
+
+/** The role in a project: the greatest of those in its organisation, its team and the project itself. */
+export function roleIn(me: Me, project: Place): Role | undefined {
+  const own = me.memberships.find(({ organisation }) => organisation.id === project.organisation.id)?.role;
+  const bound = me.project_roles.find((one) => one.project === project.id)?.role;
+  return ROLES.find((role) => role === own || role === bound);
+}
+
+/** Whether this person answers for the project: an admin of it or of what is above, or staff. */
+export function isAdminOf(me: Me, project: Place): boolean {
+  return me.is_staff || LEADS.includes(roleIn(me, project));
+}
+
+/** Whether this person may delete what somebody made there: the maker may, and admins, owners and staff. */
+export function canDelete(me: Me, project: Place, maker: { id: string }): boolean {
+  return isAdminOf(me, project) || (roleIn(me, project) === "member" && maker.id === me.id);
+}
+
+/** Whether this person may create and change things of the project: a member or above, or staff. */
+export function canWrite(me: Me, project: Place): boolean {
+  return me.is_staff || WRITES.includes(roleIn(me, project));
+}
+
+/** Whether this person may make projects in the organisation. */
+export function canWriteIn(me: Me, organisationId: string): boolean {
   const membership = me.memberships.find(({ organisation }) => organisation.id === organisationId);
-  return me.is_staff || (membership !== undefined && membership.role !== "viewer");
+  return me.is_staff || WRITES.includes(membership?.role);
 }

@@ -28,12 +28,12 @@ export function keysOfEvent(kind: string, id: string): QueryKey[] {
       return [["webhooks"], ["deliveries"]];
     case "membership":
     case "invitation":
-      return [["members"], ["invitations"]];
+      return [["members"], ["invitations"], ["roles"], ["permissions"]];
     case "organisation":
     case "quota":
     case "team":
     case "project":
-      return [["quota"], ["quota-tree"], ["quota-requests"], ["usage"]];
+      return [["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
     case "node":
     case "cluster":
       return [["cluster"]];

@@ -26,6 +26,8 @@ def show(context: typer.Context) -> None:
     rows = []
     for membership in session.api.get("/auth/me")["memberships"]:
         organisation = membership["organisation"]
+        if membership["role"] == "outsider":  # who does not see the organisation's quota
+            continue
         found = session.api.get(f"/organisations/{organisation['id']}/quota")
         rows.append({"organisation": organisation["name"], **found})
     columns = {

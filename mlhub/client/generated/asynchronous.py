@@ -2002,7 +2002,7 @@ class AsyncJobsOperations:
             r.Why, "GET", path_of("/jobs/{id}/why", id=id), query={"analysis": analysis}
         )
 
-    async def bulk(self, *, action: v.ActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
+    async def bulk(self, *, action: v.BulkRequestActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
         """Does one thing to each of the jobs; what one job refuses does not keep the others from it.
 
         POST /jobs/bulk
@@ -2545,6 +2545,17 @@ class AsyncOrganisationsOperations:
             body={"username": username, "role": role},
         )
 
+    async def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+        """Where one's role comes from, what it allows, and who gives the role that other actions need.
+
+        GET /organisations/{id}/permissions
+
+        username: Of this member, for admins of the place; left out: of the caller.
+        """
+        return await self._transport.record(
+            r.Permissions, "GET", path_of("/organisations/{id}/permissions", id=id), query={"username": username}
+        )
+
     async def quota(self, id: Ref, /) -> r.Quota:
         """The organisation's limits, and what it uses of them.
 
@@ -2733,7 +2744,7 @@ class AsyncOrganisationsOperations:
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
         version: int | Unset = UNSET,
     ) -> r.UserQuota:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
         checkpoint
@@ -2878,7 +2889,7 @@ class AsyncOrganisationsOperations:
         POST /organisations/{id}/service-accounts
 
         name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
-        role: member or viewer.
+        role: member, viewer or outsider.
         """
         return await self._transport.record(
             r.ServiceAccount,
@@ -2997,6 +3008,17 @@ class AsyncProjectsOperations:
         """
         await self._transport.content("DELETE", path_of("/projects/{id}", id=id))
 
+    async def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+        """Where one's role comes from, what it allows, and who gives the role that other actions need.
+
+        GET /projects/{id}/permissions
+
+        username: Of this member, for admins of the place; left out: of the caller.
+        """
+        return await self._transport.record(
+            r.Permissions, "GET", path_of("/projects/{id}/permissions", id=id), query={"username": username}
+        )
+
     async def update_quota(
         self,
         id: Ref,
@@ -3015,7 +3037,7 @@ class AsyncProjectsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 
@@ -3170,7 +3192,7 @@ class AsyncProjectsOperations:
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
         version: int | Unset = UNSET,
     ) -> r.UserQuota:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
         checkpoint
@@ -3297,6 +3319,29 @@ class AsyncProjectsOperations:
                 "checkpoints": checkpoints,
                 "failed_checkpoints": failed_checkpoints,
             },
+        )
+
+    def list_roles(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.PersonRoles]:
+        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
+        the
+        team. Who has a role here alone is not shown the organisation's other people.
+
+        GET /projects/{id}/roles
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(self._transport, r.PersonRoles, path_of("/projects/{id}/roles", id=id), size=page_size)
+
+    async def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
+        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+
+        POST /projects/{id}/roles
+
+        username: The user name of a member of the organisation.
+        role: The role to give.
+        """
+        return await self._transport.record(
+            r.RoleBinding, "POST", path_of("/projects/{id}/roles", id=id), body={"username": username, "role": role}
         )
 
     def list_secrets(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Secret]:
@@ -3440,6 +3485,31 @@ class AsyncQuotaRequestsOperations:
         POST /quota-requests/{id}/withdraw
         """
         return await self._transport.record(r.RequestedQuota, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
+
+
+class AsyncRoleBindingsOperations:
+    """The operations under /role-bindings."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def update(self, id: Ref, /, *, role: v.BoundRole | Unset = UNSET) -> r.RoleBinding:
+        """Another role in the same place; for admins of the place.
+
+        PATCH /role-bindings/{id}
+
+        role: The new role.
+        """
+        return await self._transport.record(
+            r.RoleBinding, "PATCH", path_of("/role-bindings/{id}", id=id), body={"role": role}
+        )
+
+    async def delete(self, id: Ref, /) -> None:
+        """Withdraws it, for admins of the place, or gives up one's own. Open streams and downloads end at once.
+
+        DELETE /role-bindings/{id}
+        """
+        await self._transport.content("DELETE", path_of("/role-bindings/{id}", id=id))
 
 
 class AsyncRoundsOperations:
@@ -3680,7 +3750,7 @@ class AsyncServiceAccountsOperations:
 
         PATCH /service-accounts/{id}
 
-        role: member or viewer; left out: as it is.
+        role: member, viewer or outsider; left out: as it is.
         is_active: Whether its tokens are accepted; left out: as it is.
         """
         return await self._transport.record(
@@ -4011,6 +4081,17 @@ class AsyncTeamsOperations:
         """
         await self._transport.content("DELETE", path_of("/teams/{id}", id=id))
 
+    async def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+        """Where one's role comes from, what it allows, and who gives the role that other actions need.
+
+        GET /teams/{id}/permissions
+
+        username: Of this member, for admins of the place; left out: of the caller.
+        """
+        return await self._transport.record(
+            r.Permissions, "GET", path_of("/teams/{id}/permissions", id=id), query={"username": username}
+        )
+
     async def update_quota(
         self,
         id: Ref,
@@ -4029,7 +4110,7 @@ class AsyncTeamsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 
@@ -4181,7 +4262,7 @@ class AsyncTeamsOperations:
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
         version: int | Unset = UNSET,
     ) -> r.UserQuota:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
         checkpoint
@@ -4221,6 +4302,29 @@ class AsyncTeamsOperations:
         GET /teams/{id}/quota/versions
         """
         return await self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
+
+    def list_roles(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.PersonRoles]:
+        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
+        the
+        team. Who has a role here alone is not shown the organisation's other people.
+
+        GET /teams/{id}/roles
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(self._transport, r.PersonRoles, path_of("/teams/{id}/roles", id=id), size=page_size)
+
+    async def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
+        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+
+        POST /teams/{id}/roles
+
+        username: The user name of a member of the organisation.
+        role: The role to give.
+        """
+        return await self._transport.record(
+            r.RoleBinding, "POST", path_of("/teams/{id}/roles", id=id), body={"username": username, "role": role}
+        )
 
 
 class AsyncTokensOperations:
@@ -4644,6 +4748,7 @@ class AsyncOperations:
         self.queue = AsyncQueueOperations(transport)
         self.quota_boosts = AsyncQuotaBoostsOperations(transport)
         self.quota_requests = AsyncQuotaRequestsOperations(transport)
+        self.role_bindings = AsyncRoleBindingsOperations(transport)
         self.rounds = AsyncRoundsOperations(transport)
         self.runs = AsyncRunsOperations(transport)
         self.scheduler = AsyncSchedulerOperations(transport)

@@ -976,6 +976,7 @@ class Me(ApiRecord):
     is_staff: bool
     needs_second_factor: bool
     memberships: list[MyMembership]
+    project_roles: list[ProjectRole]
 
 
 class MeasuredValue(ApiRecord):
@@ -1127,6 +1128,7 @@ class MyInvitation(ApiRecord):
 class MyMembership(ApiRecord):
     """MyMembership of an answer."""
 
+    id: str
     organisation: OrganisationBrief
     role: v.Role
 
@@ -1287,6 +1289,34 @@ class PasswordLink(ApiRecord):
 
     link: str
     expires_at: datetime
+
+
+class Permission(ApiRecord):
+    """Whether one may do one thing."""
+
+    action: v.PermissionActionEnum
+    is_allowed: bool
+    needed_role: v.Role | None
+    place: str
+    remedy: str
+
+
+class Permissions(ApiRecord):
+    """Why one can or cannot do things in a place."""
+
+    user: UserBrief
+    role: v.Role | None
+    assignments: list[RoleAssignment]
+    permissions: list[Permission]
+
+
+class PersonRoles(ApiRecord):
+    """What one member may do in a place."""
+
+    user: UserBrief
+    is_service_account: bool
+    role: v.Role
+    assignments: list[RoleAssignment]
 
 
 class Placement(ApiRecord):
@@ -1486,6 +1516,13 @@ class ProjectDays(ApiRecord):
     clamped_by: RetentionBound | None
     project: NamedRow
     kind: v.KeptKind
+
+
+class ProjectRole(ApiRecord):
+    """A role of the user in a project, beside that in its organisation."""
+
+    project: str
+    role: v.Role
 
 
 class Prospect(ApiRecord):
@@ -1701,9 +1738,10 @@ class QuotaOwner(ApiRecord):
 
 
 class QuotaTree(ApiRecord):
-    """Parents before children. may_edit: the caller may change quotas of teams and projects."""
+    """Parents before children. may_edit: the caller may change quotas of all teams and projects."""
 
     may_edit: bool
+    editable: list[str] | None
     owners: list[QuotaOwner]
 
 
@@ -1991,6 +2029,28 @@ class RetentionKind(ApiRecord):
     default_of: v.RuleOwner
     bounds: list[RetentionBound]
     stored: StoredPart
+
+
+class RoleAssignment(ApiRecord):
+    """Where a role comes from."""
+
+    binding: str | None
+    role: v.Role
+    place: v.PlaceEnum
+    place_id: str | None
+    place_name: str
+
+
+class RoleBinding(ApiRecord):
+    """RoleBinding of an answer."""
+
+    id: str
+    user: UserBrief
+    role: v.BoundRole
+    team: str | None
+    project: str | None
+    created_by: UserBrief | None
+    created_at: datetime
 
 
 class Round(ApiRecord):

@@ -1984,7 +1984,7 @@ class JobsOperations:
         """
         return self._transport.record(r.Why, "GET", path_of("/jobs/{id}/why", id=id), query={"analysis": analysis})
 
-    def bulk(self, *, action: v.ActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
+    def bulk(self, *, action: v.BulkRequestActionEnum, jobs: Sequence[str], tag: str | Unset = UNSET) -> r.Bulk:
         """Does one thing to each of the jobs; what one job refuses does not keep the others from it.
 
         POST /jobs/bulk
@@ -2517,6 +2517,17 @@ class OrganisationsOperations:
             body={"username": username, "role": role},
         )
 
+    def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+        """Where one's role comes from, what it allows, and who gives the role that other actions need.
+
+        GET /organisations/{id}/permissions
+
+        username: Of this member, for admins of the place; left out: of the caller.
+        """
+        return self._transport.record(
+            r.Permissions, "GET", path_of("/organisations/{id}/permissions", id=id), query={"username": username}
+        )
+
     def quota(self, id: Ref, /) -> r.Quota:
         """The organisation's limits, and what it uses of them.
 
@@ -2705,7 +2716,7 @@ class OrganisationsOperations:
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
         version: int | Unset = UNSET,
     ) -> r.UserQuota:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
         checkpoint
@@ -2848,7 +2859,7 @@ class OrganisationsOperations:
         POST /organisations/{id}/service-accounts
 
         name: What it is for, such as `ci`: letters, digits and . + - _; the organisation follows.
-        role: member or viewer.
+        role: member, viewer or outsider.
         """
         return self._transport.record(
             r.ServiceAccount,
@@ -2967,6 +2978,17 @@ class ProjectsOperations:
         """
         self._transport.content("DELETE", path_of("/projects/{id}", id=id))
 
+    def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+        """Where one's role comes from, what it allows, and who gives the role that other actions need.
+
+        GET /projects/{id}/permissions
+
+        username: Of this member, for admins of the place; left out: of the caller.
+        """
+        return self._transport.record(
+            r.Permissions, "GET", path_of("/projects/{id}/permissions", id=id), query={"username": username}
+        )
+
     def update_quota(
         self,
         id: Ref,
@@ -2985,7 +3007,7 @@ class ProjectsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 
@@ -3140,7 +3162,7 @@ class ProjectsOperations:
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
         version: int | Unset = UNSET,
     ) -> r.UserQuota:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
         checkpoint
@@ -3267,6 +3289,29 @@ class ProjectsOperations:
                 "checkpoints": checkpoints,
                 "failed_checkpoints": failed_checkpoints,
             },
+        )
+
+    def list_roles(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.PersonRoles]:
+        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
+        the
+        team. Who has a role here alone is not shown the organisation's other people.
+
+        GET /projects/{id}/roles
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.PersonRoles, path_of("/projects/{id}/roles", id=id), size=page_size)
+
+    def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
+        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+
+        POST /projects/{id}/roles
+
+        username: The user name of a member of the organisation.
+        role: The role to give.
+        """
+        return self._transport.record(
+            r.RoleBinding, "POST", path_of("/projects/{id}/roles", id=id), body={"username": username, "role": role}
         )
 
     def list_secrets(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Secret]:
@@ -3410,6 +3455,31 @@ class QuotaRequestsOperations:
         POST /quota-requests/{id}/withdraw
         """
         return self._transport.record(r.RequestedQuota, "POST", path_of("/quota-requests/{id}/withdraw", id=id))
+
+
+class RoleBindingsOperations:
+    """The operations under /role-bindings."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def update(self, id: Ref, /, *, role: v.BoundRole | Unset = UNSET) -> r.RoleBinding:
+        """Another role in the same place; for admins of the place.
+
+        PATCH /role-bindings/{id}
+
+        role: The new role.
+        """
+        return self._transport.record(
+            r.RoleBinding, "PATCH", path_of("/role-bindings/{id}", id=id), body={"role": role}
+        )
+
+    def delete(self, id: Ref, /) -> None:
+        """Withdraws it, for admins of the place, or gives up one's own. Open streams and downloads end at once.
+
+        DELETE /role-bindings/{id}
+        """
+        self._transport.content("DELETE", path_of("/role-bindings/{id}", id=id))
 
 
 class RoundsOperations:
@@ -3648,7 +3718,7 @@ class ServiceAccountsOperations:
 
         PATCH /service-accounts/{id}
 
-        role: member or viewer; left out: as it is.
+        role: member, viewer or outsider; left out: as it is.
         is_active: Whether its tokens are accepted; left out: as it is.
         """
         return self._transport.record(
@@ -3975,6 +4045,17 @@ class TeamsOperations:
         """
         self._transport.content("DELETE", path_of("/teams/{id}", id=id))
 
+    def permissions(self, id: Ref, /, *, username: str | None = None) -> r.Permissions:
+        """Where one's role comes from, what it allows, and who gives the role that other actions need.
+
+        GET /teams/{id}/permissions
+
+        username: Of this member, for admins of the place; left out: of the caller.
+        """
+        return self._transport.record(
+            r.Permissions, "GET", path_of("/teams/{id}/permissions", id=id), query={"username": username}
+        )
+
     def update_quota(
         self,
         id: Ref,
@@ -3993,7 +4074,7 @@ class TeamsOperations:
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
 
@@ -4145,7 +4226,7 @@ class TeamsOperations:
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
         version: int | Unset = UNSET,
     ) -> r.UserQuota:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a
         checkpoint
@@ -4185,6 +4266,29 @@ class TeamsOperations:
         GET /teams/{id}/quota/versions
         """
         return self._transport.rows(r.QuotaVersion, "GET", path_of("/teams/{id}/quota/versions", id=id))
+
+    def list_roles(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.PersonRoles]:
+        """Who has a role in the team or project, and from where: those of the organisation, and those given here or in
+        the
+        team. Who has a role here alone is not shown the organisation's other people.
+
+        GET /teams/{id}/roles
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.PersonRoles, path_of("/teams/{id}/roles", id=id), size=page_size)
+
+    def create_role(self, id: Ref, /, *, username: str, role: v.BoundRole) -> r.RoleBinding:
+        """Gives a member of the organisation a role here, beside that in the organisation; for admins of the place.
+
+        POST /teams/{id}/roles
+
+        username: The user name of a member of the organisation.
+        role: The role to give.
+        """
+        return self._transport.record(
+            r.RoleBinding, "POST", path_of("/teams/{id}/roles", id=id), body={"username": username, "role": role}
+        )
 
 
 class TokensOperations:
@@ -4608,6 +4712,7 @@ class Operations:
         self.queue = QueueOperations(transport)
         self.quota_boosts = QuotaBoostsOperations(transport)
         self.quota_requests = QuotaRequestsOperations(transport)
+        self.role_bindings = RoleBindingsOperations(transport)
         self.rounds = RoundsOperations(transport)
         self.runs = RunsOperations(transport)
         self.scheduler = SchedulerOperations(transport)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Literal
 
 ActionByEnum = Literal["member", "administrator"]
-ActionEnum = Literal["cancel", "pause", "resume", "delete", "tag", "untag"]
 ActionKindEnum = Literal[
     "fewer_workers", "more_workers", "any_gpu_type", "higher_priority", "larger_quota", "more_running_jobs", "pause_job"
 ]
@@ -18,8 +17,10 @@ BlankEnum = Literal[""]
 BlockerKindEnum = Literal[
     "free_gpus", "placement", "quota_gpus", "quota_running_jobs", "user_gpus", "user_running_jobs", "borrowing"
 ]
+BoundRole = Literal["admin", "member", "viewer"]
 BoundSide = Literal["at_least", "at_most"]
 BudgetPeriod = Literal["day", "week", "month", "once"]
+BulkRequestActionEnum = Literal["cancel", "pause", "resume", "delete", "tag", "untag"]
 ChangeEnum = Literal["added", "removed", "changed"]
 DecisionKind = Literal["launch", "resize", "preempt", "keep", "wait"]
 DeliveryStateEnum = Literal["waiting", "delivered", "failed"]
@@ -100,6 +101,23 @@ MomentEnum = Literal["submission", "launch"]
 OnExhausted = Literal["alert", "stop_new", "stop_all"]
 OutputEnum = Literal["parquet", "npz"]
 PartEnum = Literal["log", "metrics"]
+PermissionActionEnum = Literal[
+    "read",
+    "submit",
+    "create_projects",
+    "change_others",
+    "change_settings",
+    "limit_users",
+    "assign_roles",
+    "invite",
+    "manage_teams",
+    "share_quota",
+    "change_quota",
+    "see_origins",
+    "create_organisations",
+    "drain_nodes",
+]
+PlaceEnum = Literal["platform", "organisation", "team", "project"]
 PodRole = Literal["worker", "server"]
 PreflightEnum = Literal["pending", "passed", "failed"]
 ReclaimEnum = Literal["never", "lower_priority", "any"]
@@ -108,7 +126,7 @@ RemovedPartKindEnum = Literal["logs", "metrics", "events", "results"]
 ReplayState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 RequestedQuotaStateEnum = Literal["waiting", "approved", "refused", "withdrawn"]
 ResourceEnum = Literal["gpu", "nic", "node", "uplink"]
-Role = Literal["owner", "admin", "member", "viewer"]
+Role = Literal["owner", "admin", "member", "auditor", "viewer", "outsider"]
 RuleOwner = Literal["project", "organisation", "installation"]
 RunStatus = Literal["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
 ScopesEnum = Literal["read", "submit", "write", "admin"]

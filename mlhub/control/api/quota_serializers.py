@@ -251,9 +251,14 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
 
 
 class QuotaTreeSerializer(serializers.Serializer[Any]):
-    """Parents before children. may_edit: the caller may change quotas of teams and projects."""
+    """Parents before children. may_edit: the caller may change quotas of all teams and projects."""
 
-    may_edit = serializers.BooleanField(help_text="Whether the caller may change quotas of teams and projects.")
+    may_edit = serializers.BooleanField(help_text="Whether the caller may change quotas of all teams and projects.")
+    editable = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        help_text="The ids of the teams and projects whose quotas the caller may change.",
+    )
     owners = QuotaOwnerSerializer(
         many=True, help_text="The organisation, its teams and projects; parents before children."
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -15,10 +16,11 @@ from mlhub.control.api import quota_serializers as s
 from mlhub.control.budgets import as_rows, budgets_now
 from mlhub.core.api.views import read_body
 from mlhub.tenants.actions import set_quota
+from mlhub.tenants.actions.quotas import require_quota_right
+from mlhub.tenants.assignments import administered_by
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project, Quota, Team
-from mlhub.tenants.permissions import require_administrator, role_of
-from mlhub.tenants.roles import Role
+from mlhub.tenants.permissions import require_administrator
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -34,6 +36,7 @@ class QuotaView(APIView):
     def patch(self, request: Request, id: str) -> Response:
         """Platform administrators only; counts from the next scheduling round on."""
         organisation = _organisation(request, id)
+        require_quota_right(organisation, caller(request))  # says what others do instead
         require_administrator(request, self)
         body = read_body(s.QuotaChangeSerializer, request)
         set_quota(organisation, actor=caller(request), **body)
@@ -45,10 +48,24 @@ class QuotaTreeView(APIView):
     def get(self, request: Request, id: str) -> Response:
         """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now."""
         organisation = _organisation(request, id)
-        role = role_of(caller(request), organisation)
-        may_edit = role is not None and role.covers(Role.ADMIN)
-        found = {"may_edit": may_edit, "owners": quota_tree.quota_tree(organisation)}
+        owners = quota_tree.quota_tree(organisation)
+        administered = administered_by(caller(request), organisation)
+        found = {
+            "may_edit": organisation.pk in administered,
+            "editable": _below(administered, owners),
+            "owners": owners,
+        }
         return Response(s.QuotaTreeSerializer(found).data)
+
+
+def _below(administered: set[UUID], owners: list[dict[str, Any]]) -> list[UUID]:
+    """Ids of the owners whose quota admins of these divide. owners: parents before children."""
+    reached, found = set(administered), []
+    for owner in owners:
+        if owner["above"] in reached:
+            reached.add(owner["id"])
+            found.append(owner["id"])
+    return found
 
 
 class PartQuotaView(APIView):
@@ -58,7 +75,7 @@ class PartQuotaView(APIView):
 
     @extend_schema(request=s.QuotaRulesChangeSerializer, responses=s.QuotaOwnerSerializer)
     def patch(self, request: Request, id: str) -> Response:
-        """For admins of the organisation, within its guarantee; counts from the next scheduling round on.
+        """For admins of the team or organisation above it, within its guarantee; counts from the next round on.
 
         Nothing is ended: what is used above a guarantee counts as borrowed from then on, as the answer shows.
         """

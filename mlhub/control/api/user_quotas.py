@@ -126,8 +126,7 @@ class UserQuotasView(APIView):
     def get(self, request: Request, id: str) -> Response:
         """What each user may have here, and has now: the limits of every user, and exceptions."""
         owner: Owner = self.model._default_manager.get_visible(request.user, id)
-        organisation = owner if isinstance(owner, Organisation) else owner.organisation
-        role = role_of(caller(request), organisation)
+        role = role_of(caller(request), owner)
         rows = UserQuota.objects.of(owner).select_related("user", "organisation", "team", "project")
         ordered = sorted(rows, key=lambda row: "" if row.user is None else row.user.username)
         found = {
@@ -138,7 +137,7 @@ class UserQuotasView(APIView):
 
     @extend_schema(request=UserQuotaChangeSerializer, responses=UserQuotaSerializer)
     def patch(self, request: Request, id: str) -> Response:
-        """Changes what a user may have here, by admins of the organisation; counts from the next round on.
+        """Changes what a user may have here, by its admins; counts from the next round on.
 
         A person's first own limits begin as those of every user. No job is ended: jobs above a limit save a checkpoint
         and wait.

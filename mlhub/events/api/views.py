@@ -32,6 +32,7 @@ from mlhub.events.api.serializers import (
 from mlhub.events.changes import ChangeKind
 from mlhub.events.hub import hub
 from mlhub.events.models import Event
+from mlhub.events.querysets import job_is_seen_by
 from mlhub.events.verification import verify
 from mlhub.events.wakeups import EVENTS
 from mlhub.tenants.models import User
@@ -126,9 +127,11 @@ class JobEventsView(VisibleMixin, generics.ListAPIView[Event]):
     filterset_class = None
 
     def get_queryset(self) -> QuerySet[Event]:
-        found = super().get_queryset().filter(subject_kind="job", subject_id=self.kwargs.get("id"))
+        found = super().get_queryset().of_job(self.kwargs.get("id"))
         if getattr(self, "swagger_fake_view", False):
             return found
+        if job_is_seen_by(self.request.user, self.kwargs["id"]):  # also who sees nothing else of the organisation
+            found = Event.objects.select_related("actor").of_job(self.kwargs["id"])
         return found.filter(id__gt=read_query(JobEventsQuerySerializer, self.request)["after"])
 
     @extend_schema(parameters=[JobEventsQuerySerializer])

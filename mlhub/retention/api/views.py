@@ -69,7 +69,7 @@ class RetentionPreviewView(APIView):
 def _shown(project: Project, request: Request) -> dict[str, Any]:
     row = ProjectRetention.objects.filter(project=project).first()
     own, rules = own_days(project), organisation_rules(project.organisation)
-    role = role_of(caller(request), project.organisation)
+    role = role_of(caller(request), project)
     kinds = []
     for kind in KINDS:
         default, installation = effective_of(kind, {}, rules), installation_rule(kind)

@@ -9,12 +9,15 @@ from mlhub.tenants.actions.organisations import create_organisation, create_proj
 from mlhub.tenants.actions.projects import delete, move, rename, require_open, set_archived
 from mlhub.tenants.actions.quota_requests import approve_request, refuse_request, request_quota, withdraw_request
 from mlhub.tenants.actions.quotas import quota_of, set_quota
+from mlhub.tenants.actions.role_bindings import bind_role, change_binding, withdraw_binding
 
 __all__ = [
     "add_member",
     "answer_invitation",
     "approve_request",
+    "bind_role",
     "boost_quota",
+    "change_binding",
     "change_role",
     "create_organisation",
     "create_project",
@@ -38,6 +41,7 @@ __all__ = [
     "set_quota",
     "sign_in",
     "sign_out",
+    "withdraw_binding",
     "withdraw_invitation",
     "withdraw_request",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import structlog
 
+from mlhub.tenants.actions.role_bindings import withdraw_all
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, SignInMethod, User
 from mlhub.tenants.roles import Role
@@ -23,7 +24,7 @@ def roles_of_groups(groups: Iterable[str], roles: Mapping[str, Mapping[str, Role
     found: dict[str, Role] = {}
     for group in groups:
         for name, role in roles.get(group, {}).items():
-            if name not in found or role.covers(found[name]):
+            if name not in found or role.rank > found[name].rank:
                 found[name] = role
     return found
 
@@ -56,6 +57,7 @@ def take_away(memberships: Iterable[Membership]) -> None:
     """Removes those that came from groups."""
     for membership in memberships:
         if membership.from_groups:
+            withdraw_all(membership, actor=membership.user)
             Membership.objects.filter(pk=membership.pk).delete()
             _record("membership.removed", membership, role=membership.role)
 

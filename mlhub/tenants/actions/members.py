@@ -6,12 +6,11 @@ from __future__ import annotations
 from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.tenants.actions.role_bindings import SERVICE_ROLES, withdraw_all
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
-
-SERVICE_ROLES = (Role.MEMBER, Role.VIEWER)
 
 
 def add_member(organisation: Organisation, *, username: str, role: Role, actor: User) -> Membership:
@@ -52,7 +51,7 @@ def change_role(membership: Membership, *, role: Role, actor: User) -> Membershi
     require_role(actor, membership.organisation, needed_role(role, Role(membership.role)))
     if membership.user.service_of_id is not None and role not in SERVICE_ROLES:
         raise InvalidInputError(
-            "A service account is a member or a viewer.",
+            "A service account is a member, a viewer or an outsider.",
             field="role",
             remedy="Give it the role member, and let a person do what needs a higher one.",
         )
@@ -82,6 +81,7 @@ def remove_member(membership: Membership, *, actor: User) -> None:
     with transaction.atomic():
         membership = _locked(membership)
         _require_another_owner(membership)
+        withdraw_all(membership, actor=actor)
         Membership.objects.filter(pk=membership.pk).delete()
         _record("membership.removed", membership, actor, role=membership.role)
 

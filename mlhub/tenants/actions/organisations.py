@@ -45,7 +45,7 @@ def create_team(organisation: Organisation, *, name: str, actor: User) -> Team:
 
 def create_project(organisation: Organisation, *, name: str, team: Team | None = None, actor: User) -> Project:
     """Raises InvalidInputError when the team is another organisation's, ConflictError when the name is taken."""
-    require_role(actor, organisation, Role.MEMBER)
+    require_role(actor, team or organisation, Role.MEMBER)
     require_open_organisation(organisation)
     if team is not None and team.organisation_id != organisation.id:
         raise InvalidInputError(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes to organisations, teams and projects that exist: renaming, archiving, moving, deleting empty ones.
 
-Each has its audit event. Organisations are changed by their owners, teams and projects by admins.
+Each has its audit event. Organisations are changed by their owners, teams and projects by their admins.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.quotas import require_room_for_boosts
+from mlhub.tenants.assignments import TenantNode
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
     Invitation,
@@ -20,6 +21,7 @@ from mlhub.tenants.models import (
     Project,
     QuotaBoost,
     QuotaRequest,
+    RoleBinding,
     Team,
     User,
     UserQuota,
@@ -27,9 +29,8 @@ from mlhub.tenants.models import (
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
-TenantNode = Organisation | Team | Project
 # of an organisation, a team or a project: they go with it, as nobody can delete them by themselves
-OWN_PARTS = (Membership, Invitation, User, UserQuota, QuotaBoost, QuotaRequest)
+OWN_PARTS = (Membership, Invitation, User, UserQuota, QuotaBoost, QuotaRequest, RoleBinding)
 
 
 def require_open(project: Project) -> None:
@@ -92,6 +93,7 @@ def set_archived(owner: Project | Organisation, *, is_archived: bool, actor: Use
 
 def move(project: Project, *, team: Team | None, actor: User) -> None:
     """To another team of the organisation, or to none; its limits are those of the new place from the next round on.
+    For admins of the project who are admins of the new place.
 
     Raises InvalidInputError for a team of another organisation, and for one that is guaranteed less than the project
     with its boosts.
@@ -103,6 +105,8 @@ def move(project: Project, *, team: Team | None, actor: User) -> None:
             field="team",
             remedy=f"Name a team of {project.organisation.name}, or none.",
         )
+    if project.team_id != (team and team.pk):
+        require_role(actor, team or project.organisation, Role.ADMIN)  # its jobs count there from then on
     with transaction.atomic():
         # the lock of the whole tree, as boost_quota() takes it
         organisation = Organisation.objects.select_for_update().get(pk=project.organisation_id)
@@ -142,7 +146,7 @@ def delete(owner: TenantNode, *, actor: User) -> None:
 def contents_of(owner: TenantNode) -> dict[str, int]:
     """How many rows of each kind belong to it, by the kind's name.
 
-    Its quota with boosts, requests and limits of users, members and invitations are parts of it.
+    Its quota with boosts, requests and limits of users, members, roles and invitations are parts of it.
     """
     found: dict[str, int] = {}
     for relation in owner._meta.related_objects:
@@ -161,7 +165,7 @@ def _require_right(owner: TenantNode, actor: User) -> None:
     if isinstance(owner, Organisation):
         require_role(actor, owner, Role.OWNER)
     else:
-        require_role(actor, owner.organisation, Role.ADMIN)
+        require_role(actor, owner, Role.ADMIN)
 
 
 def _kind(owner: TenantNode) -> str:

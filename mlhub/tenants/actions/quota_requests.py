@@ -12,6 +12,7 @@ from django.utils import timezone
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
 from mlhub.tenants.actions.boosts import boost_quota, check_boost
 from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, set_quota
+from mlhub.tenants.assignments import above, holders
 from mlhub.tenants.audit import record
 from mlhub.tenants.mail import send_mail_on_commit
 from mlhub.tenants.models import Organisation, QuotaRequest, User
@@ -38,7 +39,7 @@ def request_quota(
     is over; ConflictError when the user has as many requests waiting as one may; NotAllowedError for who is no member.
     """
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
-    require_role(actor, organisation, Role.MEMBER)
+    require_role(actor, owner, Role.MEMBER)
     now = timezone.now()
     check_boost(extra_guarantee, extra_max_gpus, ends_at or now + FAR, now)
     if not reason.strip():
@@ -154,9 +155,7 @@ def _deciders(owner: Owner) -> list[User]:
     people = User.objects.filter(is_active=True).exclude(email="").order_by("username")
     if isinstance(owner, Organisation):
         return list(people.filter(is_staff=True))
-    leading = [Role.ADMIN.value, Role.OWNER.value]
-    members = owner.organisation.memberships.filter(role__in=leading)
-    return list(people.filter(pk__in=members.values("user")))
+    return list(people.filter(pk__in=holders(above(owner), Role.ADMIN).values("user")))
 
 
 def _mail(user: User, asked: QuotaRequest, subject: str, text: str) -> None:

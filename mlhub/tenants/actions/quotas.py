@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotAllowedError
+from mlhub.tenants.assignments import above
 from mlhub.tenants.audit import record
 from mlhub.tenants.boosts import Extra, OwnerRules, first_excess
 from mlhub.tenants.budgets import checked_budgets
@@ -31,8 +32,9 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
     with a checkpoint by the next round, and wait; what is borrowed is taken back only when its owner needs it.
 
     version: the one that the caller saw; None = whatever it is now. Organisations' quotas are set by platform
-    administrators, parts of it by the organisation's admins. Raises ConflictError when another user changed it since,
-    InvalidInputError for a value that makes no sense or guarantees more than there is above, NotAllowedError.
+    administrators, parts of it by the admins of what is above: of the team, or of the organisation. Raises
+    ConflictError when another user changed it since, InvalidInputError for a value that makes no sense or guarantees
+    more than there is above, NotAllowedError.
     """
     require_quota_right(owner, actor)
     if "budgets" in changes:
@@ -94,11 +96,13 @@ def require_quota_right(owner: Owner, actor: User | None) -> None:
     if actor is None:
         return
     if not isinstance(owner, Organisation):
-        require_role(actor, owner.organisation, Role.ADMIN)
+        require_role(actor, above(owner), Role.ADMIN)
     elif not actor.is_staff:
         raise NotAllowedError(
             f"The quota of {owner.name} is set by the platform's administrators.",
-            remedy="Ask one of them; admins of an organisation share it out among its teams and projects.",
+            code="administrator_needed",
+            remedy="Request it on the page Quotas, which they answer; admins of an organisation share it out among its "
+            "teams and projects.",
         )
 
 
@@ -149,7 +153,7 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
             field="guarantee",
             remedy=f"Give at least {below}, or lower theirs first.",
         )
-    parent = _above(owner)
+    parent = None if isinstance(owner, Organisation) else above(owner)
     if parent is None or not guarantee:
         return
     others = sum(q.guarantee or 0 for q in _parts_of(parent) if q.pk != owner.pk)
@@ -175,9 +179,9 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
     owners += organisation.projects.select_related("quota", "team", "organisation")
     rules = {}
     for owner in owners:
-        quota, above = getattr(owner, "quota", None), _above(owner)
+        quota, parent = getattr(owner, "quota", None), None if isinstance(owner, Organisation) else above(owner)
         rules[owner.pk] = OwnerRules(
-            above.pk if above else None, quota.guarantee if quota else None, quota.max_gpus if quota else None
+            parent.pk if parent else None, quota.guarantee if quota else None, quota.max_gpus if quota else None
         )
     extras = [Extra(one.owner.pk, one.extra_guarantee, one.extra_max_gpus, one.ends_at) for one in boosts]
     found = first_excess(rules, extras, now=now)
@@ -198,12 +202,6 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
         field=field,
         remedy=f"Guarantee fewer, end earlier, or have the guarantee of {names[found.above]} raised for as long.",
     )
-
-
-def _above(owner: Owner) -> Organisation | Team | None:
-    if isinstance(owner, Project) and owner.team is not None:
-        return owner.team
-    return None if isinstance(owner, Organisation) else owner.organisation
 
 
 def _parts_of(owner: Owner) -> list[QuotaRules]:

@@ -29,11 +29,11 @@ def limit_user(
     """Changes what one user may have of the owner; user: None = what each may have who has no limits of their own.
 
     What is left out stays as it is; the first limits of a person begin as those of every user. version: the one that
-    the caller saw, 0 = there were none. For admins of the organisation. Raises NotAllowedError, InvalidInputError, and
+    the caller saw, 0 = there were none. For its admins. Raises NotAllowedError, InvalidInputError, and
     ConflictError when another admin changed them since.
     """
     organisation = _organisation_of(owner)
-    require_role(actor, organisation, Role.ADMIN)
+    require_role(actor, owner, Role.ADMIN)
     changes = _checked(owner, changes)
     if user is not None and not Membership.objects.filter(organisation=organisation, user=user).exists():
         raise InvalidInputError(
@@ -65,7 +65,7 @@ def remove_user_quota(row: UserQuota, *, version: int | None = None, actor: User
 
     Raises NotAllowedError, and ConflictError when another admin changed or removed them since.
     """
-    require_role(actor, row.organisation, Role.ADMIN)
+    require_role(actor, row.owner, Role.ADMIN)
     with transaction.atomic():
         Organisation.objects.select_for_update().get(pk=row.organisation_id)
         found = UserQuota.objects.filter(pk=row.pk).select_related("organisation", "team", "project", "user").first()

@@ -11,6 +11,7 @@ from django.db import models, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError, NotFoundError
 from mlhub.core.locks import lock_until_commit
+from mlhub.tenants.actions.role_bindings import withdraw_all
 from mlhub.tenants.actions.sessions import end_sessions
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Membership, Organisation, User
@@ -94,6 +95,7 @@ def delete_user(user: User, *, heir: User | None, actor: User) -> None:
         end_sessions(user, actor=actor)
         passed = {"remains": {each.kind: each.n for each in remains}, "heir": heir.username if heir else None}
         for membership in user.memberships.select_related("organisation").order_by("pk"):
+            withdraw_all(membership, actor=actor)
             _record_removal(membership, actor)
         _record("user.deleted", user, actor, **passed)
         user.delete()

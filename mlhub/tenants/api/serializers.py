@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from mlhub.core.api.described import described
 from mlhub.core.api.strict import StrictSerializer
 from mlhub.core.as_seen import SEEN
 from mlhub.tenants.actions.credentials import SCOPES
+from mlhub.tenants.assignments import project_roles
 from mlhub.tenants.models import ApiToken, Invitation, Membership, Organisation, Project, Quota, Team, User
 from mlhub.tenants.roles import Role
 
@@ -56,7 +58,17 @@ class MyMembershipSerializer(serializers.ModelSerializer[Membership]):
 
     class Meta:
         model = Membership
-        fields = ["organisation", "role"]
+        fields = ["id", "organisation", "role"]
+        extra_kwargs = described(
+            id="The membership's id.",
+        )
+
+
+class ProjectRoleSerializer(serializers.Serializer[Any]):
+    """A role of the user in a project, beside that in its organisation."""
+
+    project = serializers.UUIDField(help_text="The project's id.")
+    role = serializers.ChoiceField(choices=ROLES, help_text="The greatest role given in it or in its team.")
 
 
 class MeSerializer(serializers.ModelSerializer[User]):
@@ -66,10 +78,15 @@ class MeSerializer(serializers.ModelSerializer[User]):
     memberships = MyMembershipSerializer(
         many=True, read_only=True, help_text="The organisations that the user is a member of."
     )
+    project_roles = serializers.SerializerMethodField(help_text="Roles in projects, beside those in organisations.")
+
+    @extend_schema_field(ProjectRoleSerializer(many=True))
+    def get_project_roles(self, user: User) -> list[dict[str, Any]]:
+        return [{"project": str(project), "role": role} for project, role in sorted(project_roles(user).items())]
 
     class Meta:
         model = User
-        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships"]
+        fields = ["id", "username", "is_staff", "needs_second_factor", "memberships", "project_roles"]
         read_only_fields = fields
         extra_kwargs = described(
             id="The user's id.",

@@ -10,6 +10,7 @@ from mlhub.tenants.api import (
     invitations,
     passkeys,
     projects,
+    roles,
     second_factor,
     service_accounts,
     sessions,
@@ -18,6 +19,7 @@ from mlhub.tenants.api import (
     users,
     views,
 )
+from mlhub.tenants.models import Project, Team
 
 urlpatterns = [
     path("auth/csrf", sessions.CsrfView.as_view()),
@@ -65,6 +67,12 @@ urlpatterns = [
     path("invitations/<uuid:id>/accept", invitations.AcceptInvitationView.as_view()),
     path("invitations/<uuid:id>/decline", invitations.DeclineInvitationView.as_view()),
     path("memberships/<uuid:id>", views.MembershipView.as_view()),
+    path("role-bindings/<uuid:id>", roles.RoleBindingView.as_view()),
+    path("organisations/<uuid:id>/permissions", roles.PermissionsView.as_view()),
+    path("teams/<uuid:id>/permissions", roles.PermissionsView.as_view(model=Team)),
+    path("teams/<uuid:id>/roles", roles.TeamRolesView.as_view()),
+    path("projects/<uuid:id>/permissions", roles.PermissionsView.as_view(model=Project)),
+    path("projects/<uuid:id>/roles", roles.ProjectRolesView.as_view()),
     path("teams", views.TeamsView.as_view()),
     path("teams/<uuid:id>", projects.TeamView.as_view()),
     path("projects", views.ProjectsView.as_view()),

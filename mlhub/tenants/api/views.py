@@ -161,8 +161,11 @@ class ProjectsView(VisibleMixin, generics.ListAPIView[Project]):
     def post(self, request: Request) -> Response:
         body = read_body(s.ProjectWriteSerializer, request)
         user = caller(request)
-        organisation = Organisation.objects.get_visible(user, body["organisation"], field="organisation")
         team = Team.objects.get_visible(user, body["team"], field="team") if body["team"] else None
+        if team is not None and team.organisation_id == body["organisation"]:
+            organisation = team.organisation  # which who has a role in the team alone does not see as a whole
+        else:
+            organisation = Organisation.objects.get_visible(user, body["organisation"], field="organisation")
         created = actions.create_project(organisation, name=body["name"], team=team, actor=user)
         return Response(s.ProjectSerializer(created).data, status=status.HTTP_201_CREATED)
 

@@ -36,7 +36,7 @@ describe("The navigation", () => {
   });
 
   it("offers owners what they answer for", async () => {
-    server.use(answers("/api/v1/auth/me", me({ memberships: [{ organisation: ACME, role: "owner" }] })));
+    server.use(answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation: ACME, role: "owner" }] })));
     expect((await groups()).Administration).toEqual(["Members", "Quotas", "Usage", "Webhooks", "Audit"]);
   });
 

@@ -3,21 +3,21 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 
-import type { Membership, Role } from "@/api/types";
+import type { PersonRoles, Role } from "@/api/types";
 import { ACME, dataset, me } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { answers, page, server } from "@/testing/server";
 
-const PEOPLE: Membership[] = [
-  { id: "m1", user: { id: "u1", username: "olga" }, role: "owner" },
-  { id: "m2", user: { id: "u2", username: "alice" }, role: "admin" },
-  { id: "m3", user: { id: "u3", username: "bob" }, role: "member" },
-];
+function person(username: string, role: Role): PersonRoles {
+  return { user: { id: username, username }, is_service_account: false, role, assignments: [] };
+}
+
+const PEOPLE = [person("olga", "owner"), person("alice", "admin"), person("bob", "member")];
 
 function datasetPage(role: Role) {
   server.use(
-    answers("/api/v1/auth/me", me({ memberships: [{ organisation: ACME, role }] })),
-    answers("/api/v1/organisations/{id}/members", page(PEOPLE)),
+    answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation: ACME, role }] })),
+    answers("/api/v1/projects/{id}/roles", page(PEOPLE)),
     answers("/api/v1/datasets/{id}", dataset({ latest_version: null })),
     answers("/api/v1/datasets/{id}/versions", page([])),
   );
@@ -27,7 +27,7 @@ function datasetPage(role: Role) {
 it("names the role that a viewer lacks, and the admins and owners who can give it", async () => {
   datasetPage("viewer");
   expect(await screen.findByText(/Ask olga \(owner\), alice \(admin\) for it\./)).toHaveTextContent(
-    "Uploading versions and training needs the role member in Acme; yours is viewer.",
+    "Uploading versions and training needs the role member in Acme / Vision; yours is viewer.",
   );
 });
 

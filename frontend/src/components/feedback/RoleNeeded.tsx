@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a person cannot do something in an organisation: which role it needs, which one is theirs, and who can give it.
+// Why a person cannot do something in an organisation or a project: which role it needs, which one is theirs, and who can give it.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { useMe } from "@/api/session";
-import type { OrganisationBrief, Role } from "@/api/types";
+import { rolesQuery } from "@/api/roles";
+import { roleIn, ROLES, useMe } from "@/api/session";
+import type { OrganisationBrief, ProjectBrief, Role } from "@/api/types";
 
-const ORDER: Role[] = ["viewer", "member", "admin", "owner"];
 const MAX_NAMES = 5;
+
+interface Person {
+  user: { username: string };
+  role: Role;
+}
 
 const peopleQuery = (organisationId: string) =>
   queryOptions({
@@ -24,27 +29,33 @@ const peopleQuery = (organisationId: string) =>
 
 interface Props {
   organisation: OrganisationBrief;
+  /** Where the role is needed; left out: in the organisation. */
+  project?: ProjectBrief;
   role: Role;
   /** What the role is needed for, as the beginning of a sentence: "Uploading versions". */
   action: string;
 }
 
 /** Nothing for those who have the role, and for administrators of the platform. */
-export function RoleNeeded({ organisation, role, action }: Props) {
+export function RoleNeeded({ organisation, project, role, action }: Props) {
   const me = useMe();
-  const own = me.memberships.find((membership) => membership.organisation.id === organisation.id)?.role;
-  const isMissing = !me.is_staff && (own === undefined || ORDER.indexOf(own) < ORDER.indexOf(role));
-  const people = useQuery({ ...peopleQuery(organisation.id), enabled: isMissing && own !== undefined });
+  const inOrganisation = me.memberships.find((membership) => membership.organisation.id === organisation.id)?.role;
+  const own = project === undefined ? inOrganisation : roleIn(me, project);
+  const isMissing = !me.is_staff && (own === undefined || ROLES.indexOf(own) > ROLES.indexOf(role));
+  const members = useQuery({ ...peopleQuery(organisation.id), enabled: isMissing && own !== undefined && project === undefined });
+  const inProject = useQuery({ ...rolesQuery("projects", project?.id ?? ""), enabled: isMissing && own !== undefined && project !== undefined });
   if (!isMissing) return null;
+  const people: Person[] | undefined = project === undefined ? members.data : inProject.data;
   // an admin gives roles up to admin, an owner all
-  const givers = (people.data ?? []).filter((each) => each.role === "owner" || (each.role === "admin" && role !== "owner"));
+  const givers = (people ?? []).filter((each) => each.role === "owner" || (each.role === "admin" && role !== "owner"));
   const names = givers.slice(0, MAX_NAMES).map(({ user, role: theirs }) => `${user.username} (${theirs})`);
   const who = names.length > 0 ? names.join(", ") : t`an administrator of MLHub`;
+  const place = project === undefined ? organisation.name : `${organisation.name} / ${project.name}`;
   return (
     <Text size="sm" c="dimmed" role="note">
       <Trans>
-        {action} needs the role {role} in {organisation.name}; yours is {own ?? t`none`}.
-        {(people.data || own === undefined) && t` Ask ${who} for it.`}
+        {action} needs the role {role} in {place}; yours is {own ?? t`none`}.
+        {(people !== undefined || own === undefined) && t` Ask ${who} for it.`}
       </Trans>
     </Text>
   );

@@ -6,7 +6,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { canWrite, projectsQuery, useMe, useOrganisations, useProjects } from "@/api/session";
+import { canWrite, canWriteIn, projectsQuery, useMe, useOrganisations, useProjects } from "@/api/session";
 import { Loading } from "@/components/feedback/Loading";
 
 interface Props {
@@ -35,14 +35,14 @@ export function ProjectSelect({ value, onChange, error }: Props) {
 /** The projects this person may add to; archived ones take nothing. */
 export function useWritableProjects() {
   const me = useMe();
-  return useProjects().filter(({ organisation, archived_at }) => archived_at === null && canWrite(me, organisation.id));
+  return useProjects().filter((project) => project.archived_at === null && canWrite(me, project));
 }
 
 function FirstProject({ onMade }: { onMade: (id: string) => void }) {
   const me = useMe();
   const [name, setName] = useState("");
   const queries = useQueryClient();
-  const organisation = useOrganisations().find(({ id }) => canWrite(me, id));
+  const organisation = useOrganisations().find(({ id }) => canWriteIn(me, id));
   const make = useMutation({
     mutationFn: (organisationId: string) =>
       unwrap(api.POST("/api/v1/projects", { body: { name: name.trim(), organisation: organisationId, team: null } })),

@@ -23,6 +23,7 @@ type Name = (typeof NAMES)[number];
 const KINDS = [
   { value: "", label: t`Everything` },
   { value: "membership.", label: t`Memberships` },
+  { value: "role_binding.", label: t`Roles in teams and projects` },
   { value: "invitation.", label: t`Invitations` },
   { value: "project.", label: t`Projects` },
   { value: "team.", label: t`Teams` },

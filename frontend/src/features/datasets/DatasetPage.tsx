@@ -63,7 +63,7 @@ export function DatasetPage() {
       back={BACK}
       subtitle={[`${project.organisation.name} / ${project.name}`, description].filter(Boolean).join(" · ")}
       actions={
-        canWrite(me, project.organisation.id) && (
+        canWrite(me, project) && (
           <>
             {latest?.state === "ready" && (
               <Button component={Link} to={`/jobs/new?dataset=${id}`}>
@@ -76,7 +76,7 @@ export function DatasetPage() {
               options={latest?.options}
               onUploaded={(version) => setParameters({ version: version.id })}
             />
-            {canDelete(me, project.organisation.id, maker) && (
+            {canDelete(me, project, maker) && (
               <ConfirmButton
                 label={t`Delete`}
                 title={t`Delete ${name}?`}
@@ -88,15 +88,15 @@ export function DatasetPage() {
         )
       }
     >
-      <RoleNeeded organisation={project.organisation} role="member" action={t`Uploading versions and training`} />
+      <RoleNeeded organisation={project.organisation} project={project} role="member" action={t`Uploading versions and training`} />
       {shown && (
         <Version
           id={shown}
-          mayChoose={canWrite(me, project.organisation.id)}
+          mayChoose={canWrite(me, project)}
           onChosen={(version) => setParameters({ version: version.id })}
         />
       )}
-      {shown && canDelete(me, project.organisation.id, maker) && (
+      {shown && canDelete(me, project, maker) && (
         <Group>
           <ConfirmButton
             label={t`Delete this version`}

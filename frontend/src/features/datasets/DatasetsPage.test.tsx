@@ -296,7 +296,7 @@ describe("The columns of a table", () => {
     const { organisation } = dataset().project;
     const ready = datasetVersion({ statistics: TABLE });
     server.use(
-      answers("/api/v1/auth/me", me({ memberships: [{ organisation, role: "viewer" }] })),
+      answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation, role: "viewer" }] })),
       answers("/api/v1/datasets/{id}", dataset({ latest_version: ready })),
       answers("/api/v1/datasets/{id}/versions", page([ready])),
       answers("/api/v1/dataset-versions/{id}", ready),
@@ -339,7 +339,7 @@ describe("A dataset's page", () => {
   it("offers viewers nothing that changes it", async () => {
     const { organisation } = dataset().project;
     server.use(
-      answers("/api/v1/auth/me", me({ memberships: [{ organisation, role: "viewer" }] })),
+      answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation, role: "viewer" }] })),
       answers("/api/v1/datasets/{id}", dataset()),
       answers("/api/v1/datasets/{id}/versions", page([datasetVersion()])),
       answers("/api/v1/dataset-versions/{id}", datasetVersion()),

@@ -17,7 +17,7 @@ import { trainSample } from "./sample";
 
 export function FirstSteps() {
   const me = useMe();
-  const project = useProjects().find(({ organisation, archived_at }) => archived_at === null && canWrite(me, organisation.id));
+  const project = useProjects().find((one) => one.archived_at === null && canWrite(me, one));
   const hasData = useQuery(anyDatasetQuery).data === true;
   return (
     <SectionCard title={t`First steps`}>

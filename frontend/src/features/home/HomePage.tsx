@@ -6,7 +6,7 @@ import { Alert, Button, Group, RingProgress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
-import { useMe } from "@/api/session";
+import { seenOrganisations, useMe } from "@/api/session";
 import type { OrganisationBrief, Quota } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
 import { UserLimitBars } from "@/components/display/quota/UserLimitBars";
@@ -54,7 +54,7 @@ export function HomePage() {
                 {t`You belong to no organisation yet.`}
               </Text>
             )}
-            {me.memberships.slice(0, MOST_QUOTAS).map(({ organisation }) => (
+            {seenOrganisations(me).slice(0, MOST_QUOTAS).map((organisation) => (
               <OrganisationQuota key={organisation.id} organisation={organisation} />
             ))}
             <MyLimits />

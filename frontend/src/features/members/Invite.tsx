@@ -11,7 +11,9 @@ import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 
 const ROLES: { value: Role; label: string }[] = [
+  { value: "outsider", label: t`Outsider: sees only the projects and teams where a role is given` },
   { value: "viewer", label: t`Viewer: sees everything` },
+  { value: "auditor", label: t`Auditor: sees everything, also from where things were done` },
   { value: "member", label: t`Member: uploads, and runs jobs` },
   { value: "admin", label: t`Admin: manages members and all jobs` },
   { value: "owner", label: t`Owner: may do everything` },

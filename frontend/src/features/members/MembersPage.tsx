@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who belongs to an organisation, whom it has invited, its projects, and where the user is invited to.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Stack, Table } from "@mantine/core";
+import { Group, NativeSelect, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
 import { isStaff, useMe, useOrganisations } from "@/api/session";
-import type { Invitation, Organisation } from "@/api/types";
+import type { Invitation, Organisation, OrganisationBrief } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -31,7 +31,7 @@ export function MembersPage() {
   return (
     <Page title={t`Members`} subtitle={t`Who belongs to your organisations. People are invited, and accept.`}>
       <MyInvitations />
-      {chosen === undefined && (
+      {chosen === undefined && me.memberships.length === 0 && (
         <EmptyState
           title={t`You belong to no organisation`}
           text={t`Ask an admin of one to invite you; invitations are shown here.`}
@@ -47,8 +47,30 @@ export function MembersPage() {
         />
       )}
       {chosen && <Members key={chosen.id} organisation={chosen} />}
+      {me.memberships
+        .filter(({ role }) => role === "outsider")
+        .map(({ id, organisation }) => (
+          <OfOutsider key={id} membershipId={id} organisation={organisation} />
+        ))}
       {isStaff(me) && <NewOrganisation />}
     </Page>
+  );
+}
+
+/** What an outsider of the organisation sees of it. */
+function OfOutsider({ membershipId, organisation }: { membershipId: string; organisation: OrganisationBrief }) {
+  const me = useMe();
+  return (
+    <Stack maw={860}>
+      <Group justify="space-between">
+        <Title order={2} size="h4">
+          {organisation.name}
+        </Title>
+        <Remove organisation={organisation} membershipId={membershipId} user={me} isAdmin={false} />
+      </Group>
+      <Text size="sm" c="dimmed">{t`You are an outsider of ${organisation.name}: you see the projects and teams in which you were given a role, and nothing else.`}</Text>
+      <Projects organisation={organisation} />
+    </Stack>
   );
 }
 
@@ -104,7 +126,7 @@ function Members({ organisation }: { organisation: Organisation }) {
 }
 
 interface RemoveProps {
-  organisation: Organisation;
+  organisation: OrganisationBrief;
   membershipId: string;
   user: { id: string; username: string };
   isAdmin: boolean;

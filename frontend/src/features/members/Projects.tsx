@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's projects; admins rename, move, archive, open and delete them.
+// An organisation's projects; their admins rename, move, archive, open and delete them.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
+import { Anchor, Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { useProjects } from "@/api/session";
-import type { Organisation, Project, Team } from "@/api/types";
+import { isAdminOf, useMe, useProjects } from "@/api/session";
+import type { OrganisationBrief, Project, Team } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { ScrollTable } from "@/components/table/ScrollTable";
@@ -22,14 +22,16 @@ interface Change {
   seen?: Omit<Change, "seen">;
 }
 
-export function Projects({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
+/** isAdmin: of the whole organisation; others may be admins of some of its projects. */
+export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
+  const me = useMe();
   const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
   const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
   if (projects.length === 0) return null;
   return (
     <ScrollTable label={t`Projects`} head={[t`Project`, t`Team`, ""]} minWidth={680}>
       {projects.map((project) => (
-        <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin} />
+        <ProjectRow key={project.id} project={project} teams={teams} isAdmin={isAdmin || isAdminOf(me, project)} />
       ))}
     </ScrollTable>
   );
@@ -135,9 +137,17 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           ) : (
             (project.team?.name ?? "–")
           )}
+          {project.team && (
+            <Anchor size="xs" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
+              {t`Roles`}
+            </Anchor>
+          )}
         </Table.Td>
         <Table.Td>
           <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/roles`} aria-label={t`Roles in ${project.name}`}>
+              {t`Roles`}
+            </Button>
             <Button size="xs" variant="default" component={Link} to={`/projects/${project.id}/secrets`} aria-label={t`Secrets of ${project.name}`}>
               {t`Secrets`}
             </Button>

@@ -38,7 +38,7 @@ export function ModelPage() {
   }
   const { name, description, project, created_by: maker, latest_version: latest } = model.data;
   const shown = parameters.get("version") ?? latest?.id;
-  const isMine = project !== null && canWrite(me, project.organisation.id);
+  const isMine = project !== null && canWrite(me, project);
   const home = project === null ? <Badge color="violet">{t`Built-in`}</Badge> : `${project.organisation.name} / ${project.name}`;
 
   async function remove() {
@@ -78,7 +78,7 @@ export function ModelPage() {
                 latest={latest}
                 onUploaded={(version) => setParameters({ version: version.id })}
               />
-              {maker !== null && canDelete(me, project.organisation.id, maker) && (
+              {maker !== null && canDelete(me, project, maker) && (
                 <ConfirmButton
                   label={t`Delete`}
                   title={t`Delete ${name}?`}
@@ -92,10 +92,10 @@ export function ModelPage() {
       }
     >
       {project !== null && (
-        <RoleNeeded organisation={project.organisation} role="member" action={t`Uploading versions and training`} />
+        <RoleNeeded organisation={project.organisation} project={project} role="member" action={t`Uploading versions and training`} />
       )}
       {shown && <Version id={shown} isMine={isMine} />}
-      {shown && isMine && maker !== null && canDelete(me, project.organisation.id, maker) && (
+      {shown && isMine && maker !== null && canDelete(me, project, maker) && (
         <Group>
           <ConfirmButton
             label={t`Delete this version`}

@@ -27,12 +27,14 @@ interface Props {
 export function QuotaTree({ organisationId, isStaff }: Props) {
   const tree = useQuery(quotaTreeQuery(organisationId));
   const [edited, setEdited] = useState<string | null>(null);
+  const mayEdit = (kind: string, id: string) =>
+    kind === "organisation" ? isStaff : (tree.data?.may_edit ?? false) || (tree.data?.editable?.includes(id) ?? false);
   return (
     <>
-      <Requests organisationId={organisationId} mayEdit={tree.data?.may_edit ?? false} isStaff={isStaff} />
+      <Requests organisationId={organisationId} mayEdit={mayEdit} />
       <SectionCard title={t`Guarantees, borrowing and lending`}>
         <QueryResult of={tree}>
-          {({ owners, may_edit }) => (
+          {({ owners }) => (
             <Stack gap="md">
               <Legend />
               {owners.map((owner) => (
@@ -44,7 +46,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                         {owner.kind}
                       </Text>
                     </Text>
-                    {(owner.kind === "organisation" ? isStaff : may_edit) && (
+                    {mayEdit(owner.kind, owner.id) && (
                       <Button
                         size="compact-xs"
                         variant="default"
@@ -61,10 +63,10 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                   <Boosts
                     owner={owner}
                     organisationId={organisationId}
-                    mayEdit={owner.kind === "organisation" ? isStaff : may_edit}
+                    mayEdit={mayEdit(owner.kind, owner.id)}
                   />
                   <UserQuotas owner={owner} />
-                  {!(owner.kind === "organisation" ? isStaff : may_edit) && <AskForMore owner={owner} />}
+                  {!mayEdit(owner.kind, owner.id) && <AskForMore owner={owner} />}
                   {edited === owner.id && (
                     <OwnerForm owner={owner} organisationId={organisationId} onDone={() => setEdited(null)} />
                   )}

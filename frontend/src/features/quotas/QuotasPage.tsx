@@ -5,7 +5,7 @@ import { NativeSelect, Paper, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
-import { isStaff, organisationsQuery, useMe } from "@/api/session";
+import { isStaff, organisationsQuery, seenOrganisations, useMe } from "@/api/session";
 import type { OrganisationBrief } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { Loading } from "@/components/feedback/Loading";
@@ -20,7 +20,7 @@ import { quotaQuery } from "@/features/quotas/queries";
 
 export function QuotasPage() {
   const me = useMe();
-  return isStaff(me) ? <AllQuotas /> : <OwnQuotas organisations={me.memberships.map((each) => each.organisation)} />;
+  return isStaff(me) ? <AllQuotas /> : <OwnQuotas organisations={seenOrganisations(me)} />;
 }
 
 function AllQuotas() {

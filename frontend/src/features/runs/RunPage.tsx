@@ -37,7 +37,7 @@ export function RunPage() {
     );
   }
   const { name, project, created_by } = run.data;
-  const actions = canDelete(me, project.organisation.id, created_by) ? <DeleteRun run={run.data} /> : null;
+  const actions = canDelete(me, project, created_by) ? <DeleteRun run={run.data} /> : null;
   return (
     <Page title={name} back={BACK} actions={actions}>
       <Summary run={run.data} />

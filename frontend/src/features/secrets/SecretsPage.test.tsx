@@ -67,7 +67,7 @@ it("deletes a secret after asking", async () => {
 
 it("only lists names for those who may look", async () => {
   server.use(
-    answers("/api/v1/auth/me", me({ memberships: [{ organisation: organisation(), role: "viewer" }] })),
+    answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation: organisation(), role: "viewer" }] })),
     answers("/api/v1/projects", page([project()])),
     answers("/api/v1/projects/{id}/secrets", page([secret("OLD")])),
   );

@@ -24,7 +24,7 @@ export function SecretsPage() {
   const project = useProjects().find((one) => one.id === id);
   const me = useMe();
   const secrets = useQuery(secretsQuery(id));
-  const maySet = project !== undefined && canWrite(me, project.organisation.id);
+  const maySet = project !== undefined && canWrite(me, project);
   return (
     <Page
       title={project === undefined ? t`Secrets` : t`Secrets of ${project.name}`}

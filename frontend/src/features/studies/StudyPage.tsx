@@ -108,7 +108,7 @@ function factsOf(study: Study): [string, ReactNode][] {
 function Actions({ study, action }: { study: Study; action: ReturnType<typeof useStudyAction> }) {
   const me = useMe();
   const navigate = useNavigate();
-  if (!canDelete(me, study.project.organisation.id, study.created_by)) return null;
+  if (!canDelete(me, study.project, study.created_by)) return null;
   const { verbs, isOver } = STUDY_STATES[study.state];
   return (
     <>

@@ -6,7 +6,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { useMe, useProjects } from "@/api/session";
+import { seenOrganisations, useMe, useProjects } from "@/api/session";
 import type { Scope } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
@@ -32,7 +32,7 @@ export function NewToken() {
   const [scopes, setScopes] = useState<string[]>(["read", "write"]);
   const [days, setDays] = useState("90");
   const [limit, setLimit] = useState("");
-  const { memberships } = useMe();
+  const me = useMe();
   const projects = useProjects();
   const make = useMutation({
     mutationFn: () =>
@@ -102,12 +102,12 @@ export function NewToken() {
             onChange={(event) => setLimit(event.currentTarget.value)}
             data={[
               { value: "", label: t`All that I reach` },
-              ...memberships.map(({ organisation: { id, name: label } }) => ({
+              ...seenOrganisations(me).map(({ id, name: label }) => ({
                 value: `organisation ${id}`,
                 label: t`Only the organisation ${label}`,
               })),
               ...projects
-                .filter(({ organisation }) => memberships.some((membership) => membership.organisation.id === organisation.id))
+                .filter(({ organisation }) => me.memberships.some((membership) => membership.organisation.id === organisation.id))
                 .map((project) => ({ value: `project ${project.id}`, label: t`Only the project ${project.name}` })),
             ]}
             error={problem?.of("organisation") ?? problem?.of("project")}

@@ -20,7 +20,7 @@ const BOB: User = {
   created_at: AT,
   last_sign_in_at: null,
   service_of: null,
-  memberships: [{ organisation: { id: "00000000-0000-7000-8000-0000000000a1", name: "Acme" }, role: "member" }],
+  memberships: [{ id: "m", organisation: { id: "00000000-0000-7000-8000-0000000000a1", name: "Acme" }, role: "member" }],
 };
 const EVE: User = { ...BOB, id: "00000000-0000-7000-8000-0000000000c3", username: "eve" };
 

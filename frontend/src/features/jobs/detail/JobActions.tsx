@@ -32,7 +32,7 @@ export function JobActions({ job, onDeleted }: { job: Job; onDeleted?: () => voi
   const me = useMe();
   const navigate = useNavigate();
   const action = useJobAction(job.id);
-  if (!canWrite(me, job.project.organisation.id)) return null;
+  if (!canWrite(me, job.project)) return null;
 
   const verbs = verbsOf(job);
   const act = (verb: JobVerb) =>
@@ -91,7 +91,7 @@ export function JobActions({ job, onDeleted }: { job: Job; onDeleted?: () => voi
           action={() => action.mutateAsync("cancel")}
         />
       )}
-      {isOver(job) && canDelete(me, job.project.organisation.id, job.created_by) && <DeleteJob job={job} onDeleted={onDeleted} />}
+      {isOver(job) && canDelete(me, job.project, job.created_by) && <DeleteJob job={job} onDeleted={onDeleted} />}
     </>
   );
 }

@@ -144,7 +144,7 @@ it("shows those who may only look no buttons", async () => {
       id: "u",
       username: "vera",
       is_staff: false,
-      memberships: [{ organisation, role: "viewer" }],
+      memberships: [{ id: "m", organisation, role: "viewer" }],
     }),
   );
   renderPage(ADDRESS);

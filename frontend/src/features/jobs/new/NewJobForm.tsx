@@ -148,7 +148,7 @@ function Fields({ clone }: { clone?: Clone }) {
             {t`In the project ${project.organisation.name} / ${project.name}.`}
           </Text>
         )}
-        {project && !canWrite(me, project.organisation.id) && (
+        {project && !canWrite(me, project) && (
           <Alert color="yellow">{t`You may look at ${project.organisation.name}, but not start jobs there.`}</Alert>
         )}
         <div>

@@ -52,7 +52,7 @@ export function NotebookCard({ job }: { job: JobDetail }) {
     <SectionCard
       title={t`Notebook`}
       aside={
-        canWrite(me, job.project.organisation.id) && (
+        canWrite(me, job.project) && (
           <Button onClick={enter} disabled={found?.is_ready !== true} loading={open.isPending}>
             {t`Open notebook`}
           </Button>

@@ -64,7 +64,7 @@ it("saves notes and tags, and shows what was saved", async () => {
 });
 
 it("lets viewers read only", async () => {
-  server.use(answers("/api/v1/auth/me", me({ memberships: [{ organisation: ACME, role: "viewer" }] })));
+  server.use(answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation: ACME, role: "viewer" }] })));
   serve({ tags: [], notes: "For the record." });
   renderPage(`/models/${model().id}`);
   expect(await screen.findByText("For the record.")).toBeVisible();

@@ -21,10 +21,8 @@ import { quotaRequestsKey, quotaRequestsQuery, quotaTreeQuery } from "@/features
 
 interface Props {
   organisationId: string;
-  /** Whether the reader may change quotas of teams and projects. */
-  mayEdit: boolean;
-  /** Whether the reader may change the organisation's own quota. */
-  isStaff: boolean;
+  /** Whether the user may change the quota of that organisation, team or project. */
+  mayEdit: (kind: string, id: string) => boolean;
 }
 
 const STATES: Record<QuotaRequest["state"], { label: string; color: BadgeColor; sign: StateSign }> = {
@@ -34,7 +32,7 @@ const STATES: Record<QuotaRequest["state"], { label: string; color: BadgeColor; 
   withdrawn: { label: t`Withdrawn`, color: "gray", sign: "struck" },
 };
 
-export function Requests({ organisationId, mayEdit, isStaff }: Props) {
+export function Requests({ organisationId, mayEdit }: Props) {
   const requests = useQuery(quotaRequestsQuery(organisationId));
   if (requests.data?.length === 0) return null;
   return (
@@ -46,7 +44,7 @@ export function Requests({ organisationId, mayEdit, isStaff }: Props) {
               <RequestRow
                 key={request.id}
                 request={request}
-                mayDecide={request.owner_kind === "organisation" ? isStaff : mayEdit}
+                mayDecide={mayEdit(request.owner_kind, request.owner)}
               />
             ))}
           </Stack>

@@ -41,10 +41,9 @@ function Checkpoints({ job, checkpoints }: { job: Job; checkpoints: Checkpoint[]
   const queries = useQueryClient();
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   const isReachable = checkpoints.some(({ is_reachable }) => is_reachable);
-  const owner = job.project.organisation.id;
   const rights = {
-    mayChange: isReachable && canDelete(me, owner, job.created_by),
-    mayFork: isReachable && canWrite(me, owner),
+    mayChange: isReachable && canDelete(me, job.project, job.created_by),
+    mayFork: isReachable && canWrite(me, job.project),
   };
   const marked = checkpoints.filter(({ id }) => chosen.has(id));
 

@@ -34,7 +34,7 @@ it("saves tags and notes together", async () => {
 });
 
 it("lets viewers read only", async () => {
-  server.use(answers("/api/v1/auth/me", me({ memberships: [{ organisation: ACME, role: "viewer" }] })));
+  server.use(answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation: ACME, role: "viewer" }] })));
   shown();
   expect(await screen.findByText("Best so far.")).toBeVisible();
   expect(screen.getByText("Tags: paper")).toBeVisible();

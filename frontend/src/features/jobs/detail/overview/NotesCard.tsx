@@ -19,7 +19,7 @@ export function NotesCard({ job }: { job: JobDetail }) {
   const me = useMe();
   return (
     <SectionCard title={t`Tags and notes`}>
-      {canWrite(me, job.project.organisation.id) ? <Editor job={job} /> : <Written job={job} />}
+      {canWrite(me, job.project) ? <Editor job={job} /> : <Written job={job} />}
     </SectionCard>
   );
 }

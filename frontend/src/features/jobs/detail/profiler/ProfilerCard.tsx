@@ -25,7 +25,7 @@ export function ProfilerCard({ job }: { job: JobDetail }) {
   const { data = [], error, refetch } = useQuery(profilesQuery(job));
   const me = useMe();
   const [chosen, setChosen] = useState<string | null>(null);
-  const mayAsk = canDelete(me, job.project.organisation.id, job.created_by);
+  const mayAsk = canDelete(me, job.project, job.created_by);
   const canRecord = job.kind === "train" && job.state === "running" && mayAsk;
   if (data.length === 0 && error === null && !canRecord) return null;
   const shown = data.find(({ id }) => id === chosen) ?? data.find(({ state }) => state === "done");

@@ -99,7 +99,7 @@ it("pauses the other job that stands in the way", async () => {
 it("names an administrator's actions without a button, and offers viewers none", async () => {
   const organisation = job().project.organisation;
   server.use(
-    answers("/api/v1/auth/me", me({ id: "u", username: "vera", is_staff: false, memberships: [{ organisation, role: "viewer" }] })),
+    answers("/api/v1/auth/me", me({ id: "u", username: "vera", is_staff: false, memberships: [{ id: "m", organisation, role: "viewer" }] })),
   );
   const larger = advisedAction({ kind: "larger_quota", by: "administrator", job: null, tenant: "Acme", changes: { max_gpus: 8 } });
   const { card } = await shown(analysis({ actions: [{ ...larger, sentence: "Raise the quota of Acme to 8 GPUs." }, advisedAction()] }));

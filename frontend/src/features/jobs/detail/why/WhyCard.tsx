@@ -48,7 +48,7 @@ function LiveWhy({ job, title }: { job: Job; title: string }) {
 function Answer({ job, analysis }: { job: Job; analysis: Analysis }) {
   const me = useMe();
   const waits = job.state === "queued";
-  const mayAct = canWrite(me, job.project.organisation.id);
+  const mayAct = canWrite(me, job.project);
   return (
     <Stack gap="md">
       {waits && <BlockerBars blockers={analysis.blockers} />}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who has which role in a project or a team and from where; its admins give, change and withdraw roles.
+import { t } from "@lingui/core/macro";
+import { Badge, Group, NativeSelect, Stack, Table, Text } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useParams } from "react-router";
+
+import { api, unwrap } from "@/api/client";
+import { permissionsQuery, type PlaceKind, rolesQuery } from "@/api/roles";
+import { useProjects } from "@/api/session";
+import type { BoundRole, PersonRoles, RoleAssignment } from "@/api/types";
+import { TextLink } from "@/components/display/TextLink";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { QueryResult } from "@/components/feedback/QueryResult";
+import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { BackLink } from "@/components/layout/BackLink";
+import { Page } from "@/components/layout/Page";
+import { Section } from "@/components/layout/Section";
+import { ScrollTable } from "@/components/table/ScrollTable";
+import { GiveRole } from "@/features/roles/GiveRole";
+import { PermissionsTable } from "@/features/roles/PermissionsTable";
+import { teamQuery } from "@/features/roles/queries";
+import { BOUND_ROLES } from "@/features/roles/texts";
+
+export function ProjectRolesPage() {
+  const { id = "" } = useParams();
+  const project = useProjects().find((one) => one.id === id);
+  return <Roles kind="projects" id={id} name={project?.name} />;
+}
+
+export function TeamRolesPage() {
+  const { id = "" } = useParams();
+  return <Roles kind="teams" id={id} name={useQuery(teamQuery(id)).data?.name} />;
+}
+
+interface Place {
+  kind: PlaceKind;
+  id: string;
+}
+
+function Roles({ kind, id, name }: Place & { name: string | undefined }) {
+  const people = useQuery(rolesQuery(kind, id));
+  const permissions = useQuery(permissionsQuery(kind, id));
+  const mayAssign = permissions.data?.permissions.some(({ action, is_allowed }) => action === "assign_roles" && is_allowed) ?? false;
+  return (
+    <Page
+      title={name === undefined ? t`Roles` : t`Roles in ${name}`}
+      subtitle={
+        kind === "teams"
+          ? t`A role in the team counts in all its projects, beside the one in the organisation. The greatest one holds.`
+          : t`A role in the project counts beside those in its team and in the organisation. The greatest one holds.`
+      }
+      back={<BackLink to="/members">{t`Members`}</BackLink>}
+    >
+      <Stack maw={860} gap="xl">
+        <QueryResult of={people}>
+          {(found) => (
+            <ScrollTable label={t`Roles`} head={[t`Name`, t`Role`, t`Assigned in`]} minWidth={560}>
+              {found.map((person) => (
+                <Row key={person.user.id} kind={kind} id={id} person={person} mayAssign={mayAssign} />
+              ))}
+            </ScrollTable>
+          )}
+        </QueryResult>
+        {mayAssign && <GiveRole kind={kind} id={id} />}
+        <QueryResult of={permissions}>
+          {(found) => (
+            <Section title={t`What you may do here`}>
+              <PermissionsTable permissions={found.permissions} />
+            </Section>
+          )}
+        </QueryResult>
+      </Stack>
+    </Page>
+  );
+}
+
+function Row({ kind, id, person, mayAssign }: Place & { person: PersonRoles; mayAssign: boolean }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        {person.user.username} {person.is_service_account && <Badge color="gray">{t`Service account`}</Badge>}
+      </Table.Td>
+      <Table.Td>{person.role}</Table.Td>
+      <Table.Td>
+        <Stack gap={4}>
+          {person.assignments.map((one) => (
+            <Source key={one.binding ?? "organisation"} assignment={one} place={{ kind, id }} person={person} mayAssign={mayAssign} />
+          ))}
+        </Stack>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+interface SourceProps {
+  assignment: RoleAssignment;
+  place: Place;
+  person: PersonRoles;
+  mayAssign: boolean;
+}
+
+/** Where one role comes from; those given in this place are changed and withdrawn here. */
+function Source({ assignment, place, person, mayAssign }: SourceProps) {
+  const queries = useQueryClient();
+  const { binding, role, place_id, place_name: where } = assignment;
+  const params = { params: { path: { id: binding ?? "" } } };
+  const change = useMutation({
+    mutationFn: (to: BoundRole) => unwrap(api.PATCH("/api/v1/role-bindings/{id}", { ...params, body: { role: to } })),
+    onSuccess: () => queries.invalidateQueries(),
+  });
+
+  async function withdraw() {
+    await unwrap(api.DELETE("/api/v1/role-bindings/{id}", params));
+    await queries.invalidateQueries();
+  }
+
+  if (binding === null || place_id !== place.id) {
+    return (
+      <Text size="sm">
+        {role} · {assignment.place === "team" ? <TextLink to={`/teams/${place_id}/roles`}>{t`team ${where}`}</TextLink> : t`organisation ${where}`}
+      </Text>
+    );
+  }
+  const { username } = person.user;
+  if (!mayAssign) return <Text size="sm">{`${role} · ${t`given here`}`}</Text>;
+  return (
+    <>
+      <Group gap="xs">
+        <NativeSelect
+          size="xs"
+          aria-label={t`Role of ${username}`}
+          value={role}
+          onChange={(event) => change.mutate(event.currentTarget.value as BoundRole)}
+          data={person.is_service_account ? BOUND_ROLES.filter((one) => one !== "admin") : BOUND_ROLES}
+        />
+        <ConfirmButton
+          label={t`Withdraw`}
+          ariaLabel={t`Withdraw the role of ${username}`}
+          size="xs"
+          title={t`Withdraw the role of ${username} in ${where}?`}
+          text={t`Other roles that count here stay. Open pages, streams and downloads end at once.`}
+          action={withdraw}
+        />
+      </Group>
+      <ProblemAlert error={change.error} />
+    </>
+  );
+}

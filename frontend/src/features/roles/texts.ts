@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roles that there are in teams and projects, and what each action is called.
+import { t } from "@lingui/core/macro";
+
+import type { BoundRole, Permission } from "@/api/types";
+
+export const BOUND_ROLES: BoundRole[] = ["viewer", "member", "admin"];
+
+export function roleLabel(role: BoundRole): string {
+  return {
+    viewer: t`Viewer: sees its jobs, data and models`,
+    member: t`Member: uploads, and runs jobs`,
+    admin: t`Admin: manages its jobs, settings and roles`,
+  }[role];
+}
+
+export function actionText(action: Permission["action"]): string {
+  return {
+    read: t`See jobs, data and models`,
+    submit: t`Upload and submit jobs, change one's own`,
+    create_projects: t`Create projects`,
+    change_others: t`Change and delete what others made`,
+    change_settings: t`Rename, archive and delete it; its rules of retention`,
+    limit_users: t`Limit users within its quota`,
+    assign_roles: t`Give and withdraw roles`,
+    invite: t`Invite and remove people`,
+    manage_teams: t`Manage teams`,
+    share_quota: t`Divide its quota among its projects`,
+    change_quota: t`Change its own quota`,
+    see_origins: t`See from where things were done`,
+    create_organisations: t`Create organisations`,
+    drain_nodes: t`Drain nodes`,
+  }[action];
+}

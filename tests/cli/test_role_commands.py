@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub role: roles in a project are listed with their sources, given, changed and withdrawn, and explained."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from tests.cast import Cast
+from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_role_is_given_changed_listed_and_withdrawn_by_names(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["role", "give", "victor", "member", "vision"]) == CommandStatus.REFUSED
+    assert "an admin of vision or of A" in capsys.readouterr().err
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["role", "give", "victor", "member", "vision"]) == CommandStatus.OK
+    assert main(["role", "give", "victor", "admin", "vision"]) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["-o", "json", "role", "ls", "vision"]) == CommandStatus.OK
+    rows = {row["user"]["username"]: row for row in json.loads(capsys.readouterr().out)}
+    assert [one["place"] for one in rows["victor"]["assignments"]] == ["project", "organisation"]
+    assert rows["victor"]["role"] == "admin"
+    assert main(["role", "why", "vision", "--user", "victor"]) == CommandStatus.OK
+    assert "admin (project vision), viewer (organisation A)" in "".join(capsys.readouterr())
+    assert main(["role", "withdraw", "victor", "vision"]) == CommandStatus.OK
+    assert main(["role", "withdraw", "victor", "vision"]) == CommandStatus.REFUSED

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An outsider of an organisation, at every address: what is no part of their project is as if it were a stranger's."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from mlhub.core.api.operations import METHODS
+from mlhub.environments.models import ProjectSecret, PythonEnvironment
+from mlhub.events.actions import append
+from mlhub.experiments.models import Study
+from mlhub.jobs.models import Attempt, Job
+from mlhub.registry.models import Model, ModelVersion
+from mlhub.tenants.actions import bind_role, boost_quota, create_token, invite, request_quota, set_quota
+from mlhub.tenants.actions.service_accounts import create_service_account
+from mlhub.tenants.actions.user_quotas import limit_user
+from mlhub.tenants.models import Membership, Organisation, Project, Team, User
+from mlhub.tenants.roles import Role
+from mlhub.tracking.models import Run
+from mlhub.webhooks.models import Webhook
+from tests.cast import Cast
+from tests.jobs.builders import builtin, job, ready_dataset
+from tests.openapi import schema
+from tests.tracking.test_access import MLFLOW, token_client
+
+API = "/api/v1"
+SECRET = "hush"  # in the name of all that an outsider has no role in
+SCHEMA: dict[str, Any] = schema()
+OPERATIONS = [
+    (path, method)
+    for path, item in SCHEMA["paths"].items()
+    for method in METHODS
+    if method in item and "/ingest/" not in path and not path.endswith("/stream") and "/auth/" not in path
+]
+
+
+@pytest.fixture
+def dora(cast: Cast) -> User:
+    """An outsider of A, who is a member of one project and a viewer of one team there."""
+    found = User.objects.create(username="dora")
+    Membership.objects.create(user=found, organisation=cast.a, role=Role.OUTSIDER)
+    shared = Project.objects.create(organisation=cast.a, name="shared")
+    guests = Team.objects.create(organisation=cast.a, name="guests")
+    Project.objects.create(organisation=cast.a, name="of guests", team=guests)
+    bind_role(shared, username="dora", role=Role.MEMBER, actor=cast.alice)
+    bind_role(guests, username="dora", role=Role.VIEWER, actor=cast.alice)
+    job(shared, cast.bob, name="shown")
+    return found
+
+
+@pytest.fixture
+def ids(cast: Cast, dora: User) -> dict[str, Any]:
+    """By the word before it in an address: the id of a thing of A outside of what dora has a role in."""
+    Organisation.objects.filter(pk=cast.a.pk).update(name=f"{SECRET} organisation")
+    Project.objects.filter(pk=cast.project_a.pk).update(name=f"{SECRET} project")
+    cast.a.refresh_from_db()
+    cast.project_a.refresh_from_db()
+    found: Job = job(cast.project_a, cast.alice, name=f"{SECRET} job", tags=[SECRET])
+    attempt = Attempt.objects.create(job=found, number=1, mode="all_reduce", n_workers=1, n_servers=0, token_hash="x")
+    dataset = ready_dataset(cast.project_a, cast.alice, name=f"{SECRET} data")
+    model = Model.objects.create(project=cast.project_a, name=f"{SECRET} model", created_by=cast.alice)
+    code = ModelVersion.objects.create(
+        model=model, number=1, state="ready", source="upload", kind="module", created_by=cast.alice
+    )
+    team = Team.objects.create(organisation=cast.a, name=f"{SECRET} team")
+    hook = Webhook.objects.create(organisation=cast.a, url=f"https://{SECRET}.example", encrypted_secret=b"")
+    environment = PythonEnvironment.objects.create(organisation=cast.a, key="k", requirements=[SECRET])
+    ProjectSecret.objects.create(project=cast.project_a, name=SECRET.upper(), encrypted=b"")
+    study = Study.objects.create(
+        project=cast.project_a,
+        name=f"{SECRET} study",
+        created_by=cast.alice,
+        dataset_version=dataset,
+        model_version=builtin(),
+        space={},
+        metric="loss",
+        direction="minimize",
+        algorithm="random",
+        rungs=[1],
+        max_parallel=1,
+        max_trials=1,
+    )
+    run = Run.objects.create(project=cast.project_a, name=f"{SECRET} run", created_by=cast.alice, started_ms=1)
+    append("job.submitted", organisation=cast.a, subject_kind="job", subject_id=found.pk, actor=cast.alice, name=SECRET)
+    asked = request_quota(cast.project_a, extra_guarantee=1, reason=SECRET, actor=cast.bob)
+    ends_at = timezone.now() + timedelta(days=1)
+    set_quota(cast.project_a, max_gpus=4, actor=cast.alice)
+    boost = boost_quota(cast.project_a, extra_max_gpus=1, ends_at=ends_at, reason=SECRET, actor=cast.alice)
+    return {
+        "jobs": found.id,
+        "attempts": attempt.id,
+        "organisations": cast.a.id,
+        "teams": team.id,
+        "projects": cast.project_a.id,
+        "datasets": dataset.dataset_id,
+        "dataset-versions": dataset.id,
+        "models": model.id,
+        "model-versions": code.id,
+        "memberships": cast.a.memberships.get(user=cast.bob).id,
+        "role-bindings": bind_role(cast.project_a, username="victor", role=Role.MEMBER, actor=cast.alice).id,
+        "tokens": create_token(cast.alice, name=SECRET, scopes=["read"], expires_in_days=1)[0].id,
+        "invitations": invite(cast.a, username=SECRET, role=Role.MEMBER, actor=cast.alice).id,
+        "environments": environment.id,
+        "secrets": SECRET.upper(),
+        "studies": study.id,
+        "users": cast.bob.id,
+        "runs": run.id,
+        "uploads": found.id,
+        "webhooks": hook.id,
+        "service-accounts": create_service_account(cast.a, name=SECRET, role=Role.MEMBER, actor=cast.alice).id,
+        "quota-requests": asked.id,
+        "quota-boosts": boost.id,
+        "user-quotas": limit_user(cast.project_a, cast.bob, max_gpus=1, actor=cast.alice).id,
+    }
+
+
+def address(path: str, ids: dict[str, Any]) -> str:
+    others = {"aliases": "best", "artifacts": "name", "blobs": "0" * 64, "versions": 1, "rounds": 1, "checkpoints": 1,
+              "nodes": "n", "files": "MLmodel", "traces": 0}  # fmt: skip
+    return re.sub(r"([\w-]+)/\{\w+\}", lambda m: f"{m[1]}/{ids.get(m[1], others.get(m[1], ids['jobs']))}", path)
+
+
+def test_an_outsider_is_answered_as_a_stranger_at_every_address(cast: Cast, dora: User, ids: dict[str, Any]) -> None:
+    outsider, stranger = cast.client(dora), cast.client(cast.charlie)
+    different, leaking = {}, {}
+    for path, method in OPERATIONS:
+        at = address(path, ids)
+        answers = [getattr(client, method)(at, {} if method != "get" else None) for client in (outsider, stranger)]
+        statuses = tuple(answer.status_code for answer in answers)
+        if statuses[0] != statuses[1]:
+            different[path, method] = statuses
+        seen = b"".join(answers[0].streaming_content) if answers[0].streaming else answers[0].content
+        text = seen.decode(errors="replace").replace(f"{SECRET} organisation", "")  # which "shared" is of
+        if SECRET in text or (SECRET.upper() in text and "/secrets/" not in path):
+            leaking[path, method] = text[:300]
+    assert different == {}
+    assert leaking == {}
+
+
+def test_an_outsider_works_in_their_project_and_reads_in_their_team(
+    cast: Cast, dora: User, ids: dict[str, Any]
+) -> None:
+    client = cast.client(dora)
+    shown = Job.objects.get(name="shown")
+    append("job.submitted", organisation=cast.a, subject_kind="job", subject_id=shown.pk, actor=cast.bob)
+    assert [row["name"] for row in client.get(f"{API}/jobs").json()["results"]] == ["shown"]
+    assert [row["kind"] for row in client.get(f"{API}/jobs/{shown.pk}/events").json()["results"]] == ["job.submitted"]
+    assert {row["name"] for row in client.get(f"{API}/projects").json()["results"]} == {"shared", "of guests"}
+    assert client.get(f"{API}/events").json()["results"] == []
+    assert client.get(f"{API}/organisations").json()["results"] == []
+    me = client.get(f"{API}/auth/me").json()
+    assert [row["role"] for row in me["memberships"]] == ["outsider"]
+    assert sorted(row["role"] for row in me["project_roles"]) == ["member", "viewer"]
+    people = client.get(f"{API}/projects/{shown.project_id}/roles").json()["results"]
+    assert [row["user"]["username"] for row in people] == ["dora"]
+    assert client.post(f"{API}/jobs/{shown.pk}/clone", {}).status_code == 201
+    guests = job(Project.objects.get(name="of guests"), cast.bob, name="of guests")
+    assert client.post(f"{API}/jobs/{guests.pk}/cancel").json()["code"] == "role_too_low"
+    assert client.delete(f"{API}/memberships/{me['memberships'][0]['id']}").status_code == 204
+    assert client.get(f"{API}/jobs").json()["results"] == []
+
+
+def test_an_outsider_reaches_nothing_of_another_project_by_mlflow(cast: Cast, dora: User, ids: Any) -> None:
+    client = token_client(dora)
+    found = client.post(f"{MLFLOW}/experiments/search", {"max_results": 100}).json()["experiments"]
+    assert {one["name"].rpartition("/")[2] for one in found} == {"shared", "of guests"}
+    for run in (ids["runs"], ids["jobs"]):
+        assert client.get(f"{MLFLOW}/runs/get", {"run_id": run.hex}).status_code == 404
+        assert client.post(f"{MLFLOW}/runs/set-tag", {"run_id": run.hex, "key": "a", "value": "b"}).status_code == 404
+    asked = {"experiment_ids": [cast.project_a.pk.hex], "max_results": 100}
+    searched = client.post(f"{MLFLOW}/runs/search", asked)
+    assert SECRET not in searched.content.decode().replace(f"{SECRET} organisation", "")
+    models = client.get(f"{MLFLOW}/registered-models/search")
+    assert SECRET not in models.content.decode()
