@@ -14,6 +14,7 @@ from mlhub.core.api.operations import METHODS, operation_of
 from mlhub.core.api.strict import FiniteFloatField, StrictSerializer
 from mlhub.datasets.models import DatasetVersion
 from mlhub.jobs.models import Job
+from mlhub.tenants.actions import bind_role
 from mlhub.tenants.actions.service_accounts import create_service_account
 from mlhub.tenants.models import Team
 from mlhub.tenants.roles import Role
@@ -44,6 +45,7 @@ def world(cast):
         "jobs": found.id, "organisations": cast.a.id, "teams": team.id, "projects": cast.project_a.id,
         "datasets": dataset.dataset_id, "dataset-versions": dataset.id, "models": builtin().model_id,
         "model-versions": builtin().id, "memberships": cast.a.memberships.get(user=cast.bob).id,
+        "role-bindings": bind_role(team, username="bob", role=Role.VIEWER, actor=cast.root).id,
         "tokens": found.id, "invitations": found.id,
         "rounds": 1, "nodes": "node", "attempts": found.id, "artifacts": "name", "blobs": "0" * 64,
         "sandbox-runs": found.id, "checkpoints": 1, "environments": found.id, "secrets": "KEY", "studies": found.id,

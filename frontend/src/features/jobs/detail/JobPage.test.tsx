@@ -4,7 +4,7 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
-import { attempt, dataset, job, jobDetail, modelVersion, speed } from "@/testing/fixtures";
+import { attempt, dataset, job, jobDetail, me, modelVersion, speed } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
 import { decision, why } from "@/testing/schedulingFixtures";
 import { answers, page, server } from "@/testing/server";
@@ -140,12 +140,7 @@ it("shows those who may only look no buttons", async () => {
   stored(jobDetail());
   const organisation = job().project.organisation;
   server.use(
-    answers("/api/v1/auth/me", {
-      id: "u",
-      username: "vera",
-      is_staff: false,
-      memberships: [{ id: "m", organisation, role: "viewer" }],
-    }),
+    answers("/api/v1/auth/me", me({ memberships: [{ id: "m", organisation, role: "viewer" }] })),
   );
   renderPage(ADDRESS);
   expect(await screen.findByRole("heading", { name: "digits-cnn" })).toBeInTheDocument();
