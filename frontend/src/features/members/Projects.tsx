@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's projects; their admins rename, move, archive, open and delete them.
 import { t } from "@lingui/core/macro";
-import { Anchor, Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
+import { Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -138,9 +138,9 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
             (project.team?.name ?? "–")
           )}
           {project.team && (
-            <Anchor size="xs" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
+            <Button size="compact-xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
               {t`Roles`}
-            </Anchor>
+            </Button>
           )}
         </Table.Td>
         <Table.Td>
