@@ -138,7 +138,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
             (project.team?.name ?? "–")
           )}
           {project.team && (
-            <Button size="compact-xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
+            <Button size="xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
               {t`Roles`}
             </Button>
           )}
