@@ -31,10 +31,10 @@ def check_priority(project: Project, priority: int, *, actor: User, is_resumed: 
 
 
 def ceiling_of(project: Project) -> tuple[int, str]:
-    """The lowest max_priority of the project, its team and its organisation, with the name of its owner."""
+    """The lowest max_priority of the project, the teams above it and its organisation, with the name of its owner."""
     owners: list[Organisation | Team | Project] = [
         project.organisation,
-        *([project.team] if project.team else []),
+        *reversed(Team.objects.line_of(project.team)),
         project,
     ]
     ceilings = []
