@@ -2502,6 +2502,7 @@ class Team(ApiRecord):
     id: str
     name: str
     organisation: OrganisationBrief
+    parent: TeamBrief | None
 
 
 class TeamBrief(ApiRecord):
