@@ -28,6 +28,7 @@ from mlhub.cli.commands import (
     quotas,
     secrets,
     studies,
+    teams,
     trained,
 )
 from mlhub.cli.commands.run import run
@@ -82,7 +83,7 @@ collections.model.add_typer(trained.alias, name="alias")
 for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
     "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
-    "notebook": notebooks.notebook, "organisation": organisations.organisation,
+    "notebook": notebooks.notebook, "organisation": organisations.organisation, "team": teams.team,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)
