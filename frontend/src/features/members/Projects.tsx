@@ -8,11 +8,12 @@ import { Link } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { useProjects } from "@/api/session";
-import type { Organisation, Project, Team } from "@/api/types";
+import { teamsQuery } from "@/api/teams";
+import type { Organisation, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { teamsQuery } from "@/features/members/queries";
+import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
 
 interface Change {
   name?: string;
@@ -24,7 +25,7 @@ interface Change {
 
 export function Projects({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
   const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
-  const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
+  const teams = inTreeOrder(useQuery(teamsQuery(organisation.id)).data ?? []);
   if (projects.length === 0) return null;
   return (
     <ScrollTable label={t`Projects`} head={[t`Project`, t`Team`, ""]} minWidth={680}>
@@ -37,7 +38,7 @@ export function Projects({ organisation, isAdmin }: { organisation: Organisation
 
 interface RowProps {
   project: Project;
-  teams: Team[];
+  teams: TeamPlace[];
   isAdmin: boolean;
 }
 
@@ -129,11 +130,11 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
               aria-label={t`Team of ${project.name}`}
               value={project.team?.id ?? ""}
               onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
-              data={[{ value: "", label: t`None` }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
+              data={[{ value: "", label: t`None` }, ...teamOptions(teams)]}
               error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
             />
           ) : (
-            (project.team?.name ?? "–")
+            (teams.find(({ team }) => team.id === project.team?.id)?.path ?? project.team?.name ?? "–")
           )}
         </Table.Td>
         <Table.Td>
@@ -196,8 +197,8 @@ function seenOf(body: Change, project: Project, began: string): Omit<Change, "se
   };
 }
 
-function changeText(field: string, value: unknown, teams: Team[]): string {
+function changeText(field: string, value: unknown, teams: TeamPlace[]): string {
   const text = typeof value === "string" ? value : t`None`;
-  if (field === "team") return teams.find(({ id }) => id === value)?.name ?? text;
+  if (field === "team") return teams.find(({ team }) => team.id === value)?.path ?? text;
   return typeof value === "boolean" ? (value ? t`yes` : t`no`) : text;
 }

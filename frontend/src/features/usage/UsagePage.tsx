@@ -6,6 +6,7 @@ import { Group, NativeSelect, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
 import { useOrganisations } from "@/api/session";
+import { teamsQuery } from "@/api/teams";
 import type { UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -14,12 +15,14 @@ import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { useFilters } from "@/components/table/useFilters";
+import { inTreeOrder, teamOptions } from "@/domain/teamTree";
 import { gpuHours, hourDigits, money, part } from "@/features/usage/quantities";
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
 import { UsageBars } from "@/features/usage/UsageBars";
 import { UsageBudgets } from "@/features/usage/UsageBudgets";
 
-const NAMES = ["organisation", "by", "since", "until"] as const;
+const NAMES = ["organisation", "team", "by", "since", "until"] as const;
+type Filter = (typeof NAMES)[number];
 const USUAL_DAYS = 29;
 /** Organisations whose budgets are shown; of more, one chooses. */
 const MOST_SHOWN = 5;
@@ -42,13 +45,15 @@ function isDimension(text: string | undefined): text is UsageDimension {
 export function UsagePage() {
   const { filters, filter } = useFilters(NAMES);
   const by = isDimension(filters.by) ? filters.by : "project";
+  const organisations = useOrganisations();
+  const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
+  const only = chosen.length === 1 ? chosen[0] : undefined;
   const window: UsageWindow = {
     ...(filters.organisation && { organisation: filters.organisation }),
+    ...(only && filters.team && { team: filters.team }),
     since: day(filters.since) ?? daysAgo(USUAL_DAYS),
     until: day(filters.until) ?? daysAgo(0),
   };
-  const organisations = useOrganisations();
-  const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
   const days = useQuery(usageQuery(window, "day"));
   const groups = useQuery(usageQuery(window, by));
   const file = `/api/v1/usage/export?${new URLSearchParams(usageParams(window, by)).toString()}`;
@@ -58,7 +63,7 @@ export function UsagePage() {
       subtitle={t`GPU-hours held by jobs, running ones included. Jobs that share a GPU divide its time. Entries are never changed.`}
       actions={<DownloadButton href={file}>{t`CSV`}</DownloadButton>}
     >
-      <Filters window={window} by={by} organisation={filters.organisation} onChange={filter} />
+      <Filters window={window} by={by} organisation={filters.organisation} only={only?.id} onChange={filter} />
       <QueryResult of={days} label={t`Loading usage`}>
         {(report) => report.total.gpu_hours > 0 && <Days report={report} />}
       </QueryResult>
@@ -119,10 +124,12 @@ interface FiltersProps {
   window: UsageWindow;
   by: UsageDimension;
   organisation: string | undefined;
-  onChange: (name: (typeof NAMES)[number], value: string) => void;
+  /** The only organisation that is shown. */
+  only: string | undefined;
+  onChange: (name: Filter, value: string, without?: Filter) => void;
 }
 
-function Filters({ window, by, organisation, onChange }: FiltersProps) {
+function Filters({ window, by, organisation, only, onChange }: FiltersProps) {
   const organisations = useOrganisations();
   return (
     <Group gap="sm" align="end">
@@ -130,9 +137,12 @@ function Filters({ window, by, organisation, onChange }: FiltersProps) {
         size="xs"
         label={t`Organisation`}
         value={organisation ?? ""}
-        onChange={(event) => onChange("organisation", event.currentTarget.value)}
+        onChange={(event) => onChange("organisation", event.currentTarget.value, "team")}
         data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
       />
+      {only !== undefined && (
+        <TeamFilter organisationId={only} value={window.team} onChange={(team) => onChange("team", team)} />
+      )}
       <NativeSelect
         size="xs"
         label={t`Group by`}
@@ -151,5 +161,26 @@ function Filters({ window, by, organisation, onChange }: FiltersProps) {
         />
       ))}
     </Group>
+  );
+}
+
+interface TeamFilterProps {
+  organisationId: string;
+  value: string | undefined;
+  onChange: (team: string) => void;
+}
+
+/** One team with all teams below it; nothing where there are none. */
+function TeamFilter({ organisationId, value, onChange }: TeamFilterProps) {
+  const places = inTreeOrder(useQuery(teamsQuery(organisationId)).data ?? []);
+  if (places.length === 0) return null;
+  return (
+    <NativeSelect
+      size="xs"
+      label={t`Team with all below it`}
+      value={value ?? ""}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      data={[{ value: "", label: t`All` }, ...teamOptions(places)]}
+    />
   );
 }
