@@ -20,6 +20,7 @@ it("lists each team before those below it, with its path", () => {
     ["research / vision / video", 2],
   ]);
   expect(inTreeOrder([team("video", "not there")]).map(({ path }) => path)).toEqual(["video"]);
+  expect(inTreeOrder([team("itself", "itself"), team("top")]).map(({ path }) => path)).toEqual(["top", "itself"]);
 });
 
 it("offers no team below itself", () => {

@@ -10,7 +10,7 @@ export interface TeamPlace {
   path: string;
 }
 
-/** Each team before those below it, siblings by name. A team whose parent is not among them counts as a top one. */
+/** Each team before those below it, siblings by name. A team that none of them leads to is listed last. */
 export function inTreeOrder(teams: Team[]): TeamPlace[] {
   const ids = new Set(teams.map(({ id }) => id));
   const below = new Map<string, Team[]>();
@@ -23,7 +23,9 @@ export function inTreeOrder(teams: Team[]): TeamPlace[] {
       const path = before ? `${before} / ${team.name}` : team.name;
       return [{ team, level, path }, ...walk(team.id, level + 1, path)];
     });
-  return walk("", 0, "");
+  const found = walk("", 0, "");
+  const listed = new Set(found.map(({ team }) => team.id));
+  return [...found, ...teams.filter(({ id }) => !listed.has(id)).map((team) => ({ team, level: 0, path: team.name }))];
 }
 
 /** Of a picker: each team's id with its path. */
