@@ -149,6 +149,14 @@ def test_a_guarantee_goes_only_where_there_is_room_for_it(cast: Cast) -> None:
     assert refused["remedy"] == "Lower the guarantee of vision before it moves, or have that of the new place raised."
     set_quota(teams["product"], guarantee=4, actor=cast.alice)
     patch(cast, cast.alice, teams["vision"], parent=str(teams["product"].pk))
+    set_quota(teams["research"], guarantee=3, actor=cast.alice)
+    set_quota(cast.project_a, guarantee=1, actor=cast.alice)
+    with pytest.raises(
+        InvalidInputError, match="product is guaranteed 4 GPUs, and 4 of them are shared out"
+    ) as refusal:
+        move(cast.project_a, team=teams["product"], actor=cast.alice)
+    assert refusal.value.field == "team"
+    move(cast.project_a, team=teams["research"], actor=cast.alice)
 
 
 @pytest.mark.django_db(transaction=True)
