@@ -29,6 +29,7 @@ from mlhub.cli.commands import (
     roles,
     secrets,
     studies,
+    teams,
     trained,
 )
 from mlhub.cli.commands.run import run
@@ -84,6 +85,7 @@ for name, group in {
     "dataset": collections.dataset, "model": collections.model, "project": projects.project, "node": cluster.node,
     "checkpoint": checkpoints.checkpoint, "secret": secrets.secret, "study": studies.study,
     "notebook": notebooks.notebook, "organisation": organisations.organisation, "role": roles.role,
+    "team": teams.team,
 }.items():  # fmt: skip
     app.add_typer(group, name=name)
 app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)

@@ -105,7 +105,7 @@ def owners_with_budgets() -> Iterable[tuple[Owner, QuotaRow]]:
 
 def _counts_for(owner: Owner, used: UsedHours) -> bool:
     if isinstance(owner, Team):
-        return used.team_id == owner.pk
+        return owner.pk == used.team_id or owner.pk in used.teams_above
     return isinstance(owner, Organisation) or used.project_id == owner.pk
 
 

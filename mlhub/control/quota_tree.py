@@ -25,6 +25,7 @@ from mlhub.jobs.states import HOLDING_GPUS, JobState
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.boosts import raised
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
+from mlhub.tenants.team_tree import TeamTree
 from scheduler.api.snapshot import Reclaim, TenantSnapshot
 from scheduler.quota.borrowing import Account, BorrowingLedger
 
@@ -113,7 +114,7 @@ def tree_of(
     """
     isolation = FaultIsolation() if isolation is None else isolation
     rows = Organisation.objects.filter(id__in=organisations).select_related("quota").order_by("id")
-    teams = Team.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
+    teams = Team.objects.filter(organisation__in=organisations).select_related("quota")
     projects = Project.objects.filter(organisation__in=organisations).select_related("quota").order_by("id")
     budgets = BudgetBooks(now, frozenset(organisations if budgets_of is None else budgets_of))
     limits = UserLimitBooks.read(organisations, users, budgets)
@@ -121,14 +122,21 @@ def tree_of(
     tree = _tree_above(rows, isolation, books)
     tree.limited = limits.limited
     owners: dict[UUID, str | None] = {}
-    for team in teams:
-        owners[team.id] = _place(tree, team, str(team.organisation_id), books, whole=whole, isolation=isolation)
+    for team in _in_order(teams):
+        above = owners.get(team.parent_id) if team.parent_id else str(team.organisation_id)
+        owners[team.id] = _place(tree, team, above, books, whole=whole, isolation=isolation)
     for project in projects:
-        above = owners[project.team_id] if project.team_id else str(project.organisation_id)
+        above = owners.get(project.team_id) if project.team_id else str(project.organisation_id)
         tenant = _place(tree, project, above, books, whole=whole, isolation=isolation)
         if tenant is not None:
             tree.tenant_of[project.id] = tenant
     return tree
+
+
+def _in_order(teams: Iterable[Team]) -> list[Team]:
+    """Parents before children, siblings by id: equal trees make equal snapshots."""
+    by_id = {team.pk: team for team in sorted(teams, key=lambda team: team.pk)}
+    return [by_id[pk] for pk in TeamTree({team.pk: team.parent_id for team in by_id.values()}).in_order()]
 
 
 def _tree_above(organisations: Iterable[Organisation], isolation: FaultIsolation, books: BudgetsAndBoosts) -> QuotaTree:
@@ -209,19 +217,24 @@ def books(tree: QuotaTree) -> dict[str, Account]:
 
 
 def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
-    """The organisation, its teams and its projects, parents first: rules, accounts, running and waiting jobs."""
+    """The organisation, its teams and its projects: rules, accounts, running and waiting jobs.
+
+    Each owner stands before all that is below it; a team's own projects before the teams below it.
+    """
     everyone = set(Organisation.objects.values_list("id", flat=True))
     tree = tree_of(everyone, now=timezone.now(), budgets_of={organisation.id}, whole=True)
     accounts, budgets = books(tree), {tenant.id: tenant.budgets for tenant in tree.tenants}
-    teams = list(organisation.teams.select_related("quota").order_by("name"))
+    teams = {team.pk: team for team in organisation.teams.select_related("quota").order_by("name")}
+    below = TeamTree({team.pk: team.parent_id for team in teams.values()})
     projects = list(organisation.projects.select_related("quota").order_by("name"))
     jobs = _jobs_by_project(organisation)
     by_team: defaultdict[UUID | None, list[Project]] = defaultdict(list)
     for project in projects:
         by_team[project.team_id].append(project)
     rows = [_row("organisation", organisation, None, accounts, _sum(jobs, projects))]
-    for team in teams:
-        rows.append(_row("team", team, organisation.id, accounts, _sum(jobs, by_team[team.id])))
+    for team in map(teams.__getitem__, below.in_order()):
+        within = [project for pk in below.below(team.pk) for project in by_team[pk]]
+        rows.append(_row("team", team, team.parent_id or organisation.pk, accounts, _sum(jobs, within)))
         rows += [_row("project", p, team.id, accounts, _sum(jobs, [p])) for p in by_team[team.id]]
     rows += [_row("project", p, organisation.id, accounts, _sum(jobs, [p])) for p in by_team[None]]
     boosts: defaultdict[UUID, list[QuotaBoost]] = defaultdict(list)

@@ -126,4 +126,6 @@ def _gpus_by_type(owner: Owner, user: User) -> dict[str, int]:
 def _jobs_of(owner: Owner) -> dict[str, Any]:
     if isinstance(owner, Project):
         return {"project": owner}
-    return {"project__team": owner} if isinstance(owner, Team) else {"project__organisation": owner}
+    if isinstance(owner, Team):
+        return {"project__team__in": Team.objects.below([owner.pk])}
+    return {"project__organisation": owner}

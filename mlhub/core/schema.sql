@@ -1385,7 +1385,8 @@ CREATE TABLE public.tenants_secondfactor (
 CREATE TABLE public.tenants_team (
     id uuid NOT NULL,
     name character varying(100) NOT NULL,
-    organisation_id uuid NOT NULL
+    organisation_id uuid NOT NULL,
+    parent_id uuid
 );
 CREATE TABLE public.tenants_teamquota (
     max_gpus integer,
@@ -1645,6 +1646,7 @@ CREATE TABLE public.usage_usageentry (
     gpu_s double precision NOT NULL,
     startup_gpu_s double precision NOT NULL,
     lost_gpu_s double precision NOT NULL,
+    teams_above uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     CONSTRAINT usage_order CHECK ((ended_at >= began_at)),
     CONSTRAINT usage_usageentry_attempt_number_check CHECK ((attempt_number >= 0))
 );
@@ -1829,14 +1831,16 @@ INSERT INTO public.django_migrations VALUES (128, 'storage', '0007_outgoing_work
 INSERT INTO public.django_migrations VALUES (129, 'registry', '0008_logged_versions', now());
 INSERT INTO public.django_migrations VALUES (130, 'storage', '0008_holding_of_user', now());
 INSERT INTO public.django_migrations VALUES (131, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (132, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (133, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (134, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (135, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (136, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (137, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (132, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (133, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (134, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (135, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (136, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (137, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (138, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (139, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 137, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 139, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2378,6 +2382,7 @@ CREATE INDEX tenants_rolebinding_membership_id_0277a7d1 ON public.tenants_rolebi
 CREATE INDEX tenants_rolebinding_project_id_6301d530 ON public.tenants_rolebinding USING btree (project_id);
 CREATE INDEX tenants_rolebinding_team_id_bad72d64 ON public.tenants_rolebinding USING btree (team_id);
 CREATE INDEX tenants_team_organisation_id_5100c809 ON public.tenants_team USING btree (organisation_id);
+CREATE INDEX tenants_team_parent_id_6e28601b ON public.tenants_team USING btree (parent_id);
 CREATE INDEX tenants_usedchallenge_challenge_hash_74068bee_like ON public.tenants_usedchallenge USING btree (challenge_hash varchar_pattern_ops);
 CREATE INDEX tenants_usedchallenge_expires_at_fec873bd ON public.tenants_usedchallenge USING btree (expires_at);
 CREATE INDEX tenants_user_groups_group_id_217b8f87 ON public.tenants_user_groups USING btree (group_id);
@@ -2674,6 +2679,8 @@ ALTER TABLE ONLY public.tenants_secondfactor
     ADD CONSTRAINT tenants_secondfactor_user_id_b159dd74_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_team
     ADD CONSTRAINT tenants_team_organisation_id_5100c809_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.tenants_team
+    ADD CONSTRAINT tenants_team_parent_id_6e28601b_fk_tenants_team_id FOREIGN KEY (parent_id) REFERENCES public.tenants_team(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_teamquota
     ADD CONSTRAINT tenants_teamquota_team_id_f58f2767_fk_tenants_team_id FOREIGN KEY (team_id) REFERENCES public.tenants_team(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.tenants_user_groups

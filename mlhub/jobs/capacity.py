@@ -80,7 +80,7 @@ def _check_nodes(asked: Mapping[str, Any]) -> None:
 
 
 def check_capacity(project: Project, n_gpus: int) -> None:
-    """Whether the cluster and the limits of the project, its team and its organisation could ever give so many.
+    """Whether the cluster, and the limits of the project and of what is above it, could ever give so many.
 
     Raises InvalidInputError, QuotaExceededError.
     """

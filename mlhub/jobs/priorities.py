@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.tenants.actions.quotas import Owner
-from mlhub.tenants.models import Project, QuotaRules, User
+from mlhub.tenants.models import Project, QuotaRules, Team, User
 from mlhub.tenants.permissions import role_of
 from mlhub.tenants.roles import Role
 
@@ -33,8 +33,8 @@ def check_priority(project: Project, priority: int, *, actor: User, is_resumed: 
 
 
 def _ceilings(project: Project) -> list[tuple[int, Owner]]:
-    """Those that are set; the usual one of the organisation where there is none."""
-    owners: list[Owner] = [project.organisation, *([project.team] if project.team else []), project]
+    """Those that are set for the project, the teams above it and the organisation, whose usual one holds otherwise."""
+    owners: list[Owner] = [project.organisation, *reversed(Team.objects.line_of(project.team)), project]
     found: list[tuple[int, Owner]] = []
     for owner in owners:
         quota: QuotaRules | None = getattr(owner, "quota", None)

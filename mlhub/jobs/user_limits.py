@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one user may have within a project, its team and its organisation: looked at wherever a job enters the queue."""
+"""What one user may have within a project, the teams above it and its organisation.
+
+Looked at wherever a job enters the queue.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from mlhub.clusters.models import Node
 from mlhub.core.errors import QuotaExceededError
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
-from mlhub.tenants.models import User, UserQuota
+from mlhub.tenants.models import Team, User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, owner_name
 
 
@@ -63,7 +66,7 @@ def _within(row: UserQuota) -> dict[str, object]:
     if row.project_id is not None:
         return {"project": row.project_id}
     if row.team_id is not None:
-        return {"project__team": row.team_id}
+        return {"project__team__in": Team.objects.below([row.team_id])}
     return {"project__organisation": row.organisation_id}
 
 

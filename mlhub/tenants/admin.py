@@ -138,8 +138,20 @@ class MembershipAdmin(admin.ModelAdmin):
 
 @admin.register(Team)
 class TeamAdmin(admin.ModelAdmin):
-    list_display = ["name", "organisation"]
+    """To look at; teams are made, renamed, moved and deleted on the page Members, which keeps their tree one."""
+
+    list_display = ["name", "parent", "organisation"]
     list_filter = ["organisation"]
+    list_select_related = ["parent", "organisation"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Team | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Team | None = None) -> bool:
+        return False
 
 
 @admin.register(Project)

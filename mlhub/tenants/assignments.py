@@ -34,7 +34,7 @@ class Assignment:
 
 
 def role_assignments(user: User, place: TenantNode) -> list[Assignment]:
-    """All that count in the place, the greatest first; none for strangers. One query.
+    """All that count in the place, the greatest first; none for strangers. One query, or two.
 
     None also with a token for another organisation. Raises nothing.
     """
@@ -46,7 +46,8 @@ def role_assignments(user: User, place: TenantNode) -> list[Assignment]:
     bound = ("role_bindings", "role_bindings__role", "role_bindings__team", "role_bindings__project")
     rows = list(Membership.objects.filter(user=user, organisation=organisation_id).values_list("role", *bound))
     found = [Assignment(Role(rows[0][0]), "organisation", organisation_id)] if rows else []
-    teams = [] if isinstance(place, Organisation) else teams_above(place)
+    is_bound_to_team = any(team_id is not None for *_, team_id, _ in rows)
+    teams = [] if isinstance(place, Organisation) or not is_bound_to_team else teams_above(place)
     for _, binding_id, role, team_id, project_id in rows:
         if team_id is not None and team_id in teams:
             found.append(Assignment(Role(role), "team", team_id, binding_id))
@@ -64,7 +65,7 @@ def administered_by(user: User, organisation: Organisation) -> set[UUID]:
 
 
 def project_roles(user: User) -> dict[UUID, Role]:
-    """The greatest role that bindings give in each project that they reach; at most two queries."""
+    """The greatest role that bindings give in each project that they reach; at most three queries."""
     rows = RoleBinding.objects.filter(membership__user=user)
     if user.acting_token is not None:
         rows = rows.filter(membership__organisation=user.acting_token.organisation_id)
@@ -73,8 +74,11 @@ def project_roles(user: User) -> dict[UUID, Role]:
     for role, team_id, project_id in rows.values_list("role", "team", "project"):
         (in_teams[team_id] if project_id is None else held[project_id]).append(Role(role))
     if in_teams:
-        for project in Project.objects.filter(team__in=teams_below(rows.exclude(team=None).values("team"))):
-            held[project.pk] += [role for team in teams_above(project) for role in in_teams.get(team, [])]
+        reached = list(Project.objects.filter(team__in=teams_below(rows.exclude(team=None).values("team"))))
+        lines = Team.objects.lines_of({project.team_id for project in reached if project.team_id is not None})
+        for project in reached:
+            line = lines[project.team_id] if project.team_id is not None else ()
+            held[project.pk] += [role for team in line for role in in_teams.get(team, [])]
     return {project: found for project, roles in held.items() if (found := greatest(roles)) is not None}
 
 
@@ -89,10 +93,9 @@ def bindings_in(place: Team | Project) -> Q:
 
 
 def above(owner: Team | Project) -> Organisation | Team:
-    """Who divides a quota of which this is a part: the project's team, or the organisation."""
-    if isinstance(owner, Project) and owner.team is not None:
-        return owner.team
-    return owner.organisation
+    """Who divides a quota of which this is a part: the project's team, the team's parent, or the organisation."""
+    team = owner.team if isinstance(owner, Project) else owner.parent
+    return team or owner.organisation
 
 
 def described(place: TenantNode) -> str:

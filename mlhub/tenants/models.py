@@ -11,6 +11,7 @@ from django.db import models
 
 from mlhub.core.ids import new_id
 from mlhub.tenants.accounts import AccountManager
+from mlhub.tenants.owner_models import OfOwner
 from mlhub.tenants.passkey_models import Passkey as Passkey
 from mlhub.tenants.passkey_models import UsedChallenge as UsedChallenge
 from mlhub.tenants.querysets import (
@@ -136,8 +137,11 @@ class Organisation(models.Model):
 
 
 class Team(models.Model):
+    """parent: the team that it is a part of; None = directly below its organisation."""
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="teams")
+    parent = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="children")
     name = models.CharField(max_length=100)
 
     objects = TeamQuerySet.as_manager()
@@ -269,7 +273,7 @@ class ProjectQuota(QuotaRules):
     objects = ProjectOwnedQuerySet.as_manager()
 
 
-class UserQuota(models.Model):
+class UserQuota(OfOwner):
     """What one user may have of an organisation, or of its team or project. user: None = of each who has no other.
 
     gpus_by_type: the most GPUs at a time, by GPU type. max_storage_bytes: of an organisation only. budgets: as a
@@ -303,12 +307,8 @@ class UserQuota(models.Model):
             ),
         ]
 
-    @property
-    def owner(self) -> Organisation | Team | Project:
-        return self.project or self.team or self.organisation
 
-
-class QuotaBoost(models.Model):
+class QuotaBoost(OfOwner):
     """GPUs that are added to the rules of an organisation, or of its team or project, until ends_at.
 
     ended_at: when it was ended before that, or when its end was recorded; ended_by: None for an end by itself.
@@ -335,12 +335,8 @@ class QuotaBoost(models.Model):
             models.CheckConstraint(condition=models.Q(team=None) | models.Q(project=None), name="boost_of_one_owner")
         ]
 
-    @property
-    def owner(self) -> Organisation | Team | Project:
-        return self.project or self.team or self.organisation
 
-
-class QuotaRequest(models.Model):
+class QuotaRequest(OfOwner):
     """What a member asks to be added to the rules of an organisation, or of its team or project, and the answer.
 
     ends_at: None to ask for good. answer: "" while it waits; withdrawn by who asked. note: why it was answered so.
@@ -371,10 +367,6 @@ class QuotaRequest(models.Model):
     @property
     def state(self) -> str:
         return self.answer or "waiting"
-
-    @property
-    def owner(self) -> Organisation | Team | Project:
-        return self.project or self.team or self.organisation
 
 
 class ApiToken(models.Model):

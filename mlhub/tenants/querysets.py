@@ -9,19 +9,23 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from django.contrib.sessions.models import Session
+from django.core.exceptions import EmptyResultSet
 from django.db import models
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from mlhub.core.errors import InvalidInputError, NotAllowedError, NotFoundError
 from mlhub.tenants.reach import organisations_seen_by, projects_seen_by, teams_seen_by
+from mlhub.tenants.team_tree import ABOVE, BELOW, TeamTree
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
     from uuid import UUID
 
     from django.contrib.auth.models import AnonymousUser
 
-    from mlhub.tenants.models import User
+    from mlhub.tenants.models import Team, User
 
 
 MAX_NAMESAKES = 10  # that an error lists
@@ -96,6 +100,55 @@ class TenantOwnedQuerySet(models.QuerySet[Any]):
         return found
 
 
+class TeamQuerySet(TenantOwnedQuerySet):
+    """Teams, and what is below and above them. Both are part of the query that they filter: no query of their own."""
+
+    def _seen_by(self, user: User) -> Self:
+        return self.filter(pk__in=teams_seen_by(user))
+
+    def below(self, teams: Collection[UUID] | models.QuerySet[Any]) -> Self:
+        """Those of these teams and of all below them. teams: ids, or a query of ids such as rows.values("team")."""
+        return self._reached(BELOW, teams)
+
+    def above(self, teams: Collection[UUID] | models.QuerySet[Any]) -> Self:
+        """Those of these teams and of all above them. teams: as for below()."""
+        return self._reached(ABOVE, teams)
+
+    def line_of(self, team: Team | None) -> list[Team]:
+        """The team and those above it, the nearest first, with their quotas. A query only where there are any above."""
+        if team is None or team.parent_id is None:
+            return [] if team is None else [team]
+        rows = {row.pk: row for row in self.above([team.pk]).select_related("quota", "organisation")}
+        found: list[Team] = []
+        at = team.pk
+        while (row := rows.pop(at, None)) is not None:
+            found.append(row)
+            at = row.parent_id
+        return found
+
+    def lines_of(self, teams: Collection[UUID]) -> dict[UUID, tuple[UUID, ...]]:
+        """By team that is there: itself and those above it, the nearest first. One query; none for no team."""
+        if not teams:
+            return {}
+        tree = TeamTree(dict(self.above(teams).values_list("id", "parent_id")))
+        return {team: line for team in teams if (line := tree.line(team))}
+
+    def _reached(self, query: str, teams: Collection[UUID] | models.QuerySet[Any]) -> Self:
+        try:
+            sql, parameters = _roots(teams)
+        except EmptyResultSet:
+            return self.none()
+        return self.filter(pk__in=RawSQL(query.format(roots=sql), parameters))  # noqa: S611  # nosec B611
+
+
+def _roots(teams: Collection[UUID] | models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
+    """What goes into IN (...). Raises EmptyResultSet for a query that finds nothing."""
+    if isinstance(teams, models.QuerySet):
+        sql, parameters = teams.query.sql_with_params()
+        return sql, tuple(parameters)
+    return "SELECT unnest(%s::uuid[])", ([str(team) for team in teams],)
+
+
 class NamedQuerySet(TenantOwnedQuerySet):
     """Rows with a name that is unique within its project (or, of projects, within its team or organisation)."""
 
@@ -151,10 +204,11 @@ class OfOwnerQuerySet(TenantOwnedQuerySet):
         return self.filter(**{kind: owner}, **parts)
 
     def above(self, project: models.Model) -> Self:
-        """Those that count for jobs of the project: its own, its team's and its organisation's."""
-        team_id = getattr(project, "team_id", None)
-        team = models.Q(team=team_id) if team_id else models.Q(pk__in=[])
-        own = models.Q(project=project) | team | models.Q(team=None, project=None)
+        """Those that count for jobs of the project: its own, those of all teams above it and its organisation's."""
+        own = models.Q(project=project) | models.Q(team=None, project=None)
+        if team_id := getattr(project, "team_id", None):
+            teams = self.model._meta.get_field("team").related_model._default_manager
+            own |= models.Q(team__in=teams.above([team_id]))
         return self.filter(own, organisation=project.organisation_id)  # type: ignore[attr-defined]
 
 
@@ -207,11 +261,6 @@ class ProjectOwnedQuerySet(NamedQuerySet):
     """Rows with a `project` foreign key."""
 
     organisation_path = "project__organisation"
-
-
-class TeamQuerySet(TenantOwnedQuerySet):
-    def _seen_by(self, user: User) -> Self:
-        return self.filter(pk__in=teams_seen_by(user))
 
 
 class TeamOwnedQuerySet(TenantOwnedQuerySet):

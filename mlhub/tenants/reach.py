@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mlhub.tenants.models import Project, Team, User
+    from mlhub.tenants.querysets import TeamQuerySet
 
 
 def teams_above(place: Team | Project) -> list[UUID]:
-    """The teams whose roles count in a team or a project: itself, and its own one."""
+    """The teams whose roles count in a team or a project: itself, or its own one, and all above. One query."""
     team_id = place.pk if type(place).__name__ == "Team" else getattr(place, "team_id", None)
-    return [] if team_id is None else [team_id]
+    return [] if team_id is None else list(_teams().above([team_id]).values_list("pk", flat=True))
 
 
 def teams_below(teams: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
-    """The other way round, as a sub-query of ids: the teams in which roles of these count."""
-    return teams
+    """The other way round, as a sub-query of ids: the teams in which roles of these count, those below included."""
+    return _teams().below(teams).values("pk")
 
 
 def organisations_seen_by(user: User) -> QuerySet[Any, Any]:
@@ -56,6 +57,11 @@ def _bound_teams(user: User) -> QuerySet[Any, Any]:
 
 def _bindings(user: User) -> QuerySet[Any, Any]:
     return _rows("RoleBinding").filter(membership__user=user)
+
+
+def _teams() -> TeamQuerySet:
+    found: TeamQuerySet = _rows("Team")
+    return found
 
 
 def _rows(model: str) -> QuerySet[Any, Any]:

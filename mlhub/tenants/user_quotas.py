@@ -35,7 +35,10 @@ def user_quotas_of(organisations: Collection[UUID]) -> UserQuotaIndex:
 
 def quotas_above(project: Project, user: User) -> list[UserQuota]:
     """Returns the limits that hold for the user's jobs of the project, the nearest first."""
-    return _held_by(UserQuota.objects.above(project), user)
+    teams = {team.pk: n for n, team in enumerate(Team.objects.line_of(project.team))}
+    held = _held_by(UserQuota.objects.above(project), user)
+    far = len(teams)
+    return sorted(held, key=lambda one: -1 if one.project_id else teams.get(one.team_id, far) if one.team_id else far)
 
 
 def quota_of_user(organisation: Organisation, user: User) -> UserQuota | None:
@@ -51,8 +54,7 @@ def of_organisation(held: Iterable[UserQuota]) -> UserQuota | None:
 
 def _held_by(rows: Iterable[UserQuota], user: User) -> list[UserQuota]:
     found = _indexed(rows)
-    held = [one for owner in found.owners if (one := found.of(owner, user.pk)) is not None]
-    return sorted(held, key=lambda one: (one.project_id is None, one.team_id is None))
+    return [one for owner in found.owners if (one := found.of(owner, user.pk)) is not None]
 
 
 def _indexed(rows: Iterable[UserQuota]) -> UserQuotaIndex:

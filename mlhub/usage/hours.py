@@ -16,20 +16,22 @@ from django.db import connection
 
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Allocation
+from mlhub.tenants.models import Team
 from mlhub.usage.integral import GpuHolding, gpu_seconds
 
 HOUR_S = 3600.0
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 LEDGER = """
-SELECT team_id, project_id, user_id, gpu_type, sum(
+SELECT team_id, teams_above, project_id, user_id, gpu_type, sum(
     gpu_s * extract(epoch FROM ended_at - greatest(began_at, %(since)s)) / extract(epoch FROM ended_at - began_at)
 ) / 3600
 FROM usage_usageentry
 WHERE organisation_id = %(organisation)s AND ended_at > %(since)s AND ended_at > began_at
-GROUP BY team_id, project_id, user_id, gpu_type
+GROUP BY team_id, teams_above, project_id, user_id, gpu_type
 """
 
-OF_OWNER = "organisation_id = %(organisation)s AND (%(team)s::uuid IS NULL OR team_id = %(team)s) AND \
+OF_OWNER = "organisation_id = %(organisation)s AND \
+(%(team)s::uuid IS NULL OR team_id = %(team)s OR %(team)s = ANY(teams_above)) AND \
 (%(project)s::uuid IS NULL OR project_id = %(project)s) AND (%(gpu_type)s = '' OR gpu_type = %(gpu_type)s)"
 # each entry in the sections that it touches
 SECTIONS = f"""
@@ -49,7 +51,9 @@ FIRST = f"SELECT min(began_at) FROM usage_usageentry WHERE {OF_OWNER}"  # noqa: 
 
 @dataclass(frozen=True)
 class HoursFilter:
-    """Whose GPU-hours count, and on GPUs of which type. team, project: None = all; gpu_type: "" = all."""
+    """Whose GPU-hours count, and on GPUs of which type. team, with all below it, project: None = all; gpu_type: "" =
+    all.
+    """
 
     organisation: UUID
     team: UUID | None = None
@@ -60,7 +64,7 @@ class HoursFilter:
         """Whether what a live attempt holds belongs to it."""
         return (
             held.organisation_id == self.organisation
-            and self.team in (None, held.team_id)
+            and (self.team in (None, held.team_id) or self.team in held.teams_above)
             and self.project in (None, held.project_id)
             and self.gpu_type in ("", held.gpu_type)
         )
@@ -68,10 +72,14 @@ class HoursFilter:
 
 @dataclass(frozen=True)
 class UsedHours:
-    """GPU-hours of a user's jobs in a project on one type of GPU; team_id: whose part the project was when they ran."""
+    """GPU-hours of a user's jobs in a project on one type of GPU; team_id: whose part the project was when they ran.
+
+    teams_above: the teams that this one was a part of then, the nearest first.
+    """
 
     organisation_id: UUID
     team_id: UUID | None
+    teams_above: Sequence[UUID]
     project_id: UUID
     user_id: UUID
     gpu_type: str
@@ -85,6 +93,7 @@ class LiveHolding:
     allocation_id: int
     organisation_id: UUID
     team_id: UUID | None
+    teams_above: Sequence[UUID]
     project_id: UUID
     user_id: UUID
     node: str
@@ -94,7 +103,8 @@ class LiveHolding:
 
     def since(self, since: datetime, now: datetime) -> UsedHours:
         hours = gpu_seconds(self.own, self.others, since=since, until=now) / HOUR_S
-        return UsedHours(self.organisation_id, self.team_id, self.project_id, self.user_id, self.gpu_type, hours)
+        teams = self.team_id, self.teams_above
+        return UsedHours(self.organisation_id, *teams, self.project_id, self.user_id, self.gpu_type, hours)
 
 
 def used_hours(
@@ -161,12 +171,14 @@ def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveH
     shared = {node for *_, node, _, _ in values if nodes.get(node, ("", 2))[1] > 1}
     earliest = min((began_at for *_, node, _, began_at in values if node in shared), default=now)
     others = _holdings_on(shared, since=earliest, now=now)
+    lines = Team.objects.lines_of({team for _, _, team, *_ in values if team is not None})
     found = []
     for pk, organisation, team, project, user, node, slots, began_at in values:
         own = GpuHolding(frozenset(slots), min(began_at, now), now)
         sharing = tuple(one for other, one in others[node] if other != pk and one.slots & own.slots)
         gpu_type = nodes.get(node, ("", 1))[0]
-        found.append(LiveHolding(pk, organisation, team, project, user, node, gpu_type, own, sharing))
+        above = lines.get(team, ())[1:]
+        found.append(LiveHolding(pk, organisation, team, above, project, user, node, gpu_type, own, sharing))
     return found
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint
+from mlhub.tenants.models import Team
 from mlhub.usage.integral import GpuHolding, gpu_seconds
 from mlhub.usage.models import UsageEntry
 
@@ -60,10 +61,20 @@ def running_entries(
         live = live.filter(attempt__job__project=project)
     if job is not None:
         live = live.filter(attempt__job=job)
-    return [entry_of(allocation, now=now) for allocation in live]
+    found = list(live)
+    teams = {team for allocation in found if (team := allocation.attempt.job.project.team_id) is not None}
+    lines = Team.objects.lines_of(teams)
+    return [_entry(allocation, lines, now=now) for allocation in found]
 
 
 def entry_of(allocation: Allocation, *, now: datetime) -> UsageEntry:
+    """The entry of one allocation, which is not stored."""
+    team = allocation.attempt.job.project.team_id
+    return _entry(allocation, Team.objects.lines_of([team] if team is not None else []), now=now)
+
+
+def _entry(allocation: Allocation, lines: Mapping[UUID, Sequence[UUID]], *, now: datetime) -> UsageEntry:
+    """lines: by team, itself and those above it."""
     attempt, job = allocation.attempt, allocation.attempt.job
     project, team = job.project, job.project.team
     ended_at = allocation.released_at or now
@@ -83,6 +94,7 @@ def entry_of(allocation: Allocation, *, now: datetime) -> UsageEntry:
         project=project.name,
         team_id=project.team_id,
         team=team.name if team else "",
+        teams_above=list(lines.get(team.pk, ())[1:]) if team else [],
         organisation_id=project.organisation_id,
         organisation=project.organisation.name,
         node=allocation.node,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from mlhub.usage.querysets import UsageEntryQuerySet
@@ -15,7 +16,7 @@ class UsageEntry(models.Model):
     gpu_s: GPU-seconds held; the time of a GPU is divided equally among the attempts that hold it at that time, so that
     the entries add up to what GPUs were held. startup_gpu_s: of it, before the attempt's first step. lost_gpu_s: of it,
     after the last checkpoint of an attempt that was preempted or failed, so that the work was done again or never.
-    slots: indices of the GPUs on the node.
+    slots: indices of the GPUs on the node. teams_above: the teams that the team was a part of, the nearest first.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -31,6 +32,7 @@ class UsageEntry(models.Model):
     project = models.CharField(max_length=100)
     team_id = models.UUIDField(null=True)
     team = models.CharField(max_length=100)
+    teams_above = ArrayField(models.UUIDField(), default=list, db_default=models.Value([]))
     organisation_id = models.UUIDField()
     organisation = models.CharField(max_length=100)
     node = models.CharField(max_length=100)

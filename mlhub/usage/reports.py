@@ -88,9 +88,9 @@ GROUPS = {
 }
 COLUMNS = {
     "allocation_id": "int8",
-    "organisation_id": "uuid", "organisation": "text", "team_id": "uuid", "team": "text", "project_id": "uuid",
-    "project": "text", "user_id": "uuid", "user": "text", "gpu_type": "text", "job_id": "uuid", "job": "text",
-    "outcome": "text", "began_at": "timestamptz", "ended_at": "timestamptz", "gpu_s": "float8",
+    "organisation_id": "uuid", "organisation": "text", "team_id": "uuid", "team": "text", "teams_above": "uuid[]",
+    "project_id": "uuid", "project": "text", "user_id": "uuid", "user": "text", "gpu_type": "text", "job_id": "uuid",
+    "job": "text", "outcome": "text", "began_at": "timestamptz", "ended_at": "timestamptz", "gpu_s": "float8",
     "startup_gpu_s": "float8", "lost_gpu_s": "float8",
 }  # fmt: skip
 # each entry as a whole, or once a day; share: of its time, that within the window and the day
@@ -119,6 +119,7 @@ REPORT = sql.SQL(
                extract(epoch FROM least(ended_at, ends) - greatest(began_at, begins))
                / extract(epoch FROM ended_at - began_at) / 3600 AS hours
         FROM part WHERE ended_at > began_at AND least(ended_at, ends) > greatest(began_at, begins)
+          AND (%(team)s::uuid IS NULL OR team_id = %(team)s::uuid OR %(team)s::uuid = ANY(teams_above))
     )
     SELECT key, gpu_type, (array_agg(name ORDER BY ended_at DESC))[1], count(DISTINCT job_id),
            coalesce(sum(gpu_s * hours), 0), coalesce(sum(startup_gpu_s * hours), 0),
@@ -136,17 +137,20 @@ def report(
     project: UUID | None,
     running: Iterable[UsageEntry],
     prices: Mapping[str, float],
+    team: UUID | None = None,
 ) -> UsageReport:
     """Returns the groups, most GPU-hours first; days in their order, without gaps. Days are those of UTC.
 
-    organisations: only their entries; None = all. running: entries that are not stored yet, of what is asked for.
+    A group by team has what ran in the team's own projects, so that the groups add up to the total.
+    organisations: only their entries; None = all. team: only entries of it and of the teams that were below it then.
+    running: entries that are not stored yet, of what is asked for.
     """
     rows: dict[str, UsageRow] = {}
     if by is Dimension.DAY:
         rows = {day: UsageRow(day, day) for day in window.days()}
     total = UsageRow("", "Total")
     hours_by_type: list[tuple[str, str, float]] = []
-    for key, gpu_type, name, n_jobs, *hours in _sums(by, window, organisations, project, running):
+    for key, gpu_type, name, n_jobs, *hours in _sums(by, window, organisations, (project, team), running):
         if gpu_type is not None:
             hours_by_type.append((key, gpu_type, hours[0]))
             continue
@@ -166,11 +170,12 @@ def _sums(
     by: Dimension,
     window: Window,
     organisations: Sequence[UUID] | None,
-    project: UUID | None,
+    within: tuple[UUID | None, UUID | None],
     running: Iterable[UsageEntry],
 ) -> list[tuple[Any, ...]]:
     """(key, GPU type, name, jobs, GPU-hours, of them start-up, lost): by key and type, by key (type None), and all."""
     key, name = GROUPS[by]
+    project, team = (None if pk is None else str(pk) for pk in within)
     query = REPORT.format(
         columns=sql.SQL(", ").join(map(sql.Identifier, COLUMNS)),
         types=sql.SQL(", ").join(sql.Identifier(c) + sql.SQL(" " + kind) for c, kind in COLUMNS.items()),
@@ -182,7 +187,8 @@ def _sums(
         "since": window.since,
         "until": window.until,
         "organisations": None if organisations is None else [str(pk) for pk in organisations],
-        "project": None if project is None else str(project),
+        "project": project,
+        "team": team,
         "running": json.dumps([{c: getattr(entry, c) for c in COLUMNS} for entry in running], default=str),
     }
     with connection.cursor() as cursor:

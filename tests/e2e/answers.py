@@ -129,7 +129,7 @@ FIELDS: dict[tuple[str, str], Any] = {
     },
     ("Speed", "staleness"): [400, 120, 30, 4],
 }  # fmt: skip
-CRAFTED = ("owners", "slots", "attempts")  # lists that tests.e2e.scene makes
+CRAFTED = ("owners", "slots", "attempts", "results")  # lists that tests.e2e.scene makes
 ALWAYS = ("is_staff", "is_needed", "role", "state")  # those of FIELDS that count where nothing has happened, too
 STRINGS: tuple[tuple[str, str], ...] = (
     (r"(^|_)(name|title|username|workspace|label)$", ""),  # of NAMES, in turn
@@ -260,6 +260,8 @@ class Maker:
             return []
         if name == "owners" and owner == "QuotaTree":
             return scene.quota_owners(self.value(schema["items"], name=name, at=0))
+        if name == "results" and owner == "PaginatedTeamList":
+            return scene.teams(self.value(schema["items"], name=name, at=0))
         if name == "attempts" and owner == "JobDetail":
             return scene.attempts(self.value(schema["items"], name=name, at=0))
         if name == "slots" and owner == "Node":

@@ -194,29 +194,38 @@ def timeline() -> dict[str, Any]:
             "waiting": waiting, "jobs": jobs}  # fmt: skip
 
 
-# name, above, guaranteed, used, borrowed, lent, wanted by pending jobs
+# name, kind, above, guaranteed, used, borrowed, lent, wanted by pending jobs
 TREE = (
-    ("vision", None, 16, 18, 2, 0, 6),
-    ("segmentation", 0, 8, 10, 2, 0, 4),
-    ("unet-cells", 1, 4, 4, 0, 0, 2),
-    ("detection", 0, 8, 8, 0, 0, 2),
-    ("language", None, 12, 7, 0, 4, 0),
+    ("vision", "organisation", None, 16, 18, 2, 0, 6),
+    ("perception", "team", 0, 16, 18, 2, 0, 6),
+    ("segmentation", "team", 1, 8, 10, 2, 0, 4),
+    ("unet-cells", "project", 2, 4, 4, 0, 0, 2),
+    ("detection", "team", 1, 8, 8, 0, 0, 2),
+    ("language", "organisation", None, 12, 7, 0, 4, 0),
 )
 
 
 def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
-    """A tree of three levels, each owner a change of `whole`."""
-    kinds = ("organisation", "team", "project")
-    levels: list[int] = []
+    """A tree of four levels, each owner a change of `whole`."""
     made = []
-    for at, (name, above, guaranteed, used, borrowed, lent, queued) in enumerate(TREE):
-        levels.append(0 if above is None else levels[above] + 1)
+    for at, (name, kind, above, guaranteed, used, borrowed, lent, queued) in enumerate(TREE):
         numbers = {"guaranteed": guaranteed, "used": used, "borrowed": borrowed, "lent": lent, "queued_gpus": queued}
         place = {
             "id": uuid(at),
             "name": name,
             "above": None if above is None else uuid(above),
-            "kind": kinds[levels[at]],
+            "kind": kind,
         }
         made.append({**whole, **place, **numbers, "boosts": [], "budgets": whole["budgets"][:1] if at == 0 else []})
     return made
+
+
+def teams(whole: dict[str, Any]) -> list[dict[str, Any]]:
+    """The teams of that tree, each a change of `whole`."""
+    found = []
+    for at, (name, kind, above, *_) in enumerate(TREE):
+        if kind == "team":
+            is_top = above is None or TREE[above][1] != "team"
+            parent = None if is_top else {"id": uuid(above or 0), "name": TREE[above or 0][0]}
+            found.append({**whole, "id": uuid(at), "name": name, "parent": parent})
+    return found

@@ -3115,7 +3115,7 @@ export interface paths {
         /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
         get: operations["teams_list"];
         put?: never;
-        /** @description Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`. */
+        /** @description A new team, directly below its organisation or below another team; for admins. */
         post: operations["teams_create"];
         delete?: never;
         options?: never;
@@ -3134,11 +3134,11 @@ export interface paths {
         get: operations["teams_retrieve"];
         put?: never;
         post?: never;
-        /** @description For admins; 409 while it has projects. */
+        /** @description For admins; 409 while it has projects or teams below it. */
         delete: operations["teams_destroy"];
         options?: never;
         head?: never;
-        /** @description Another name; for admins. */
+        /** @description Another name, or a place below another team, with its projects and all teams below it; for admins. */
         patch: operations["teams_partial_update"];
         trace?: never;
     };
@@ -8162,15 +8162,6 @@ export interface components {
          *
          *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
          */
-        PatchedNameRequest: {
-            /** @description The name; at most 100 characters. */
-            name?: string;
-        };
-        /**
-         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
-         *
-         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
-         */
         PatchedOrganisationChangeRequest: {
             /** @description Another name; left out: the same. */
             name?: string;
@@ -8422,6 +8413,22 @@ export interface components {
             role?: components["schemas"]["Role"];
             /** @description Whether its tokens are accepted; left out: as it is. */
             is_active?: boolean;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        PatchedTeamChangeRequest: {
+            /** @description Another name; left out: the same. */
+            name?: string;
+            /**
+             * Format: uuid
+             * @description The id of the team to move it below, with all below it; null: directly below the organisation; left out: where it is.
+             */
+            parent?: string | null;
+            /** @description The values that the caller saw of what is changed; 409 with both versions when one of them is another now. */
+            seen?: components["schemas"]["TeamSeenRequest"];
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -11973,6 +11980,8 @@ export interface components {
             name: string;
             /** @description The organisation that it belongs to. */
             readonly organisation: components["schemas"]["OrganisationBrief"];
+            /** @description The team that it is a part of; null: directly below the organisation. */
+            readonly parent: components["schemas"]["TeamBrief"] | null;
         };
         TeamBrief: {
             /**
@@ -11982,6 +11991,16 @@ export interface components {
             readonly id: string;
             /** @description The team's name. */
             name: string;
+        };
+        /** @description What was seen of a team. */
+        TeamSeenRequest: {
+            /** @description The name as it was seen. */
+            name?: string;
+            /**
+             * Format: uuid
+             * @description The id of the team above; null: none.
+             */
+            parent?: string | null;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -11996,6 +12015,11 @@ export interface components {
              * @description The id of the organisation.
              */
             organisation: string;
+            /**
+             * Format: uuid
+             * @description The id of the team that it is a part of; null: directly below the organisation.
+             */
+            parent?: string | null;
         };
         Timeline: {
             /**
@@ -18907,8 +18931,10 @@ export interface operations {
                 name?: string;
                 /** @description Only those of this organisation. */
                 organisation?: string;
-                /** @description Only those of this team. */
+                /** @description Only those of this team, without those of teams below it. */
                 team?: string;
+                /** @description Only those of this team and of all teams below it. */
+                within?: string;
             };
             header?: never;
             path?: never;
@@ -21115,6 +21141,10 @@ export interface operations {
                 name?: string;
                 /** @description Only those of this organisation. */
                 organisation?: string;
+                /** @description Only those directly below this team. */
+                parent?: string;
+                /** @description Only this team and all teams below it. */
+                within?: string;
             };
             header?: never;
             path?: never;
@@ -21249,7 +21279,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["PatchedNameRequest"];
+                "application/json": components["schemas"]["PatchedTeamChangeRequest"];
             };
         };
         responses: {
@@ -21911,6 +21941,8 @@ export interface operations {
                 project?: string;
                 /** @description The beginning of the time reported; 30 days before its end, if left out. */
                 since?: string;
+                /** @description Only the use of this team and of those that were below it at that time. */
+                team?: string;
                 /** @description The end of the time reported; now, if left out. */
                 until?: string;
             };
@@ -21961,6 +21993,8 @@ export interface operations {
                 project?: string;
                 /** @description The beginning of the time reported; 30 days before its end, if left out. */
                 since?: string;
+                /** @description Only the use of this team and of those that were below it at that time. */
+                team?: string;
                 /** @description The end of the time reported; now, if left out. */
                 until?: string;
             };

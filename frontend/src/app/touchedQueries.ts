@@ -29,9 +29,10 @@ export function keysOfEvent(kind: string, id: string): QueryKey[] {
     case "membership":
     case "invitation":
       return [["members"], ["invitations"], ["roles"], ["permissions"]];
+    case "team":
+      return [["members"], ["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
     case "organisation":
     case "quota":
-    case "team":
     case "project":
       return [["quota"], ["quota-tree"], ["quota-requests"], ["usage"], ["roles"], ["permissions"]];
     case "node":

@@ -10,6 +10,7 @@ import typer
 
 from mlhub.cli.commands.jobs import COLUMNS
 from mlhub.cli.failures import CommandError
+from mlhub.cli.names import found as found_named
 from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
 
@@ -96,10 +97,13 @@ def usage(
     by: Annotated[UsageGroup, typer.Option(help="What GPU-hours are grouped by.")] = UsageGroup.PROJECT,
     since: Annotated[str | None, typer.Option(help="Its beginning, such as 2026-11-01T00:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Its end. [now]")] = None,
+    team: Annotated[str, typer.Option(help="Only this team, with all teams below it; name or id.")] = "",
 ) -> None:
     """GPU-hours of your organisations: held, useful, lost, and what they cost."""
     session = session_of(context)
     query = {name: value for name, value in {"since": since, "until": until}.items() if value is not None}
+    if team:
+        query["team"] = found_named(session.api, "teams", team)["id"]
     found = session.api.get("/usage", by=by.value, **query)
     columns: dict[str, Any] = {
         by.value.upper().replace("_", " "): lambda row: row["name"],

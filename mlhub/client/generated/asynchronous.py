@@ -2935,6 +2935,7 @@ class AsyncProjectsOperations:
         name: str | None = None,
         organisation: str | None = None,
         team: str | None = None,
+        within: str | None = None,
         page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Project]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
@@ -2943,14 +2944,15 @@ class AsyncProjectsOperations:
 
         name: Only the one of exactly this name.
         organisation: Only those of this organisation.
-        team: Only those of this team.
+        team: Only those of this team, without those of teams below it.
+        within: Only those of this team and of all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
             self._transport,
             r.Project,
             path_of("/projects"),
-            query={"name": name, "organisation": organisation, "team": team},
+            query={"name": name, "organisation": organisation, "team": team, "within": within},
             size=page_size,
         )
 
@@ -4028,7 +4030,13 @@ class AsyncTeamsOperations:
         self._transport = transport
 
     def list(
-        self, *, name: str | None = None, organisation: str | None = None, page_size: int = PAGE_SIZE
+        self,
+        *,
+        name: str | None = None,
+        organisation: str | None = None,
+        parent: str | None = None,
+        within: str | None = None,
+        page_size: int = PAGE_SIZE,
     ) -> AsyncPages[r.Team]:
         """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
 
@@ -4036,26 +4044,29 @@ class AsyncTeamsOperations:
 
         name: Only the one of exactly this name.
         organisation: Only those of this organisation.
+        parent: Only those directly below this team.
+        within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
             self._transport,
             r.Team,
             path_of("/teams"),
-            query={"name": name, "organisation": organisation},
+            query={"name": name, "organisation": organisation, "parent": parent, "within": within},
             size=page_size,
         )
 
-    async def create(self, *, name: str, organisation: str) -> r.Team:
-        """Only rows that the caller may see; all others are 404, as if they were not there. Ids are UUIDs, named `id`.
+    async def create(self, *, name: str, organisation: str, parent: str | Unset | None = UNSET) -> r.Team:
+        """A new team, directly below its organisation or below another team; for admins.
 
         POST /teams
 
         name: The name; at most 100 characters.
         organisation: The id of the organisation.
+        parent: The id of the team that it is a part of; null: directly below the organisation.
         """
         return await self._transport.record(
-            r.Team, "POST", path_of("/teams"), body={"name": name, "organisation": organisation}
+            r.Team, "POST", path_of("/teams"), body={"name": name, "organisation": organisation, "parent": parent}
         )
 
     async def get(self, id: Ref, /) -> r.Team:
@@ -4065,17 +4076,31 @@ class AsyncTeamsOperations:
         """
         return await self._transport.record(r.Team, "GET", path_of("/teams/{id}", id=id))
 
-    async def update(self, id: Ref, /, *, name: str | Unset = UNSET) -> r.Team:
-        """Another name; for admins.
+    async def update(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str | Unset = UNSET,
+        parent: str | Unset | None = UNSET,
+        seen: b.TeamSeenRequest | Unset = UNSET,
+    ) -> r.Team:
+        """Another name, or a place below another team, with its projects and all teams below it; for admins.
 
         PATCH /teams/{id}
 
-        name: The name; at most 100 characters.
+        name: Another name; left out: the same.
+        parent: The id of the team to move it below, with all below it; null: directly below the organisation; left
+        out: where it is.
+        seen: The values that the caller saw of what is changed; 409 with both versions when one of them is another
+        now.
         """
-        return await self._transport.record(r.Team, "PATCH", path_of("/teams/{id}", id=id), body={"name": name})
+        return await self._transport.record(
+            r.Team, "PATCH", path_of("/teams/{id}", id=id), body={"name": name, "parent": parent, "seen": seen}
+        )
 
     async def delete(self, id: Ref, /) -> None:
-        """For admins; 409 while it has projects.
+        """For admins; 409 while it has projects or teams below it.
 
         DELETE /teams/{id}
         """
@@ -4425,6 +4450,7 @@ class AsyncUsageOperations:
         organisation: str | None = None,
         project: str | None = None,
         since: datetime | str | None = None,
+        team: str | None = None,
         until: datetime | str | None = None,
     ) -> r.UsageReport:
         """GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them.
@@ -4435,13 +4461,21 @@ class AsyncUsageOperations:
         organisation: Only the use of this organisation.
         project: Only the use of this project.
         since: The beginning of the time reported; 30 days before its end, if left out.
+        team: Only the use of this team and of those that were below it at that time.
         until: The end of the time reported; now, if left out.
         """
         return await self._transport.record(
             r.UsageReport,
             "GET",
             path_of("/usage"),
-            query={"by": by, "organisation": organisation, "project": project, "since": since, "until": until},
+            query={
+                "by": by,
+                "organisation": organisation,
+                "project": project,
+                "since": since,
+                "team": team,
+                "until": until,
+            },
         )
 
     async def download_export(
@@ -4452,6 +4486,7 @@ class AsyncUsageOperations:
         organisation: str | None = None,
         project: str | None = None,
         since: datetime | str | None = None,
+        team: str | None = None,
         until: datetime | str | None = None,
     ) -> Path:
         """The same as a CSV file.
@@ -4462,12 +4497,20 @@ class AsyncUsageOperations:
         organisation: Only the use of this organisation.
         project: Only the use of this project.
         since: The beginning of the time reported; 30 days before its end, if left out.
+        team: Only the use of this team and of those that were below it at that time.
         until: The end of the time reported; now, if left out.
         to: the file to write, which is there when all of it has arrived.
         """
         return await self._transport.download(
             path_of("/usage/export"),
-            query={"by": by, "organisation": organisation, "project": project, "since": since, "until": until},
+            query={
+                "by": by,
+                "organisation": organisation,
+                "project": project,
+                "since": since,
+                "team": team,
+                "until": until,
+            },
             to=to,
         )
 

@@ -184,6 +184,13 @@ class SourceSecretsRequest(TypedDict):
     session_token: NotRequired[str]
 
 
+class TeamSeenRequest(TypedDict):
+    """What was seen of a team."""
+
+    name: NotRequired[str]
+    parent: NotRequired[str | None]
+
+
 class TraceRequest(TypedDict):
     """The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
 

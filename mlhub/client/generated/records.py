@@ -2562,6 +2562,7 @@ class Team(ApiRecord):
     id: str
     name: str
     organisation: OrganisationBrief
+    parent: TeamBrief | None
 
 
 class TeamBrief(ApiRecord):

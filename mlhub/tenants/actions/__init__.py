@@ -6,7 +6,7 @@ from mlhub.tenants.actions.credentials import create_token, revoke_token, sign_i
 from mlhub.tenants.actions.invitations import answer_invitation, invite, withdraw_invitation
 from mlhub.tenants.actions.members import add_member, change_role, remove_member
 from mlhub.tenants.actions.organisations import create_organisation, create_project, create_team
-from mlhub.tenants.actions.projects import delete, move, rename, require_open, set_archived
+from mlhub.tenants.actions.projects import delete, move, move_team, rename, require_open, set_archived
 from mlhub.tenants.actions.quota_requests import approve_request, refuse_request, request_quota, withdraw_request
 from mlhub.tenants.actions.quotas import quota_of, set_quota
 from mlhub.tenants.actions.role_bindings import bind_role, change_binding, withdraw_binding
@@ -29,6 +29,7 @@ __all__ = [
     "gpu_limits_above",
     "invite",
     "move",
+    "move_team",
     "quota_of",
     "record_ended_boosts",
     "refuse_request",

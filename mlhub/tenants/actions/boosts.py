@@ -15,7 +15,7 @@ from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, require_room_for_boosts
 from mlhub.tenants.audit import record
 from mlhub.tenants.boosts import raised
-from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, User
+from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, Team, User
 
 MOST_BOOSTS = 8  # of one owner at a time
 MOST_EXTRA = 100_000
@@ -106,8 +106,11 @@ def gpu_limit_of(organisation: Organisation) -> int | None:
 
 
 def gpu_limits_above(project: Project) -> list[tuple[Owner, int]]:
-    """The most GPUs that the project, its team and its organisation may use now, with their boosts, where limited."""
-    owners: list[Owner] = [project, *([project.team] if project.team else []), project.organisation]
+    """The most GPUs that the project, the teams above it and its organisation may use now, where they are limited.
+
+    With their boosts; the nearest first.
+    """
+    owners: list[Owner] = [project, *Team.objects.line_of(project.team), project.organisation]
     limits = {owner: rules.max_gpus for owner in owners if (rules := getattr(owner, "quota", None)) is not None}
     limited = {owner: most for owner, most in limits.items() if most is not None}
     if not limited:

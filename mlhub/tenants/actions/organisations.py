@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.tenants.actions.projects import require_open_organisation
+from mlhub.tenants.actions.team_places import require_place
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.permissions import require_role
@@ -33,12 +34,27 @@ def create_organisation(name: str, *, actor: User | None) -> Organisation:
     return organisation
 
 
-def create_team(organisation: Organisation, *, name: str, actor: User) -> Team:
+def create_team(organisation: Organisation, *, name: str, parent: Team | None = None, actor: User) -> Team:
+    """parent: the team that it is a part of; None = directly below the organisation.
+
+    Raises InvalidInputError for a parent of another organisation or one that is too deep, ConflictError when the name
+    is taken in the organisation.
+    """
     require_role(actor, organisation, Role.ADMIN)
     with transaction.atomic():
-        team = _create(Team, name, organisation=organisation, name=name)
+        if parent is not None:
+            # the lock of the whole tree, as move_team() takes it
+            Organisation.objects.select_for_update().get(pk=organisation.pk)
+            require_place(organisation, team=None, parent=parent)
+        team = _create(Team, name, organisation=organisation, name=name, parent=parent)
         record(
-            "team.created", organisation=organisation, subject_kind="team", subject_id=team.id, actor=actor, name=name
+            "team.created",
+            organisation=organisation,
+            subject_kind="team",
+            subject_id=team.id,
+            actor=actor,
+            name=name,
+            **({"parent": parent.name} if parent is not None else {}),
         )
     return team
 

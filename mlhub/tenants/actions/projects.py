@@ -11,7 +11,8 @@ from django.db.models import DO_NOTHING
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.tenants.actions.quotas import require_room_for_boosts
+from mlhub.tenants.actions.quotas import require_room_above, require_room_for_boosts
+from mlhub.tenants.actions.team_places import require_place
 from mlhub.tenants.assignments import TenantNode
 from mlhub.tenants.audit import record
 from mlhub.tenants.models import (
@@ -95,8 +96,8 @@ def move(project: Project, *, team: Team | None, actor: User) -> None:
     """To another team of the organisation, or to none; its limits are those of the new place from the next round on.
     For admins of the project who are admins of the new place.
 
-    Raises InvalidInputError for a team of another organisation, and for one that is guaranteed less than the project
-    with its boosts.
+    Raises InvalidInputError for a team of another organisation, and for one with less room in its guarantee than the
+    project's own, or its boosts, need.
     """
     _require_right(project, actor)
     if team is not None and team.organisation_id != project.organisation_id:
@@ -115,26 +116,57 @@ def move(project: Project, *, team: Team | None, actor: User) -> None:
         if held.team_id == (team and team.pk):
             return
         Project.objects.filter(pk=project.pk).update(team=team)
-        try:
-            require_room_for_boosts(organisation, field="team", now=timezone.now())
-        except InvalidInputError as error:
-            error.remedy = f"End the boosts of {project.name} before it moves, or have the place raised for as long."
-            raise
+        held.team = team
+        _require_room(held, organisation, field="team")
         _record("project.moved", project, actor, before={"team": before}, after={"team": after})
     project.team = team
+
+
+def move_team(team: Team, *, parent: Team | None, actor: User) -> None:
+    """Below another team of the organisation, or directly below it, with its projects and all teams below it.
+
+    Raises InvalidInputError for a parent of another organisation, the team itself or one below it, where teams would be
+    too deep, and where the guarantee above has no room for the team's own or its boosts.
+    """
+    _require_right(team, actor)
+    with transaction.atomic():
+        organisation = Organisation.objects.select_for_update().get(pk=team.organisation_id)  # as move()
+        held = Team.objects.select_related("parent", "organisation").get(pk=team.pk)
+        before, after = (None if each is None else each.name for each in (held.parent, parent))
+        if held.parent_id == (parent and parent.pk):
+            return
+        require_place(organisation, team=held, parent=parent)
+        Team.objects.filter(pk=team.pk).update(parent=parent)
+        held.parent = parent
+        _require_room(held, organisation, field="parent")
+        _record("team.moved", team, actor, before={"parent": before}, after={"parent": after})
+    team.parent = parent
+
+
+def _require_room(moved: Team | Project, organisation: Organisation, *, field: str) -> None:
+    quota = getattr(moved, "quota", None)
+    remedy = f"Lower the guarantee of {moved.name} before it moves, or have that of the new place raised."
+    require_room_above(moved, (quota.guarantee or 0) if quota else 0, field=field, remedy=remedy)
+    try:
+        require_room_for_boosts(organisation, field=field, now=timezone.now())
+    except InvalidInputError as error:
+        error.remedy = f"End the boosts of {moved.name} before it moves, or have the place raised for as long."
+        raise
 
 
 def delete(owner: TenantNode, *, actor: User) -> None:
     """Only what is empty. Raises ConflictError that counts what it holds."""
     _require_right(owner, actor)
     with transaction.atomic():
+        if isinstance(owner, Team):  # no team is made or moved below it meanwhile
+            Organisation.objects.select_for_update().get(pk=owner.organisation_id)
         type(owner)._default_manager.select_for_update().get(pk=owner.pk)
         if held := contents_of(owner):
             words = ", ".join(f"{n} {noun}" for noun, n in held.items())
             raise ConflictError(
                 f"{owner.name} holds {words}.",
                 code="not_empty",
-                remedy="Delete those first."
+                remedy="Delete those first, or move them to another team."
                 if isinstance(owner, Team)
                 else f"Delete those first, or archive the {_kind(owner)}.",
                 contents=held,

@@ -153,6 +153,16 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
             field="guarantee",
             remedy=f"Give at least {below}, or lower theirs first.",
         )
+    if not isinstance(owner, Organisation):
+        owner.refresh_from_db(fields=["parent" if isinstance(owner, Team) else "team"])  # it may have been moved
+    require_room_above(owner, guarantee, field="guarantee")
+
+
+def require_room_above(owner: Owner, guarantee: int, *, field: str, remedy: str = "") -> None:
+    """Raises InvalidInputError when a guarantee of the owner, with those beside it, is more than what is above has.
+
+    field: the input that is at fault. The caller holds the organisation's lock.
+    """
     parent = None if isinstance(owner, Organisation) else above(owner)
     if parent is None or not guarantee:
         return
@@ -161,8 +171,8 @@ def _check_sums(owner: Owner, quota: QuotaRules, changes: Mapping[str, Any]) -> 
     if others + guarantee > there:
         raise InvalidInputError(
             f"{parent.name} is guaranteed {there} GPUs, and {others} of them are shared out; {guarantee} are too many.",
-            field="guarantee",
-            remedy=f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
+            field=field,
+            remedy=remedy or f"Give at most {max(0, there - others)}, or have the guarantee of {parent.name} raised.",
         )
 
 
@@ -175,7 +185,7 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
     if not boosts:
         return
     owners: list[Owner] = [Organisation.objects.select_related("quota").get(pk=organisation.pk)]
-    owners += organisation.teams.select_related("quota", "organisation")
+    owners += organisation.teams.select_related("quota", "organisation", "parent")
     owners += organisation.projects.select_related("quota", "team", "organisation")
     rules = {}
     for owner in owners:
@@ -206,7 +216,9 @@ def require_room_for_boosts(organisation: Organisation, *, field: str, now: date
 
 def _parts_of(owner: Owner) -> list[QuotaRules]:
     """Quotas directly below."""
-    if isinstance(owner, Organisation):
-        direct = ProjectQuota.objects.filter(project__organisation=owner, project__team=None)
-        return [*TeamQuota.objects.filter(team__organisation=owner), *direct]
-    return list(ProjectQuota.objects.filter(project__team=owner)) if isinstance(owner, Team) else []
+    if isinstance(owner, Project):
+        return []
+    place = {"organisation": owner, "parent": None} if isinstance(owner, Organisation) else {"parent": owner}
+    teams = TeamQuota.objects.filter(**{f"team__{field}": value for field, value in place.items()})
+    place = {"organisation": owner, "team": None} if isinstance(owner, Organisation) else {"team": owner}
+    return [*teams, *ProjectQuota.objects.filter(**{f"project__{field}": value for field, value in place.items()})]

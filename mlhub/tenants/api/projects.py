@@ -52,18 +52,28 @@ class ProjectView(VisibleMixin, generics.RetrieveAPIView[Project]):
 
 
 class TeamView(VisibleMixin, generics.RetrieveAPIView[Team]):
-    queryset = Team.objects.select_related("organisation")
+    queryset = Team.objects.select_related("organisation", "parent")
     serializer_class = s.TeamSerializer
 
-    @extend_schema(request=s.NameSerializer, responses=s.TeamSerializer)
+    @extend_schema(request=s.TeamChangeSerializer, responses=s.TeamSerializer)
     def patch(self, request: Request, **_: Any) -> Response:
-        """Another name; for admins."""
-        team = self.get_object()
-        actions.rename(team, name=read_body(s.NameSerializer, request)["name"], actor=caller(request))
+        """Another name, or a place below another team, with its projects and all teams below it; for admins."""
+        team, body, user = self.get_object(), read_body(s.TeamChangeSerializer, request), caller(request)
+        seen = body.pop("seen", None)
+        with transaction.atomic():
+            Organisation.objects.select_for_update().get(pk=team.organisation_id)
+            team.refresh_from_db(fields=["name", "parent"])
+            present = {"name": team.name, "parent": team.parent_id}
+            require_as_seen(f"the team {team.name}", seen=seen, present=present, yours=body)
+            if "name" in body:
+                actions.rename(team, name=body["name"], actor=user)
+            if "parent" in body:
+                parent = Team.objects.get_visible(user, body["parent"], field="parent") if body["parent"] else None
+                actions.move_team(team, parent=parent, actor=user)
         return Response(s.TeamSerializer(team).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, **_: Any) -> Response:
-        """For admins; 409 while it has projects."""
+        """For admins; 409 while it has projects or teams below it."""
         actions.delete(self.get_object(), actor=caller(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

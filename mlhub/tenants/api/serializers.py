@@ -213,22 +213,6 @@ class RoleSerializer(StrictSerializer):
     role = serializers.ChoiceField(choices=ROLES, help_text="The member's new role.")
 
 
-class TeamSerializer(serializers.ModelSerializer[Team]):
-    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it belongs to.")
-
-    class Meta:
-        model = Team
-        fields = ["id", "name", "organisation"]
-        extra_kwargs = described(
-            id="The team's id.",
-            name="The team's name.",
-        )
-
-
-class TeamWriteSerializer(NameSerializer):
-    organisation = serializers.UUIDField(help_text="The id of the organisation.")
-
-
 class TeamBriefSerializer(serializers.ModelSerializer[Team]):
     class Meta:
         model = Team
@@ -237,6 +221,53 @@ class TeamBriefSerializer(serializers.ModelSerializer[Team]):
             id="The team's id.",
             name="The team's name.",
         )
+
+
+class TeamSerializer(serializers.ModelSerializer[Team]):
+    organisation = OrganisationBriefSerializer(read_only=True, help_text="The organisation that it belongs to.")
+    parent = TeamBriefSerializer(
+        read_only=True,
+        allow_null=True,
+        help_text="The team that it is a part of; null: directly below the organisation.",
+    )
+
+    class Meta:
+        model = Team
+        fields = ["id", "name", "organisation", "parent"]
+        extra_kwargs = described(
+            id="The team's id.",
+            name="The team's name.",
+        )
+
+
+class TeamWriteSerializer(NameSerializer):
+    organisation = serializers.UUIDField(help_text="The id of the organisation.")
+    parent = serializers.UUIDField(  # type: ignore[assignment]  # rest_framework keeps it elsewhere than its own
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The id of the team that it is a part of; null: directly below the organisation.",
+    )
+
+
+class TeamSeenSerializer(StrictSerializer):
+    """What was seen of a team."""
+
+    name = serializers.CharField(required=False, max_length=100, help_text="The name as it was seen.")
+    parent = serializers.UUIDField(  # type: ignore[assignment]  # as above
+        required=False, allow_null=True, help_text="The id of the team above; null: none."
+    )
+
+
+class TeamChangeSerializer(StrictSerializer):
+    name = serializers.CharField(required=False, max_length=100, help_text="Another name; left out: the same.")
+    parent = serializers.UUIDField(  # type: ignore[assignment]  # as above
+        required=False,
+        allow_null=True,
+        help_text="The id of the team to move it below, with all below it; null: directly below the organisation; left "
+        "out: where it is.",
+    )
+    seen = TeamSeenSerializer(required=False, help_text=SEEN)
 
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):

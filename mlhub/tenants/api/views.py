@@ -22,27 +22,41 @@ from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdminist
 from mlhub.tenants.roles import Role
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from rest_framework.permissions import BasePermission
     from rest_framework.request import Request
 
 
-class TeamFilter(django_filters.FilterSet):
+class OfOrganisationFilter(django_filters.FilterSet):
     """By plain ids: a filter that looks rows up would reveal which ids of other organisations exist."""
 
     organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
+
+class TeamFilter(OfOrganisationFilter):
+    parent = django_filters.UUIDFilter(help_text="Only those directly below this team.")
+    within = django_filters.UUIDFilter(method="below", help_text="Only this team and all teams below it.")
+
     class Meta:
         model = Team
         fields: list[str] = []
 
+    def below(self, rows: QuerySet[Team], _: str, team: UUID) -> QuerySet[Team]:
+        return rows.filter(pk__in=Team.objects.below([team]))
 
-class ProjectFilter(TeamFilter):
-    team = django_filters.UUIDFilter(help_text="Only those of this team.")
+
+class ProjectFilter(OfOrganisationFilter):
+    team = django_filters.UUIDFilter(help_text="Only those of this team, without those of teams below it.")
+    within = django_filters.UUIDFilter(method="below", help_text="Only those of this team and of all teams below it.")
 
     class Meta:
         model = Project
         fields: list[str] = []
+
+    def below(self, rows: QuerySet[Project], _: str, team: UUID) -> QuerySet[Project]:
+        return rows.filter(team__in=Team.objects.below([team]))
 
 
 class OrganisationsView(VisibleMixin, generics.ListAPIView[Organisation]):
@@ -140,15 +154,17 @@ class MembershipView(VisibleMixin, generics.GenericAPIView[Membership]):
 
 
 class TeamsView(VisibleMixin, generics.ListAPIView[Team]):
-    queryset = Team.objects.select_related("organisation")
+    queryset = Team.objects.select_related("organisation", "parent")
     serializer_class = s.TeamSerializer
     filterset_class = TeamFilter
 
     @extend_schema(request=s.TeamWriteSerializer, responses={201: s.TeamSerializer})
     def post(self, request: Request) -> Response:
-        body = read_body(s.TeamWriteSerializer, request)
-        organisation = Organisation.objects.get_visible(request.user, body["organisation"], field="organisation")
-        created = actions.create_team(organisation, name=body["name"], actor=caller(request))
+        """A new team, directly below its organisation or below another team; for admins."""
+        body, user = read_body(s.TeamWriteSerializer, request), caller(request)
+        organisation = Organisation.objects.get_visible(user, body["organisation"], field="organisation")
+        parent = Team.objects.get_visible(user, body["parent"], field="parent") if body["parent"] else None
+        created = actions.create_team(organisation, name=body["name"], parent=parent, actor=user)
         return Response(s.TeamSerializer(created).data, status=status.HTTP_201_CREATED)
 
 

@@ -27,6 +27,9 @@ class UsageQuerySerializer(StrictSerializer):
     )
     until = serializers.DateTimeField(required=False, help_text="The end of the time reported; now, if left out.")
     organisation = serializers.UUIDField(required=False, help_text="Only the use of this organisation.")
+    team = serializers.UUIDField(
+        required=False, help_text="Only the use of this team and of those that were below it at that time."
+    )
     project = serializers.UUIDField(required=False, help_text="Only the use of this project.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

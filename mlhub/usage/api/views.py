@@ -68,6 +68,7 @@ def _report(request: Request, query: dict[str, Any]) -> UsageReport:
         project=project,
         running=running,
         prices=settings.GPU_PRICES,
+        team=query.get("team"),
     )
 
 

@@ -14,6 +14,18 @@ from scheduler.quota.ledger import Ledger
 COHORT = T("cohort")
 
 
+def nested(n_gpus: int = 21, *, left: dict[str, int] | None = None, right: dict[str, int] | None = None) -> Ledger:
+    """As pair(), each two levels below the cohort: a below left, b below right."""
+    tenants = (
+        COHORT,
+        T("left", parent="cohort", guarantee=9, **(left or {})),
+        T("right", parent="cohort", guarantee=12, **(right or {})),
+        T("a", parent="left"),
+        T("b", parent="right", guarantee=12),
+    )
+    return Ledger(tenants, n_gpus=n_gpus)
+
+
 def pair(n_gpus: int = 21, *, a: dict[str, int] | None = None, b: dict[str, int] | None = None) -> Ledger:
     """A is guaranteed 9 and B 12 GPUs under one parent."""
     tenants = (
@@ -39,6 +51,11 @@ VECTORS = [
         "q",
         12,
     ),
+    ("V1, two levels down: all that the other leaves idle", nested(), "a", 21),
+    ("V2 of the parent: no more than its borrow limit above its guarantee", nested(left={"borrow_limit": 1}), "a", 10),
+    ("V3 of the other's parent: no more than that lends", nested(right={"lend_limit": 1}), "a", 10),
+    ("V5, two levels down: a grandparent's guarantee", nested(9, left={"borrow_limit": 0}), "a", 9),
+    ("a hard limit of a parent counts before all else", nested(left={"max_gpus": 5}), "a", 5),
     (
         "through a parent's borrow limit too",
         Ledger((T("org", guarantee=4, borrow_limit=2), T("p", parent="org"), T("other", guarantee=8)), n_gpus=12),

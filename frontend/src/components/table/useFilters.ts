@@ -12,9 +12,10 @@ export function useFilters<Name extends string>(names: readonly Name[]) {
     if (value) filters[name] = value;
   }
 
-  function set(name: string, value: string | undefined) {
+  function set(name: string, value: string | undefined, without?: Name) {
     setSearch((known) => {
       known.delete("cursor");
+      if (without !== undefined) known.delete(without);
       if (value) known.set(name, value);
       else known.delete(name);
       return known;
@@ -23,8 +24,8 @@ export function useFilters<Name extends string>(names: readonly Name[]) {
 
   return {
     filters,
-    /** "" is no filter. A new filter starts at the first page again. */
-    filter: (name: Name, value: string) => set(name, value),
+    /** "" is no filter. A new filter starts at the first page again. without: a filter that makes no sense with it. */
+    filter: (name: Name, value: string, without?: Name) => set(name, value, without),
     turn: (cursor: string | undefined) => set("cursor", cursor),
   };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who belongs to an organisation, whom it has invited, its projects, and where the user is invited to.
+// Who belongs to an organisation, whom it has invited, its teams and projects, and where the user is invited to.
 import { t } from "@lingui/core/macro";
 import { Group, NativeSelect, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -20,6 +20,7 @@ import { MyInvitations } from "@/features/members/MyInvitations";
 import { NewOrganisation } from "@/features/members/NewOrganisation";
 import { OrganisationHead } from "@/features/members/OrganisationHead";
 import { Projects } from "@/features/members/Projects";
+import { Teams } from "@/features/members/Teams";
 import { ServiceAccounts } from "@/features/members/serviceAccounts/ServiceAccounts";
 import { invitationsQuery, membersQuery } from "@/features/members/queries";
 
@@ -120,6 +121,7 @@ function Members({ organisation }: { organisation: Organisation }) {
         </>
       )}
       <ServiceAccounts organisation={organisation} isAdmin={isAdmin} />
+      <Teams organisation={organisation} isAdmin={isAdmin} />
       <Projects organisation={organisation} isAdmin={isAdmin} />
     </Stack>
   );

@@ -70,7 +70,7 @@ it("is created by an administrator of the platform", async () => {
 });
 
 it("moves a project to another team", async () => {
-  const team = { id: "00000000-0000-7000-8000-0000000000aa", name: "Core", organisation: project().organisation };
+  const team = { id: "00000000-0000-7000-8000-0000000000aa", name: "Core", organisation: project().organisation, parent: null };
   server.use(
     answers("/api/v1/teams", page([team])),
     http.patch("/api/v1/projects/:id", async ({ request }) => {

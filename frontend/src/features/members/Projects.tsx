@@ -8,11 +8,12 @@ import { Link } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { isAdminOf, useMe, useProjects } from "@/api/session";
-import type { OrganisationBrief, Project, Team } from "@/api/types";
+import { teamsQuery } from "@/api/teams";
+import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { teamsQuery } from "@/features/members/queries";
+import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
 
 interface Change {
   name?: string;
@@ -26,7 +27,7 @@ interface Change {
 export function Projects({ organisation, isAdmin = false }: { organisation: OrganisationBrief; isAdmin?: boolean }) {
   const me = useMe();
   const projects = useProjects().filter((project) => project.organisation.id === organisation.id);
-  const teams = useQuery(teamsQuery(organisation.id)).data ?? [];
+  const teams = inTreeOrder(useQuery(teamsQuery(organisation.id)).data ?? []);
   if (projects.length === 0) return null;
   return (
     <ScrollTable label={t`Projects`} head={[t`Project`, t`Team`, ""]} minWidth={680}>
@@ -39,7 +40,7 @@ export function Projects({ organisation, isAdmin = false }: { organisation: Orga
 
 interface RowProps {
   project: Project;
-  teams: Team[];
+  teams: TeamPlace[];
   isAdmin: boolean;
 }
 
@@ -131,11 +132,11 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
               aria-label={t`Team of ${project.name}`}
               value={project.team?.id ?? ""}
               onChange={(event) => change.mutate({ team: event.currentTarget.value || null })}
-              data={[{ value: "", label: t`None` }, ...teams.map(({ id, name: team }) => ({ value: id, label: team }))]}
+              data={[{ value: "", label: t`None` }, ...teamOptions(teams)]}
               error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
             />
           ) : (
-            (project.team?.name ?? "–")
+            (teams.find(({ team }) => team.id === project.team?.id)?.path ?? project.team?.name ?? "–")
           )}
           {project.team && (
             <Button size="xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
@@ -206,8 +207,8 @@ function seenOf(body: Change, project: Project, began: string): Omit<Change, "se
   };
 }
 
-function changeText(field: string, value: unknown, teams: Team[]): string {
+function changeText(field: string, value: unknown, teams: TeamPlace[]): string {
   const text = typeof value === "string" ? value : t`None`;
-  if (field === "team") return teams.find(({ id }) => id === value)?.name ?? text;
+  if (field === "team") return teams.find(({ team }) => team.id === value)?.path ?? text;
   return typeof value === "boolean" ? (value ? t`yes` : t`no`) : text;
 }

@@ -26,16 +26,6 @@ export function invitationsQuery(organisationId: string) {
   });
 }
 
-export function teamsQuery(organisationId: string) {
-  return queryOptions({
-    queryKey: ["members", organisationId, "teams"],
-    queryFn: async () => {
-      const params = { query: { organisation: organisationId, limit: EVERYTHING } };
-      return (await unwrap(api.GET("/api/v1/teams", { params }))).results;
-    },
-  });
-}
-
 export const myInvitationsQuery = queryOptions({
   queryKey: ["invitations"],
   queryFn: async () =>

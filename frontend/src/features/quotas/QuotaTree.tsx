@@ -37,8 +37,8 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
           {({ owners }) => (
             <Stack gap="md">
               <Legend />
-              {owners.map((owner) => (
-                <Box key={owner.id} className={classes.owner} style={{ "--level": levelOf(owner, owners) }}>
+              {inLevels(owners).map(({ owner, level }) => (
+                <Box key={owner.id} className={classes.owner} style={{ "--level": level }}>
                   <Group justify="space-between" wrap="nowrap" gap="xs">
                     <Text size="sm" fw={500} style={{ overflowWrap: "anywhere" }}>
                       {owner.name}{" "}
@@ -80,9 +80,14 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
   );
 }
 
-function levelOf(owner: QuotaOwner, owners: QuotaOwner[]): number {
-  const above = owners.find(({ id }) => id === owner.above);
-  return above ? levelOf(above, owners) + 1 : 0;
+/** How deep each is in the tree; owners: parents before children. */
+function inLevels(owners: QuotaOwner[]): { owner: QuotaOwner; level: number }[] {
+  const levels = new Map<string, number>();
+  return owners.map((owner) => {
+    const level = owner.above === null ? 0 : (levels.get(owner.above) ?? 0) + 1;
+    levels.set(owner.id, level);
+    return { owner, level };
+  });
 }
 
 /** All bars have one scale: the most GPUs that any of them has to show. */

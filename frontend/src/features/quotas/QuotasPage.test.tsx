@@ -113,6 +113,18 @@ describe("The tree of quotas", () => {
     expect(screen.queryByRole("button", { name: /Change/ })).not.toBeInTheDocument();
   });
 
+  it("indents teams below teams, level by level", async () => {
+    const team = (id: string, above: string) => quotaOwner({ kind: "team", id, name: id, above });
+    serveTree(false, [ACME, team("research", ACME.id), team("vision", "research"), team("video", "vision"), team("product", ACME.id)]);
+    renderPage("/quotas");
+    await screen.findByRole("img", { name: /^video:/ });
+    const levels = ["Acme", "research", "vision", "video", "product"].map((name) => {
+      const shown = screen.getByRole("img", { name: new RegExp(`^${name}:`) });
+      return shown.closest<HTMLElement>("[style*='--level']")?.style.getPropertyValue("--level");
+    });
+    expect(levels).toEqual(["0", "1", "2", "3", "1"]);
+  });
+
   it("shows admins what a change would do before they save it, with the version that was on screen", async () => {
     serveTree(true);
     const received: unknown[] = [];

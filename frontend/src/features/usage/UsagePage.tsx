@@ -7,6 +7,7 @@ import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@
 import { useQuery } from "@tanstack/react-query";
 
 import { useOrganisations } from "@/api/session";
+import { teamsQuery } from "@/api/teams";
 import type { UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -15,12 +16,13 @@ import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { useFilters } from "@/components/table/useFilters";
+import { inTreeOrder, teamOptions } from "@/domain/teamTree";
 import { gpuHours, hourDigits, money, part } from "@/features/usage/quantities";
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
 import { UsageBars } from "@/features/usage/UsageBars";
 import { UsageBudgets } from "@/features/usage/UsageBudgets";
 
-const NAMES = ["view", "organisation", "by", "since", "until"] as const;
+const NAMES = ["view", "organisation", "team", "by", "since", "until"] as const;
 const USUAL_DAYS = 29;
 /** Organisations whose budgets are shown; of more, one chooses. */
 const MOST_SHOWN = 5;
@@ -45,12 +47,14 @@ export function UsagePage() {
   const organisations = useOrganisations();
   const view = filters.view === "budgets" ? "budgets" : "";
   const by = isDimension(filters.by) ? filters.by : "project";
+  const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
+  const only = chosen.length === 1 ? chosen[0] : undefined;
   const window: UsageWindow = {
     ...(filters.organisation && { organisation: filters.organisation }),
+    ...(only && filters.team && { team: filters.team }),
     since: day(filters.since) ?? daysAgo(USUAL_DAYS),
     until: day(filters.until) ?? daysAgo(0),
   };
-  const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
   const file = `/api/v1/usage/export?${new URLSearchParams(usageParams(window, by)).toString()}`;
   return (
     <Page
@@ -69,7 +73,8 @@ export function UsagePage() {
         style={{ alignSelf: "start" }}
       />
       <Group gap="sm" align="end">
-        <OrganisationFilter value={filters.organisation} onChange={(value) => filter("organisation", value)} />
+        <OrganisationFilter value={filters.organisation} onChange={(value) => filter("organisation", value, "team")} />
+        {view === "" && only && <TeamFilter organisationId={only.id} value={window.team} onChange={(team) => filter("team", team)} />}
         {view === "" && <ReportFilters window={window} by={by} onChange={filter} />}
       </Group>
       {view === "" ? <GpuHours window={window} by={by} /> : <UsageBudgets organisations={chosen.slice(0, MOST_SHOWN)} />}
@@ -146,6 +151,27 @@ function OrganisationFilter({ value, onChange }: { value: string | undefined; on
       value={value ?? ""}
       onChange={(event) => onChange(event.currentTarget.value)}
       data={[{ value: "", label: t`All` }, ...organisations.map(({ id, name }) => ({ value: id, label: name }))]}
+    />
+  );
+}
+
+interface TeamFilterProps {
+  organisationId: string;
+  value: string | undefined;
+  onChange: (team: string) => void;
+}
+
+/** One team with all teams below it; nothing where there are none. */
+function TeamFilter({ organisationId, value, onChange }: TeamFilterProps) {
+  const places = inTreeOrder(useQuery(teamsQuery(organisationId)).data ?? []);
+  if (places.length === 0) return null;
+  return (
+    <NativeSelect
+      size="xs"
+      label={t`Team with all below it`}
+      value={value ?? ""}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      data={[{ value: "", label: t`All` }, ...teamOptions(places)]}
     />
   );
 }

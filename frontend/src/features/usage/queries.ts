@@ -7,6 +7,8 @@ import type { BurnDown, QuotaOwner, UsageDimension } from "@/api/types";
 
 export interface UsageWindow {
   organisation?: string;
+  /** With all teams below it. */
+  team?: string;
   /** Days of UTC, as "2026-11-22"; the report has the whole of both. */
   since: string;
   until: string;
@@ -15,9 +17,9 @@ export interface UsageWindow {
 const DAY_MS = 86_400_000;
 
 /** The query of a report, as the API wants it. */
-export function usageParams({ organisation, since, until }: UsageWindow, by: UsageDimension) {
+export function usageParams({ organisation, team, since, until }: UsageWindow, by: UsageDimension) {
   const end = new Date(Date.parse(until) + DAY_MS).toISOString();
-  return { by, since: `${since}T00:00:00Z`, until: end, ...(organisation && { organisation }) };
+  return { by, since: `${since}T00:00:00Z`, until: end, ...(organisation && { organisation }), ...(team && { team }) };
 }
 
 export function usageQuery(window: UsageWindow, by: UsageDimension) {
