@@ -137,8 +137,8 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           ) : (
             (project.team?.name ?? "–")
           )}
-          {project.team && (
-            <Anchor size="xs" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
+          {teams.some(({ id }) => id === project.team?.id) && project.team && (
+            <Anchor size="xs" ml={isAdmin ? undefined : "xs"} component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
               {t`Roles`}
             </Anchor>
           )}
