@@ -81,11 +81,11 @@ def require_administrator(request: Request, view: APIView) -> None:
 
 
 def administrator_needed() -> NotAllowedError:
-    """What to raise for who is no platform administrator; with a token that is limited, nobody is one."""
+    """What to raise for who is no platform administrator."""
     return NotAllowedError(
         "Only administrators of the platform may do this.",
         code="administrator_needed",
-        remedy="Ask an administrator of the platform to do it; one with an API token uses one without a limit.",
+        remedy="Ask an administrator of the platform to do it.",
     )
 
 

@@ -60,7 +60,7 @@ def _bindings(user: User) -> QuerySet[Any, Any]:
 
 
 def _teams() -> TeamQuerySet:
-    found: TeamQuerySet = _rows("Team")
+    found: TeamQuerySet = _rows("Team")  # type: ignore[assignment]
     return found
 
 

@@ -30,6 +30,7 @@ const MOST_NAMES = 2;
 
 export function HomePage() {
   const me = useMe();
+  const organisations = seenOrganisations(me);
   const jobs = useMyJobs();
   const isNew = [jobs.running, jobs.waiting, jobs.over].every(({ data }) => data?.length === 0);
   return (
@@ -47,19 +48,21 @@ export function HomePage() {
         <MyJobs {...jobs} />
         <Stack gap="md">
           <ClusterNow />
-        <SectionCard title={t`Quota`}>
-          <Stack gap="md">
-            {me.memberships.length === 0 && (
-              <Text size="sm" c="dimmed">
-                {t`You belong to no organisation yet.`}
-              </Text>
-            )}
-            {seenOrganisations(me).slice(0, MOST_QUOTAS).map((organisation) => (
-              <OrganisationQuota key={organisation.id} organisation={organisation} />
-            ))}
-            <MyLimits />
-          </Stack>
-        </SectionCard>
+          {(organisations.length > 0 || me.memberships.length === 0) && (
+            <SectionCard title={t`Quota`}>
+              <Stack gap="md">
+                {me.memberships.length === 0 && (
+                  <Text size="sm" c="dimmed">
+                    {t`You belong to no organisation yet.`}
+                  </Text>
+                )}
+                {organisations.slice(0, MOST_QUOTAS).map((organisation) => (
+                  <OrganisationQuota key={organisation.id} organisation={organisation} />
+                ))}
+                <MyLimits />
+              </Stack>
+            </SectionCard>
+          )}
         </Stack>
       </div>
     </Page>

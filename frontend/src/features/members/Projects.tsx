@@ -138,7 +138,7 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
           ) : (
             (teams.find(({ team }) => team.id === project.team?.id)?.path ?? project.team?.name ?? "–")
           )}
-          {project.team && (
+          {teams.some(({ team }) => team.id === project.team?.id) && project.team && (
             <Button size="xs" variant="subtle" component={Link} to={`/teams/${project.team.id}/roles`} aria-label={t`Roles in ${project.team.name}`}>
               {t`Roles`}
             </Button>

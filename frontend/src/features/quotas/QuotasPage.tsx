@@ -50,11 +50,15 @@ function AllQuotas() {
 }
 
 function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
+  const isOutsider = useMe().memberships.length > 0;
   return (
     <Page title={t`Quotas`} subtitle={t`The most that your organisations may use at a time. Staff of MLHub change them.`}>
-      {organisations.length === 0 && (
-        <EmptyState title={t`You belong to no organisation`} text={t`Ask an administrator to make you a member of one.`} />
-      )}
+      {organisations.length === 0 &&
+        (isOutsider ? (
+          <EmptyState title={t`There is nothing to show`} text={t`Quotas are shown to the members of an organisation, and you are an outsider.`} />
+        ) : (
+          <EmptyState title={t`You belong to no organisation`} text={t`Ask an administrator to make you a member of one.`} />
+        ))}
       {organisations.map((organisation) => (
         <Stack key={organisation.id} maw={760}>
           <OwnQuota organisation={organisation} />
