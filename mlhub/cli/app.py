@@ -63,7 +63,7 @@ def options(
 ACCOUNT, TRAIN, USE, LOOK = "Account", "Jobs", "Trained models", "Cluster"
 PLATFORM = "Platform on this machine"
 for panel, commands in {
-    ACCOUNT: (account.login, account.logout, account.whoami, completion.completion),
+    ACCOUNT: (account.login, account.logout, account.forgot_password, account.whoami, completion.completion),
     TRAIN: (
         run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, profiles.profile, jobs.wait,
         jobs.cancel, jobs.pause, jobs.resume, jobs.clone, jobs.result, differences.diff,

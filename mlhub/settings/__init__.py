@@ -219,6 +219,7 @@ CELERY_TASK_ROUTES = {
     "mlhub.storage.tasks.work_on_next_outgoing": {"queue": "outgoing"},
     "mlhub.webhooks.tasks.deliver": {"queue": "outgoing"},
     "mlhub.webhooks.tasks.send_mail_notices": {"queue": "outgoing"},
+    "mlhub.tenants.tasks.send_password_links": {"queue": "outgoing"},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(MLHUB_HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {

@@ -47,7 +47,7 @@ VIEWS = {
     "queue-what-if": "/queue?view=what-if",
     "queue-rounds": "/queue?view=rounds",
 }
-SIGNED_OUT = ("/sign-in", "/set-password", "/join")
+SIGNED_OUT = ("/sign-in", "/set-password", "/forgot-password", "/join")
 
 
 def addresses() -> list[str]:

@@ -21,6 +21,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/forgotten-password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Sends a link to set a password by mail. 204 whether there is such an account or not; 409 without mail server.
+         *
+         *     For accounts that sign in with a password and have an e-mail address. 429 after too many of one name, or from
+         *     one address.
+         */
+        post: operations["auth_forgotten_password_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/identities": {
         parameters: {
             query?: never;
@@ -5332,6 +5354,15 @@ export interface components {
             diff: string;
             /** @description Why the diff is absent or not whole; empty otherwise. */
             note: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ForgottenPasswordRequest: {
+            /** @description The user name, or the account's e-mail address. */
+            account: string;
         };
         /**
          * @description * `npz` - NumPy arrays
@@ -10932,6 +10963,8 @@ export interface components {
             has_passkeys: boolean;
             /** @description The only origin whose pages may use passkeys; null: there are none here. */
             passkey_origin: string | null;
+            /** @description Whether a forgotten password is set anew by a link that is sent by mail; false: no mail server. */
+            sends_password_links: boolean;
             /** @description Why single sign-on failed in this browser within the last minute; null: it did not. */
             refusal: components["schemas"]["SignInRefusal"] | null;
         };
@@ -12843,6 +12876,39 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_forgotten_password_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForgottenPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

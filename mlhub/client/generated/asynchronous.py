@@ -34,6 +34,20 @@ class AsyncAuthOperations:
         """
         await self._transport.content("GET", path_of("/auth/csrf"))
 
+    async def forgotten_password(self, *, account: str) -> None:
+        """Sends a link to set a password by mail. 204 whether there is such an account or not; 409 without mail
+        server.
+
+        For accounts that sign in with a password and have an e-mail address. 429 after too many of one name, or
+        from
+        one address.
+
+        POST /auth/forgotten-password
+
+        account: The user name, or the account's e-mail address.
+        """
+        await self._transport.content("POST", path_of("/auth/forgotten-password"), body={"account": account})
+
     def list_identities(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Identity]:
         """The identities with which one signs in to this account.
 

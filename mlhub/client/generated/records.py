@@ -2298,6 +2298,7 @@ class SignInMethods(ApiRecord):
     has_passwords: bool
     has_passkeys: bool
     passkey_origin: str | None
+    sends_password_links: bool
     refusal: SignInRefusal | None
 
 
