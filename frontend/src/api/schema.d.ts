@@ -618,6 +618,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/dataset-versions/{id}/difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description From this version to another: columns, classes, files of archives and counts, from what inspection stored.
+         *     No rows are read; `notes` say what that cannot tell.
+         */
+        get: operations["dataset_versions_difference_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dataset-versions/{id}/download": {
         parameters: {
             query?: never;
@@ -4365,6 +4385,22 @@ export interface components {
             /** @description The ids of the checkpoints to delete. */
             checkpoints: number[];
         };
+        ClassDifference: {
+            /** @description The class. */
+            name: string;
+            /**
+             * @description What became of the class.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description Its examples in this version; null: none, or they were not counted. */
+            before: number | null;
+            /** @description The same in the other version. */
+            after: number | null;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -4440,6 +4476,28 @@ export interface components {
             missing?: {
                 [key: string]: "indicator" | "fill" | "drop";
             };
+        };
+        ColumnDifference: {
+            /** @description The column. */
+            name: string;
+            /**
+             * @description What became of the column.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description Which of its statistics differ, such as type or mean. */
+            differs: string[];
+            /** @description Its statistics in this version, as the version has them; null: no such column. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The same in the other version. */
+            after: {
+                [key: string]: unknown;
+            } | null;
         };
         CommonMetric: {
             /** @description The metric's name. */
@@ -4541,6 +4599,22 @@ export interface components {
             loss: components["schemas"]["Cost"];
             /** @description All three together. */
             restart: components["schemas"]["Cost"];
+        };
+        DataFileDifference: {
+            /** @description The path of the file in the archive. */
+            path: string;
+            /**
+             * @description What became of the file.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description Its bytes in this version, unpacked; null: no such file. */
+            size_before: number | null;
+            /** @description The same in the other version. */
+            size_after: number | null;
         };
         Dataset: {
             /**
@@ -5233,6 +5307,14 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        FactDifference: {
+            /** @description What it is: a member of the version's schema, such as n_rows; format, size_bytes; or options.NAME. */
+            name: string;
+            /** @description Of this version; null: it does not have it. */
+            before: unknown | null;
+            /** @description Of the other version; null: it does not have it. */
+            after: unknown | null;
+        };
         Failure: {
             /**
              * @description What went wrong, as a code.
@@ -5338,6 +5420,16 @@ export interface components {
             message: string;
             /** @description What to do about it. */
             remedy?: string;
+        };
+        FileCounts: {
+            /** @description Files that only the other version has. */
+            n_added: number;
+            /** @description Files that only this version has. */
+            n_removed: number;
+            /** @description Files of other content. */
+            n_changed: number;
+            /** @description Files of the same checksum and size. */
+            n_same: number;
         };
         FileDifference: {
             /** @description The path of the file in the package. */
@@ -12371,6 +12463,28 @@ export interface components {
             /** @description What is wrong first; empty when nothing is. */
             problem: string;
         };
+        VersionDifference: {
+            /** @description Whether both have the same bytes. */
+            is_same_content: boolean;
+            /** @description Counts, sizes, shapes and options that differ. */
+            facts: components["schemas"]["FactDifference"][];
+            /** @description Columns of tables that differ; 200 at most. */
+            columns: components["schemas"]["ColumnDifference"][];
+            /** @description How many further columns differ. */
+            n_columns_left_out: number;
+            /** @description Classes whose examples differ; 200 at most. */
+            classes: components["schemas"]["ClassDifference"][];
+            /** @description How many further classes differ. */
+            n_classes_left_out: number;
+            /** @description Files in archives that differ, by path; 500 at most. */
+            files: components["schemas"]["DataFileDifference"][];
+            /** @description How many further files differ. */
+            n_files_left_out: number;
+            /** @description Of all files; null where none were compared. */
+            file_counts: components["schemas"]["FileCounts"] | null;
+            /** @description What this cannot tell, in words. */
+            notes: string[];
+        };
         /**
          * @description * `1` - 1
          * @enum {integer}
@@ -14177,6 +14291,40 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_difference_retrieve: {
+        parameters: {
+            query: {
+                /** @description The id of the version that this one is compared with. */
+                to: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VersionDifference"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -268,6 +268,15 @@ class Checkpoint(ApiRecord):
     at: datetime
 
 
+class ClassDifference(ApiRecord):
+    """ClassDifference of an answer."""
+
+    name: str
+    change: v.ChangeEnum
+    before: int | None
+    after: int | None
+
+
 class Cluster(ApiRecord):
     """Cluster of an answer."""
 
@@ -295,6 +304,16 @@ class CodeVersion(ApiRecord):
     id: str
     number: int
     model: ModelBrief
+
+
+class ColumnDifference(ApiRecord):
+    """ColumnDifference of an answer."""
+
+    name: str
+    change: v.ChangeEnum
+    differs: list[str]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
 
 
 class CommonMetric(ApiRecord):
@@ -344,6 +363,15 @@ class Costs(ApiRecord):
     leave: Cost
     loss: Cost
     restart: Cost
+
+
+class DataFileDifference(ApiRecord):
+    """DataFileDifference of an answer."""
+
+    path: str
+    change: v.ChangeEnum
+    size_before: int | None
+    size_after: int | None
 
 
 class Dataset(ApiRecord):
@@ -569,6 +597,14 @@ class Explanation(ApiRecord):
     facts: dict[str, Any]
 
 
+class FactDifference(ApiRecord):
+    """FactDifference of an answer."""
+
+    name: str
+    before: Any | None
+    after: Any | None
+
+
 class Failure(ApiRecord):
     """Failure of an answer."""
 
@@ -595,6 +631,15 @@ class FetchProgress(ApiRecord):
 
     fetched_bytes: int
     total_bytes: int | None
+
+
+class FileCounts(ApiRecord):
+    """FileCounts of an answer."""
+
+    n_added: int
+    n_removed: int
+    n_changed: int
+    n_same: int
 
 
 class FileDifference(ApiRecord):
@@ -2810,6 +2855,21 @@ class Verification(ApiRecord):
     n_events: int
     head: str
     problem: str
+
+
+class VersionDifference(ApiRecord):
+    """VersionDifference of an answer."""
+
+    is_same_content: bool
+    facts: list[FactDifference]
+    columns: list[ColumnDifference]
+    n_columns_left_out: int
+    classes: list[ClassDifference]
+    n_classes_left_out: int
+    files: list[DataFileDifference]
+    n_files_left_out: int
+    file_counts: FileCounts | None
+    notes: list[str]
 
 
 class VersionFile(ApiRecord):

@@ -562,6 +562,18 @@ class DatasetVersionsOperations:
             body={"target": target, "ignore": ignore, "types": types, "missing": missing},
         )
 
+    def difference(self, id: Ref, /, *, to: str) -> r.VersionDifference:
+        """From this version to another: columns, classes, files of archives and counts, from what inspection stored.
+        No rows are read; `notes` say what that cannot tell.
+
+        GET /dataset-versions/{id}/difference
+
+        to: The id of the version that this one is compared with.
+        """
+        return self._transport.record(
+            r.VersionDifference, "GET", path_of("/dataset-versions/{id}/difference", id=id), query={"to": to}
+        )
+
     def download(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
         """The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
         since the file is not kept then.
