@@ -227,7 +227,7 @@ def _compare_files(found: VersionDifference, before: DatasetVersion, after: Data
             return
         listings.append(listing.files)
     olds, news = listings
-    differing = [path for path in sorted(olds | news) if olds.get(path) != news.get(path)]
+    differing = [path for path in sorted({*olds, *news}) if olds.get(path) != news.get(path)]
     changes = {path: _change(path, olds, news) for path in differing}
     found.files = [
         DataFileDifference(path, changes[path], _size(olds, path), _size(news, path)) for path in differing[:MAX_FILES]

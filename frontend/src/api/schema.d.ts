@@ -1964,6 +1964,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisation-deletions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Deletions of organisations that one has asked for; administrators of the platform see all. */
+        get: operations["organisation_deletions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisation-deletions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How far a deletion is, also when the organisation is gone. */
+        get: operations["organisation_deletions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations": {
         parameters: {
             query?: never;
@@ -1999,6 +2033,27 @@ export interface paths {
         head?: never;
         /** @description Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs. */
         patch: operations["organisations_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What deleting the organisation with all its data would remove, and what forbids it; for owners. */
+        get: operations["organisations_deletion_retrieve"];
+        put?: never;
+        /**
+         * @description Deletes an archived organisation with all its data, in the background, for good. For owners, with the
+         *     password and the second factor, or a passkey; by session. 409 while jobs or studies have not ended.
+         */
+        post: operations["organisations_deletion_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/organisations/{id}/invitations": {
@@ -4918,6 +4973,23 @@ export interface components {
          * @enum {string}
          */
         DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
+        /** @description The password and, where there is one, the second factor; or a passkey alone. */
+        DeleteOrganisationRequest: {
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
+            code: string;
+            /** @description A passkey's answer; null: the account has none. */
+            passkey?: components["schemas"]["AssertionRequest"] | null;
+            /**
+             * @description The present password; empty: the account has none, or a passkey is given.
+             * @default
+             */
+            password: string;
+            /** @description The organisation's name, to confirm. */
+            name: string;
+        };
         /** @description What deleting a job means. */
         Deletion: {
             /** @description Why the job cannot be deleted now; empty when it can. */
@@ -4934,6 +5006,14 @@ export interface components {
             readonly trained_model: string;
             /** @description Jobs that were cloned from it, which stay. */
             readonly n_clones: number;
+        };
+        DeletionRefusal: {
+            /** @description A stable word for the reason. */
+            code: string;
+            /** @description Why it may not be deleted now. */
+            message: string;
+            /** @description What to do about it. */
+            remedy: string;
         };
         Delivery: {
             /**
@@ -7416,6 +7496,62 @@ export interface components {
             /** @description The organisation's name. */
             name: string;
         };
+        OrganisationContents: {
+            /** @description What would be deleted, by kind. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description Bytes that it stores, without checkpoints. */
+            n_bytes: number;
+            /** @description Those of them that others store, too, which stay. */
+            shared_bytes: number;
+            /** @description Why it may not be deleted now; empty: it may. */
+            refusals: components["schemas"]["DeletionRefusal"][];
+            /** @description The deletion under way; null: there is none. */
+            deletion: components["schemas"]["OrganisationDeletion"] | null;
+        };
+        OrganisationDeletion: {
+            /**
+             * Format: uuid
+             * @description The deletion's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
+            readonly organisation_id: string;
+            /** @description The organisation's name. */
+            readonly name: string;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            readonly requested_at: string;
+            /** @description What there was at the beginning, by kind. */
+            readonly counts: {
+                [key: string]: number;
+            };
+            /** @description How many things there were at the beginning, blobs among them. */
+            readonly n_total: number;
+            /** @description How many of them are gone. */
+            readonly n_removed: number;
+            /** @description What is being removed; empty: nothing yet, or it has ended. */
+            readonly step: string;
+            /** @description Why it does not go on, in words; empty: it does. It is tried again every 30 seconds. */
+            readonly problem: string;
+            /** @description Bytes that are gone from the store. */
+            readonly bytes_removed: number;
+            /** @description Blobs that others hold, too, which stay. */
+            readonly shared_blobs: number;
+            /** @description Blobs that the next collections remove: somebody stored the same bytes within an hour. */
+            readonly later_blobs: number;
+            /**
+             * Format: date-time
+             * @description When nothing was left of it; null: it goes on.
+             */
+            readonly ended_at: string | null;
+        };
         OrganisationDetail: {
             /**
              * Format: uuid
@@ -7736,6 +7872,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["MyInvitation"][];
+        };
+        PaginatedOrganisationDeletionList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["OrganisationDeletion"][];
         };
         PaginatedOrganisationList: {
             /**
@@ -17734,6 +17884,70 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisation_deletions_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedOrganisationDeletionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisation_deletions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisation deletions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationDeletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_list: {
         parameters: {
             query?: {
@@ -17885,6 +18099,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OrganisationDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_deletion_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationContents"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_deletion_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteOrganisationRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationDeletion"];
                 };
             };
             400: components["responses"]["BadRequest"];

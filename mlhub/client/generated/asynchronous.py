@@ -2453,6 +2453,31 @@ class AsyncModelsOperations:
         )
 
 
+class AsyncOrganisationDeletionsOperations:
+    """The operations under /organisation-deletions."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.OrganisationDeletion]:
+        """Deletions of organisations that one has asked for; administrators of the platform see all.
+
+        GET /organisation-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return AsyncPages(self._transport, r.OrganisationDeletion, path_of("/organisation-deletions"), size=page_size)
+
+    async def get(self, id: Ref, /) -> r.OrganisationDeletion:
+        """How far a deletion is, also when the organisation is gone.
+
+        GET /organisation-deletions/{id}
+        """
+        return await self._transport.record(
+            r.OrganisationDeletion, "GET", path_of("/organisation-deletions/{id}", id=id)
+        )
+
+
 class AsyncOrganisationsOperations:
     """The operations under /organisations."""
 
@@ -2515,6 +2540,42 @@ class AsyncOrganisationsOperations:
         DELETE /organisations/{id}
         """
         await self._transport.content("DELETE", path_of("/organisations/{id}", id=id))
+
+    async def deletion(self, id: Ref, /) -> r.OrganisationContents:
+        """What deleting the organisation with all its data would remove, and what forbids it; for owners.
+
+        GET /organisations/{id}/deletion
+        """
+        return await self._transport.record(
+            r.OrganisationContents, "GET", path_of("/organisations/{id}/deletion", id=id)
+        )
+
+    async def create_deletion(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.OrganisationDeletion:
+        """Deletes an archived organisation with all its data, in the background, for good. For owners, with the
+        password and the second factor, or a passkey; by session. 409 while jobs or studies have not ended.
+
+        POST /organisations/{id}/deletion
+
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
+        name: The organisation's name, to confirm.
+        """
+        return await self._transport.record(
+            r.OrganisationDeletion,
+            "POST",
+            path_of("/organisations/{id}/deletion", id=id),
+            body={"code": code, "passkey": passkey, "password": password, "name": name},
+        )
 
     def list_invitations(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Invitation]:
         """Invitations of an organisation that wait for an answer; for its admins.
@@ -4665,6 +4726,7 @@ class AsyncOperations:
         self.memberships = AsyncMembershipsOperations(transport)
         self.model_versions = AsyncModelVersionsOperations(transport)
         self.models = AsyncModelsOperations(transport)
+        self.organisation_deletions = AsyncOrganisationDeletionsOperations(transport)
         self.organisations = AsyncOrganisationsOperations(transport)
         self.projects = AsyncProjectsOperations(transport)
         self.queue = AsyncQueueOperations(transport)

@@ -455,6 +455,14 @@ class Deletion(ApiRecord):
     n_clones: int
 
 
+class DeletionRefusal(ApiRecord):
+    """DeletionRefusal of an answer."""
+
+    code: str
+    message: str
+    remedy: str
+
+
 class Delivery(ApiRecord):
     """Delivery of an answer."""
 
@@ -1245,6 +1253,34 @@ class OrganisationBrief(ApiRecord):
 
     id: str
     name: str
+
+
+class OrganisationContents(ApiRecord):
+    """OrganisationContents of an answer."""
+
+    counts: dict[str, int]
+    n_bytes: int
+    shared_bytes: int
+    refusals: list[DeletionRefusal]
+    deletion: OrganisationDeletion | None
+
+
+class OrganisationDeletion(ApiRecord):
+    """OrganisationDeletion of an answer."""
+
+    id: str
+    organisation_id: str
+    name: str
+    requested_at: datetime
+    counts: dict[str, int]
+    n_total: int
+    n_removed: int
+    step: str
+    problem: str
+    bytes_removed: int
+    shared_blobs: int
+    later_blobs: int
+    ended_at: datetime | None
 
 
 class OrganisationDetail(ApiRecord):

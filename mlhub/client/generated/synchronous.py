@@ -2427,6 +2427,29 @@ class ModelsOperations:
         )
 
 
+class OrganisationDeletionsOperations:
+    """The operations under /organisation-deletions."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.OrganisationDeletion]:
+        """Deletions of organisations that one has asked for; administrators of the platform see all.
+
+        GET /organisation-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.OrganisationDeletion, path_of("/organisation-deletions"), size=page_size)
+
+    def get(self, id: Ref, /) -> r.OrganisationDeletion:
+        """How far a deletion is, also when the organisation is gone.
+
+        GET /organisation-deletions/{id}
+        """
+        return self._transport.record(r.OrganisationDeletion, "GET", path_of("/organisation-deletions/{id}", id=id))
+
+
 class OrganisationsOperations:
     """The operations under /organisations."""
 
@@ -2489,6 +2512,40 @@ class OrganisationsOperations:
         DELETE /organisations/{id}
         """
         self._transport.content("DELETE", path_of("/organisations/{id}", id=id))
+
+    def deletion(self, id: Ref, /) -> r.OrganisationContents:
+        """What deleting the organisation with all its data would remove, and what forbids it; for owners.
+
+        GET /organisations/{id}/deletion
+        """
+        return self._transport.record(r.OrganisationContents, "GET", path_of("/organisations/{id}/deletion", id=id))
+
+    def create_deletion(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.OrganisationDeletion:
+        """Deletes an archived organisation with all its data, in the background, for good. For owners, with the
+        password and the second factor, or a passkey; by session. 409 while jobs or studies have not ended.
+
+        POST /organisations/{id}/deletion
+
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
+        name: The organisation's name, to confirm.
+        """
+        return self._transport.record(
+            r.OrganisationDeletion,
+            "POST",
+            path_of("/organisations/{id}/deletion", id=id),
+            body={"code": code, "passkey": passkey, "password": password, "name": name},
+        )
 
     def list_invitations(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Invitation]:
         """Invitations of an organisation that wait for an answer; for its admins.
@@ -4629,6 +4686,7 @@ class Operations:
         self.memberships = MembershipsOperations(transport)
         self.model_versions = ModelVersionsOperations(transport)
         self.models = ModelsOperations(transport)
+        self.organisation_deletions = OrganisationDeletionsOperations(transport)
         self.organisations = OrganisationsOperations(transport)
         self.projects = ProjectsOperations(transport)
         self.queue = QueueOperations(transport)
