@@ -14605,9 +14605,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
             };
             header?: never;
@@ -14917,7 +14917,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /**
                  * @description Only those in this state.
@@ -15028,7 +15028,7 @@ export interface operations {
                 kind_prefix?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only events of this time and later. */
                 since?: string;
@@ -15080,7 +15080,7 @@ export interface operations {
                 kind?: string;
                 /** @description Only events whose kind begins so, such as session. or token. */
                 kind_prefix?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only events of this time and later. */
                 since?: string;
@@ -15590,11 +15590,11 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only those that the person of this user name submitted. */
                 owner?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
                 /** @description Only those of which each word is in the name, owner, model or dataset, or begins the id. */
                 search?: string;
@@ -17453,9 +17453,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
             };
             header?: never;
@@ -18972,9 +18972,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this team. */
+                /** @description Only those of this team, by id or name. */
                 team?: string;
             };
             header?: never;
@@ -19743,7 +19743,7 @@ export interface operations {
                 is_waiting?: boolean;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
             };
             header?: never;
@@ -19952,11 +19952,11 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only those that this job's pods started. */
                 parent_job?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
                 /**
                  * @description Only those of this status.
@@ -20701,9 +20701,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only those of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
                 /**
                  * @description Only those in one of these states.
@@ -21004,7 +21004,7 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
             };
             header?: never;
@@ -21688,9 +21688,9 @@ export interface operations {
                  *     * `day` - day
                  */
                 by?: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
-                /** @description Only the use of this organisation. */
+                /** @description Only the use of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only the use of this project. */
+                /** @description Only the use of this project, by id or name. */
                 project?: string;
                 /** @description The beginning of the time reported; 30 days before its end, if left out. */
                 since?: string;
@@ -21738,9 +21738,9 @@ export interface operations {
                  *     * `day` - day
                  */
                 by?: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
-                /** @description Only the use of this organisation. */
+                /** @description Only the use of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only the use of this project. */
+                /** @description Only the use of this project, by id or name. */
                 project?: string;
                 /** @description The beginning of the time reported; 30 days before its end, if left out. */
                 since?: string;

@@ -633,8 +633,8 @@ class AsyncDatasetsOperations:
         GET /datasets
 
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
-        project: Only those of this project.
+        organisation: Only those of this organisation, by id or name.
+        project: Only those of this project, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -930,7 +930,7 @@ class AsyncEnvironmentsOperations:
 
         GET /environments
 
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         state: Only those in this state.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -983,7 +983,7 @@ class AsyncEventsOperations:
         actor: Only what the user of this name did; also one that was deleted since.
         kind: Only events of this kind, such as job.submitted.
         kind_prefix: Only events whose kind begins so, such as session. or token.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         since: Only events of this time and later.
         subject: Only what happened to the object of this id.
         until: Only events before this time.
@@ -1031,7 +1031,7 @@ class AsyncEventsOperations:
         form: csv, or jsonl: JSON lines.
         kind: Only events of this kind, such as job.submitted.
         kind_prefix: Only events whose kind begins so, such as session. or token.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         since: Only events of this time and later.
         subject: Only what happened to the object of this id.
         until: Only events before this time.
@@ -1272,9 +1272,9 @@ class AsyncJobsOperations:
         id: Only those of these ids, separated by commas; at most 200.
         kind: * `train` - Train * `predict` - Predict * `evaluate` - Evaluate * `notebook` - Notebook
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         owner: Only those that the person of this user name submitted.
-        project: Only those of this project.
+        project: Only those of this project, by id or name.
         search: Only those of which each word is in the name, owner, model or dataset, or begins the id.
         sort: What the rows are sorted by, with a minus the greatest first; -created when absent.
         state: * `queued` - queued * `starting` - starting * `running` - running * `stopping` - stopping * `paused`
@@ -2283,8 +2283,8 @@ class AsyncModelsOperations:
 
         builtin: true: only built-in models; false: only others.
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
-        project: Only those of this project.
+        organisation: Only those of this organisation, by id or name.
+        project: Only those of this project, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -3018,8 +3018,8 @@ class AsyncProjectsOperations:
         GET /projects
 
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
-        team: Only those of this team.
+        organisation: Only those of this organisation, by id or name.
+        team: Only those of this team, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -3475,7 +3475,7 @@ class AsyncQuotaRequestsOperations:
         GET /quota-requests
 
         is_waiting: Only those that wait, or were answered.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -3574,9 +3574,9 @@ class AsyncRunsOperations:
 
         GET /runs
 
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         parent_job: Only those that this job's pods started.
-        project: Only those of this project.
+        project: Only those of this project, by id or name.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -3904,8 +3904,8 @@ class AsyncStudiesOperations:
 
         dataset_version: Only those whose trials read this dataset version.
         name: Only those of exactly this name.
-        organisation: Only those of this organisation.
-        project: Only those of this project.
+        organisation: Only those of this organisation, by id or name.
+        project: Only those of this project, by id or name.
         state: Only those in one of these states.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4052,7 +4052,7 @@ class AsyncTeamsOperations:
         GET /teams
 
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return AsyncPages(
@@ -4415,8 +4415,8 @@ class AsyncUsageOperations:
         GET /usage
 
         by: What GPU-hours are grouped by; days are those of UTC.
-        organisation: Only the use of this organisation.
-        project: Only the use of this project.
+        organisation: Only the use of this organisation, by id or name.
+        project: Only the use of this project, by id or name.
         since: The beginning of the time reported; 30 days before its end, if left out.
         until: The end of the time reported; now, if left out.
         """
@@ -4442,8 +4442,8 @@ class AsyncUsageOperations:
         GET /usage/export
 
         by: What GPU-hours are grouped by; days are those of UTC.
-        organisation: Only the use of this organisation.
-        project: Only the use of this project.
+        organisation: Only the use of this organisation, by id or name.
+        project: Only the use of this project, by id or name.
         since: The beginning of the time reported; 30 days before its end, if left out.
         until: The end of the time reported; now, if left out.
         to: the file to write, which is there when all of it has arrived.

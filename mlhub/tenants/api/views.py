@@ -18,6 +18,7 @@ from mlhub.tenants import actions
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
+from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdministrator
 from mlhub.tenants.roles import Role
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class TeamFilter(django_filters.FilterSet):
     """By plain ids: a filter that looks rows up would reveal which ids of other organisations exist."""
 
-    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    organisation = NamedFilter(Organisation, help_text="Only those of this organisation, by id or name.")
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
     class Meta:
@@ -38,7 +39,7 @@ class TeamFilter(django_filters.FilterSet):
 
 
 class ProjectFilter(TeamFilter):
-    team = django_filters.UUIDFilter(help_text="Only those of this team.")
+    team = NamedFilter(Team, help_text="Only those of this team, by id or name.")
 
     class Meta:
         model = Project
