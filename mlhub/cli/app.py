@@ -26,6 +26,7 @@ from mlhub.cli.commands import (
     profiles,
     projects,
     quotas,
+    removals,
     secrets,
     studies,
     trained,
@@ -67,6 +68,7 @@ for panel, commands in {
     TRAIN: (
         run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, profiles.profile, jobs.wait,
         jobs.cancel, jobs.pause, jobs.resume, jobs.clone, jobs.result, differences.diff,
+        removals.rm,
     ),
     USE: (trained.predict, trained.serve),
     LOOK: (cluster.top, cluster.queue, cluster.usage),

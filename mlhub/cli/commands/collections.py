@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub dataset push|ls|show|columns|diff|refresh|pull, mlhub model push|ls|show|pull."""
+"""mlhub dataset push|ls|show|columns|diff|refresh|pull|rm, mlhub model push|ls|show|pull|rm."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlhub.cli import packing, uploads
 from mlhub.cli.commands.columns import columns
 from mlhub.cli.commands.dataset_differences import diff
 from mlhub.cli.commands.references import refer, refresh
+from mlhub.cli.commands.removals import remove_dataset, remove_model
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
 from mlhub.cli.names import dataset_version, found, project_id
@@ -27,6 +28,8 @@ model = typer.Typer(help="Models: code that is uploaded, and what was trained.",
 
 dataset.command("columns")(columns)
 dataset.command("diff")(diff)
+dataset.command("rm")(remove_dataset)
+model.command("rm")(remove_model)
 dataset.command("refresh")(refresh)
 
 
