@@ -11,7 +11,7 @@ import type { Organisation, OrganisationContents, OrganisationDeletion } from "@
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Dialog } from "@/components/form/Dialog";
-import { OwnerProofForm } from "@/components/form/OwnerProof";
+import { OwnerProofForm } from "@/components/account/OwnerProof";
 import { deletionQuery, organisationContentsQuery } from "@/features/members/queries";
 import { bytes, number } from "@/lib/quantities";
 
