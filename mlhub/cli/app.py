@@ -26,6 +26,7 @@ from mlhub.cli.commands import (
     profiles,
     projects,
     quotas,
+    removals,
     roles,
     secrets,
     studies,
@@ -65,10 +66,11 @@ def options(
 ACCOUNT, TRAIN, USE, LOOK = "Account", "Jobs", "Trained models", "Cluster"
 PLATFORM = "Platform on this machine"
 for panel, commands in {
-    ACCOUNT: (account.login, account.logout, account.whoami, completion.completion),
+    ACCOUNT: (account.login, account.logout, account.forgot_password, account.whoami, completion.completion),
     TRAIN: (
         run, jobs.ps, jobs.show, jobs.why, jobs.startup, jobs.logs, jobs.metrics, profiles.profile, jobs.wait,
         jobs.cancel, jobs.pause, jobs.resume, jobs.clone, jobs.result, differences.diff,
+        removals.rm,
     ),
     USE: (trained.predict, trained.serve),
     LOOK: (cluster.top, cluster.queue, cluster.usage),

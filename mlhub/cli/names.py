@@ -53,6 +53,18 @@ def project_id(api: Api, name: str) -> str:
     raise CommandError("Which project?", remedy=f"Give --project; there are: {names}.")
 
 
+def dataset_version(api: Api, dataset: dict[str, Any], number: int) -> dict[str, Any]:
+    """The version of that number. Raises CommandError."""
+    versions = api.all(f"/datasets/{dataset['id']}/versions")
+    version = next((one for one in versions if one["number"] == number), None)
+    if version is None:
+        newest = (dataset["latest_version"] or {}).get("number", 0)
+        raise CommandError(
+            f"{dataset['name']} has no version {number}.", remedy=f"Its newest is {newest}.", code=CommandStatus.REFUSED
+        )
+    return version
+
+
 def organisation_named(api: Api, name: str) -> dict[str, Any]:
     """The organisation of that name or id, or the only one. Raises CommandError."""
     rows: list[dict[str, Any]] = list(api.all("/organisations"))

@@ -1148,6 +1148,27 @@ CREATE TABLE public.registry_modelversion (
     CONSTRAINT registry_modelversion_number_check CHECK ((number >= 0)),
     CONSTRAINT registry_modelversion_size_bytes_check CHECK ((size_bytes >= 0))
 );
+CREATE TABLE public.retention_organisationdeletion (
+    id uuid NOT NULL,
+    organisation_id uuid NOT NULL,
+    name character varying(100) NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    counts jsonb NOT NULL,
+    n_total bigint NOT NULL,
+    n_removed bigint NOT NULL,
+    step character varying(30) NOT NULL,
+    problem text NOT NULL,
+    bytes_removed bigint NOT NULL,
+    shared_blobs bigint NOT NULL,
+    later_blobs bigint NOT NULL,
+    ended_at timestamp with time zone,
+    requested_by_id uuid,
+    CONSTRAINT retention_organisationdeletion_bytes_removed_check CHECK ((bytes_removed >= 0)),
+    CONSTRAINT retention_organisationdeletion_later_blobs_check CHECK ((later_blobs >= 0)),
+    CONSTRAINT retention_organisationdeletion_n_removed_check CHECK ((n_removed >= 0)),
+    CONSTRAINT retention_organisationdeletion_n_total_check CHECK ((n_total >= 0)),
+    CONSTRAINT retention_organisationdeletion_shared_blobs_check CHECK ((shared_blobs >= 0))
+);
 CREATE TABLE public.storage_blob (
     sha256 character varying(64) NOT NULL,
     size_bytes bigint NOT NULL,
@@ -1829,18 +1850,19 @@ INSERT INTO public.django_migrations VALUES (126, 'storage', '0005_work_item_fai
 INSERT INTO public.django_migrations VALUES (127, 'storage', '0006_resumable_uploads', now());
 INSERT INTO public.django_migrations VALUES (128, 'storage', '0007_outgoing_work', now());
 INSERT INTO public.django_migrations VALUES (129, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (130, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (131, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (132, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (133, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (134, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (135, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (136, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (137, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (138, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (139, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (130, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (131, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (132, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (133, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (134, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (135, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (136, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (137, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (138, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (139, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (140, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 139, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 140, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2065,6 +2087,8 @@ ALTER TABLE ONLY public.registry_modelversion
     ADD CONSTRAINT registry_modelversion_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.jobs_removedpart
     ADD CONSTRAINT removed_part_of_job UNIQUE (job_id, kind);
+ALTER TABLE ONLY public.retention_organisationdeletion
+    ADD CONSTRAINT retention_organisationdeletion_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.environments_projectsecret
     ADD CONSTRAINT secret_name_in_project UNIQUE (project_id, name);
 ALTER TABLE ONLY public.metrics_series
@@ -2310,6 +2334,7 @@ CREATE INDEX notebooks_notebookaccess_job_id_b2ed0bb0 ON public.notebooks_notebo
 CREATE INDEX notebooks_notebookaccess_ticket_hash_faca2fca_like ON public.notebooks_notebookaccess USING btree (ticket_hash varchar_pattern_ops);
 CREATE INDEX notebooks_notebookaccess_token_id_da5749a7 ON public.notebooks_notebookaccess USING btree (token_id);
 CREATE INDEX notebooks_notebookaccess_user_id_580cfc5a ON public.notebooks_notebookaccess USING btree (user_id);
+CREATE UNIQUE INDEX one_deletion_of_organisation ON public.retention_organisationdeletion USING btree (organisation_id) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX one_invitation_that_waits ON public.tenants_invitation USING btree (organisation_id, username) WHERE (((answer)::text = ''::text) AND (NOT ((username)::text = ''::text)));
 CREATE UNIQUE INDEX one_live_attempt_per_job ON public.jobs_attempt USING btree (job_id) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX one_open_recording_per_job ON public.metrics_profilerecording USING btree (job_id) WHERE (ended_at IS NULL);
@@ -2335,6 +2360,7 @@ CREATE INDEX registry_modelversion_package_id_0499ae4b_like ON public.registry_m
 CREATE INDEX registry_modelversion_weights_id_ca4b72fc ON public.registry_modelversion USING btree (weights_id);
 CREATE INDEX registry_modelversion_weights_id_ca4b72fc_like ON public.registry_modelversion USING btree (weights_id varchar_pattern_ops);
 CREATE INDEX replays_by_state ON public.control_policyreplay USING btree (state, id);
+CREATE INDEX retention_organisationdeletion_requested_by_id_3137667e ON public.retention_organisationdeletion USING btree (requested_by_id);
 CREATE INDEX round_applied ON public.control_round USING gin (applied jsonb_path_ops);
 CREATE INDEX runs_of_project ON public.tracking_run USING btree (project_id, id DESC);
 CREATE INDEX storage_blob_sha256_a5c4bb09_like ON public.storage_blob USING btree (sha256 varchar_pattern_ops);
@@ -2605,6 +2631,8 @@ ALTER TABLE ONLY public.registry_modelversion
     ADD CONSTRAINT registry_modelversion_created_by_id_5f6565c3_fk_tenants_user_id FOREIGN KEY (created_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.registry_modelversion
     ADD CONSTRAINT registry_modelversion_model_id_bed9c39a_fk_registry_model_id FOREIGN KEY (model_id) REFERENCES public.registry_model(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.retention_organisationdeletion
+    ADD CONSTRAINT retention_organisati_requested_by_id_3137667e_fk_tenants_u FOREIGN KEY (requested_by_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_blob_id_04d53ab4_fk_storage_blob_sha256 FOREIGN KEY (blob_id) REFERENCES public.storage_blob(sha256) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding

@@ -7,3 +7,8 @@ from django.apps import AppConfig
 class EnvironmentsConfig(AppConfig):
     name = "mlhub.environments"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from mlhub.environments.unlisted import connect
+
+        connect()

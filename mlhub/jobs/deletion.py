@@ -74,12 +74,7 @@ def delete_job(job: Job, *, actor: User) -> None:
         if conflict is not None:
             raise conflict
         n_attempts = found.attempts.count()
-        for attempt_id in found.attempts.values_list("id", flat=True):
-            storage.release(owner_kind="artifact", owner_id=attempt_id)
-        work_queue.withdraw([found.pk])
-        ModelVersion.objects.filter(job_id=found.pk).update(job_id=None)
-        DeletedJob.objects.create(id=found.pk, project=found.project)
-        Job.objects.filter(pk=found.pk).delete()
+        remove_job(found)
         append(
             "job.deleted",
             organisation=found.project.organisation,
@@ -94,6 +89,16 @@ def delete_job(job: Job, *, actor: User) -> None:
         # should a message be lost, the next collection finds the same
         send_on_commit(COLLECT)
         send_on_commit(REMOVE_DETACHED)
+
+
+def remove_job(job: Job) -> None:
+    """The rows of a job that has ended, in the caller's transaction. Points, lines and checkpoints are out of reach."""
+    for attempt_id in job.attempts.values_list("id", flat=True):
+        storage.release(owner_kind="artifact", owner_id=attempt_id)
+    work_queue.withdraw([job.pk])
+    ModelVersion.objects.filter(job_id=job.pk).update(job_id=None)
+    DeletedJob.objects.create(id=job.pk, project_id=job.project_id)
+    Job.objects.filter(pk=job.pk).delete()
 
 
 def _require_right(job: Job, actor: User) -> None:

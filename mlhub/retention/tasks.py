@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Celery's part of retention: batches of what is due, kind after kind, for a bounded time."""
+"""Celery's part of retention: batches of what is due, kind after kind, and organisations that are deleted, each for a
+bounded time."""
 
 from __future__ import annotations
 
@@ -7,11 +8,17 @@ import time
 
 import structlog
 from celery import shared_task
+from django.db.models import ProtectedError
 from django.utils import timezone
 
+from mlhub.core.dispatch import send
+from mlhub.core.errors import ConflictError
 from mlhub.core.locks import work_lock
 from mlhub.jobs.retention_rules import cutoffs
 from mlhub.metrics.detached import remove_piece
+from mlhub.retention.erasure import erase
+from mlhub.retention.models import OrganisationDeletion
+from mlhub.retention.organisation_deletions import ERASE
 from mlhub.retention.rules import OWNED_RULES, RULES, cutoff
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -49,3 +56,20 @@ def remove_detached(batch: int = BATCH) -> int:
     if removed:
         logger.info("retention.detached_removed", rows=removed)
     return removed
+
+
+@shared_task
+def erase_organisations(run_s: float = RUN_S) -> int:
+    """Goes on with the organisations that are being deleted; returns how many are gone. One run at a time."""
+    n_gone = 0
+    with work_lock("organisation-deletions") as is_mine:
+        found = OrganisationDeletion.objects.running().order_by("requested_at")
+        for deletion in found if is_mine else ():
+            try:
+                n_gone += erase(deletion, run_s=run_s)
+            except (ConflictError, ProtectedError) as error:  # tried again by the next run
+                OrganisationDeletion.objects.filter(pk=deletion.pk).update(problem=str(error)[:1000])
+                logger.warning("organisation.not_erased", name=deletion.name, problem=str(error)[:200])
+    if is_mine and OrganisationDeletion.objects.running().filter(problem="").exists():
+        send(ERASE)
+    return n_gone

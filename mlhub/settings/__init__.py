@@ -16,6 +16,7 @@ from mlhub.core.logs import logging_settings
 from mlhub.core.rate_limits import limits as rate_limits
 from mlhub.notebooks.addresses import check_origin, usual_origin
 from mlhub.settings.api_schema import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
+from mlhub.settings.periodic_tasks import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
 from mlhub.settings.secret_values import secret_value, signing_keys
 from mlhub.settings.single_sign_on import read_password_users, read_single_sign_on
 from mlhub.usage.prices import read_prices
@@ -219,29 +220,9 @@ CELERY_TASK_ROUTES = {
     "mlhub.storage.tasks.work_on_next_outgoing": {"queue": "outgoing"},
     "mlhub.webhooks.tasks.deliver": {"queue": "outgoing"},
     "mlhub.webhooks.tasks.send_mail_notices": {"queue": "outgoing"},
+    "mlhub.tenants.tasks.send_password_links": {"queue": "outgoing"},
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(MLHUB_HOME / "celerybeat-schedule")
-CELERY_BEAT_SCHEDULE = {
-    "sweep-datasets": {"task": "mlhub.datasets.tasks.sweep_uninspected", "schedule": 30.0},
-    "sweep-models": {"task": "mlhub.registry.tasks.sweep_unvalidated", "schedule": 30.0},
-    "sweep-environments": {"task": "mlhub.environments.tasks.sweep_unbuilt", "schedule": 30.0},
-    "sweep-jobs": {"task": "mlhub.jobs.tasks.sweep_not_handed_off", "schedule": 15.0},
-    "sweep-work-queue": {"task": "mlhub.storage.tasks.sweep_work_queue", "schedule": 15.0},
-    "advance-studies": {"task": "mlhub.experiments.tasks.advance_studies", "schedule": 5.0},
-    "collect-checkpoints": {"task": "mlhub.jobs.tasks.collect_checkpoints", "schedule": 600.0},
-    "sweep-replays": {"task": "mlhub.control.tasks.sweep_replays", "schedule": 10.0},
-    "forget-replayed-jobs": {"task": "mlhub.control.tasks.forget_replayed_jobs", "schedule": 3600.0},
-    "watch-rounds": {"task": "mlhub.control.tasks.watch_rounds", "schedule": 15.0},
-    "watch-boosts": {"task": "mlhub.control.tasks.watch_boosts", "schedule": 15.0},
-    "watch-budgets": {"task": "mlhub.control.tasks.watch_budgets", "schedule": 60.0},
-    "check-usage": {"task": "mlhub.usage.tasks.check_ledger", "schedule": 60.0},
-    "deliver-webhooks": {"task": "mlhub.webhooks.tasks.deliver", "schedule": 5.0},
-    "send-mail-notices": {"task": "mlhub.webhooks.tasks.send_mail_notices", "schedule": 10.0},
-    "watch-waiting-jobs": {"task": "mlhub.webhooks.tasks.watch_waiting_jobs", "schedule": 60.0},
-    "remove-expired": {"task": "mlhub.retention.tasks.remove_expired", "schedule": 600.0},
-    "remove-detached": {"task": "mlhub.retention.tasks.remove_detached", "schedule": 60.0},
-    "collect-blobs": {"task": "mlhub.storage.tasks.collect_unheld_blobs", "schedule": 3600.0},
-}
 
 # the mail server, such as smtp+tls://user:password@mail.example.org:587; "" = no mail server
 EMAIL_URL = secret_value(os.environ, "MLHUB_EMAIL_URL")

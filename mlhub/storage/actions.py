@@ -145,17 +145,18 @@ def release(*, owner_kind: str, owner_id: UUID, sha256: str | None = None) -> in
     return (held if sha256 is None else held.filter(blob=sha256)).delete()[0]
 
 
-def collect(sha256: str) -> bool:
+def collect(sha256: str, *, unheld_for: timedelta = UNHELD_FOR) -> bool:
     """Removes a blob, row and bytes, if no owner holds it and no upload stored it lately. Returns whether it did.
 
-    For a while after a restore nothing is removed: work that this database does not know may need the bytes.
+    unheld_for: how long ago it was stored at least. For a while after a restore nothing is removed: work that this
+    database does not know may need the bytes.
     """
     if is_restored_lately(timezone.now()):
         return False
     store = blob_store()
     with transaction.atomic():
         lock_until_commit(f"blob:{sha256}")
-        if Holding.objects.filter(blob=sha256).exists() or store.age_s(sha256) < UNHELD_FOR.total_seconds():
+        if Holding.objects.filter(blob=sha256).exists() or store.age_s(sha256) < unheld_for.total_seconds():
             return False
         try:
             Blob.objects.filter(pk=sha256).delete()

@@ -6,3 +6,8 @@ from django.apps import AppConfig
 
 class TrackingConfig(AppConfig):
     name = "mlhub.tracking"
+
+    def ready(self) -> None:
+        from mlhub.tracking.unlisted import connect
+
+        connect()

@@ -54,6 +54,14 @@ def submitted(cast: Cast, capsys: pytest.CaptureFixture[str], *options: str) -> 
     return capsys.readouterr().out.strip()
 
 
+def test_a_forgotten_password_is_asked_for_without_a_sign_in(
+    cast: Cast, live_server: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--url", live_server.url, "forgot-password", "bob"]) == CommandStatus.REFUSED
+    assert "sends no e-mail" in (refused := capsys.readouterr().err)
+    assert "administrator" in refused
+
+
 def test_a_job_is_submitted_listed_explained_and_cancelled(bob: Cast, capsys: pytest.CaptureFixture[str]) -> None:
     pk = submitted(bob, capsys, "--name", "first", "--epochs", "3", "--set", "hyperparameters.learning_rate=0.01")
     assert main(["ps"]) == CommandStatus.OK

@@ -65,4 +65,23 @@ def test_a_table_is_pushed_once_and_its_columns_are_chosen_afterwards(
     content, folder = table.read_bytes(), table.parent / "pulled"
     assert main(["dataset", "pull", "customers", "--to", str(folder), "--version", "1"]) == CommandStatus.OK
     assert (folder / "customers.csv").read_bytes() == content
-    assert main(["dataset", "pull", "customers", "--version", "2"]) == CommandStatus.USAGE
+    assert main(["dataset", "pull", "customers", "--version", "2"]) == CommandStatus.REFUSED
+
+
+def test_two_versions_of_a_table_are_compared(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "push", str(table), "--target", "churned"]) == CommandStatus.OK
+    table.write_bytes(customers(80).replace(b"age", b"years", 1))
+    assert main(["dataset", "push", str(table), "--target", "churned"]) == CommandStatus.OK
+    capsys.readouterr()
+    assert main(["dataset", "diff", "customers", "1"]) == CommandStatus.OK
+    shown = capsys.readouterr()
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert lines[0] == ["WHAT", "V1", "V2"]
+    assert ["n_rows", "60", "80"] in lines
+    assert ["column", "years", "-", "number"] in lines
+    assert ["column", "age", "number", "-"] in lines
+    assert "Rows are counted, not compared" in shown.err.replace("\n", " ")
+    assert main(["dataset", "diff", "customers", "1", "3"]) == CommandStatus.REFUSED
+    assert "has no version 3" in capsys.readouterr().err
+    assert main(["dataset", "diff", "customers", "1", "1"]) == CommandStatus.OK
+    assert capsys.readouterr().out.strip() == "Nothing differs."

@@ -61,3 +61,20 @@ def test_bounds_of_an_organisation_are_tried_out_set_and_shown(
     assert main(["organisation", "retention", "set", "A", "logs.longest=1"]) != CommandStatus.OK
     assert "logs.most=90" in capsys.readouterr().err
     assert main(["organisation", "retention", "show", "nobody's"]) == CommandStatus.REFUSED
+
+
+def test_what_a_deletion_of_an_organisation_would_remove_is_shown(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["organisation", "deletion", "A"]) == CommandStatus.REFUSED
+    bob.a.memberships.filter(user=bob.bob).update(role="owner")
+    capsys.readouterr()
+    assert main(["organisation", "deletion", "A"]) == CommandStatus.OK
+    shown = capsys.readouterr()
+    assert [line.split() for line in shown.out.splitlines()] == [
+        ["KIND", "NUMBER"],
+        ["projects", "1"],
+        ["members", "3"],
+    ]
+    assert "Archive it first" in shown.err.replace("\n", " ")

@@ -22,6 +22,7 @@ CALLS = {
     "dataset-versions/<uuid:id>": [("get", None), ("delete", None)],
     "dataset-versions/<uuid:id>/columns": [("post", None)],
     "dataset-versions/<uuid:id>/refresh": [("post", None)],
+    "dataset-versions/<uuid:id>/difference": [("get", None)],
     "dataset-versions/<uuid:id>/download": [("get", None)],
 }
 ALL_CALLS = [(route, verb, body) for route, calls in CALLS.items() for verb, body in calls]
@@ -43,7 +44,8 @@ def call(client, cast, dataset, route, verb, body):
     if body is REFERENCE:
         new = {"name": "x", "project": str(cast.project_a.id)} if route == "datasets/references" else {}
         return client.post(address, {"source": {"uri": "https://example.org/x.csv"}, **new}, format="json")
-    return getattr(client, verb)(address)
+    query = {"to": str(row.id)} if route.endswith("/difference") else None
+    return getattr(client, verb)(address, query)
 
 
 def everything(settings):
@@ -79,4 +81,4 @@ def test_a_viewer_writes_nothing(cast, dataset, settings, route, verb, body):
 
 def test_a_viewer_reads(cast, dataset):
     victor = cast.client(cast.victor)
-    assert [call(victor, cast, dataset, *c).status_code for c in ALL_CALLS if c[1] == "get"] == [200] * 4
+    assert [call(victor, cast, dataset, *c).status_code for c in ALL_CALLS if c[1] == "get"] == [200] * 5

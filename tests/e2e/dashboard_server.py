@@ -27,7 +27,7 @@ FONT_FILES = {
     "Inter": FONTS / "inter" / "files" / "inter-latin-wght-normal.woff2",
     "Dashboard Mono": FONTS / "jetbrains-mono" / "files" / "jetbrains-mono-latin-wght-normal.woff2",
 }
-SIGNED_OUT = ("/sign-in", "/set-password", "/join")
+SIGNED_OUT = ("/sign-in", "/set-password", "/forgot-password", "/join")
 NOT_HERE = {"title": "Not here", "status": 401, "detail": "Nothing is stored here.", "errors": []}
 
 

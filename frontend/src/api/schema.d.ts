@@ -21,6 +21,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/forgotten-password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Sends a link to set a password by mail. 204 whether there is such an account or not; 409 without mail server.
+         *
+         *     For accounts that sign in with a password and have an e-mail address. 429 after too many of one name, or from
+         *     one address.
+         */
+        post: operations["auth_forgotten_password_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/identities": {
         parameters: {
             query?: never;
@@ -590,6 +612,26 @@ export interface paths {
          *     409 while it is inspected, 422 for a column that is not there.
          */
         post: operations["dataset_versions_columns_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dataset-versions/{id}/difference": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description From this version to another: columns, classes, files of archives and counts, from what inspection stored.
+         *     No rows are read; `notes` say what that cannot tell.
+         */
+        get: operations["dataset_versions_difference_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1922,6 +1964,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisation-deletions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Deletions of organisations that one has asked for; administrators of the platform see all. */
+        get: operations["organisation_deletions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisation-deletions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How far a deletion is, also when the organisation is gone. */
+        get: operations["organisation_deletions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organisations": {
         parameters: {
             query?: never;
@@ -1957,6 +2033,27 @@ export interface paths {
         head?: never;
         /** @description Another name, archived or open again; for owners. An archived one takes no projects, uploads and jobs. */
         patch: operations["organisations_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/organisations/{id}/deletion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What deleting the organisation with all its data would remove, and what forbids it; for owners. */
+        get: operations["organisations_deletion_retrieve"];
+        put?: never;
+        /**
+         * @description Deletes an archived organisation with all its data, in the background, for good. For owners, with the
+         *     password and the second factor, or a passkey; by session. 409 while jobs or studies have not ended.
+         */
+        post: operations["organisations_deletion_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/organisations/{id}/invitations": {
@@ -4461,6 +4558,22 @@ export interface components {
             /** @description The ids of the checkpoints to delete. */
             checkpoints: number[];
         };
+        ClassDifference: {
+            /** @description The class. */
+            name: string;
+            /**
+             * @description What became of the class.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description Its examples in this version; null: none, or they were not counted. */
+            before: number | null;
+            /** @description The same in the other version. */
+            after: number | null;
+        };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
          *
@@ -4536,6 +4649,28 @@ export interface components {
             missing?: {
                 [key: string]: "indicator" | "fill" | "drop";
             };
+        };
+        ColumnDifference: {
+            /** @description The column. */
+            name: string;
+            /**
+             * @description What became of the column.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description Which of its statistics differ, such as type or mean. */
+            differs: string[];
+            /** @description Its statistics in this version, as the version has them; null: no such column. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The same in the other version. */
+            after: {
+                [key: string]: unknown;
+            } | null;
         };
         CommonMetric: {
             /** @description The metric's name. */
@@ -4637,6 +4772,22 @@ export interface components {
             loss: components["schemas"]["Cost"];
             /** @description All three together. */
             restart: components["schemas"]["Cost"];
+        };
+        DataFileDifference: {
+            /** @description The path of the file in the archive. */
+            path: string;
+            /**
+             * @description What became of the file.
+             *
+             *     * `added` - added
+             *     * `removed` - removed
+             *     * `changed` - changed
+             */
+            change: components["schemas"]["ChangeEnum"];
+            /** @description Its bytes in this version, unpacked; null: no such file. */
+            size_before: number | null;
+            /** @description The same in the other version. */
+            size_after: number | null;
         };
         Dataset: {
             /**
@@ -4940,6 +5091,23 @@ export interface components {
          * @enum {string}
          */
         DecisionKind: "launch" | "resize" | "preempt" | "keep" | "wait";
+        /** @description The password and, where there is one, the second factor; or a passkey alone. */
+        DeleteOrganisationRequest: {
+            /**
+             * @description The code of the second factor, or a recovery code; empty: the account has none.
+             * @default
+             */
+            code: string;
+            /** @description A passkey's answer; null: the account has none. */
+            passkey?: components["schemas"]["AssertionRequest"] | null;
+            /**
+             * @description The present password; empty: the account has none, or a passkey is given.
+             * @default
+             */
+            password: string;
+            /** @description The organisation's name, to confirm. */
+            name: string;
+        };
         /** @description What deleting a job means. */
         Deletion: {
             /** @description Why the job cannot be deleted now; empty when it can. */
@@ -4956,6 +5124,14 @@ export interface components {
             readonly trained_model: string;
             /** @description Jobs that were cloned from it, which stay. */
             readonly n_clones: number;
+        };
+        DeletionRefusal: {
+            /** @description A stable word for the reason. */
+            code: string;
+            /** @description Why it may not be deleted now. */
+            message: string;
+            /** @description What to do about it. */
+            remedy: string;
         };
         Delivery: {
             /**
@@ -5329,6 +5505,14 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        FactDifference: {
+            /** @description What it is: a member of the version's schema, such as n_rows; format, size_bytes; or options.NAME. */
+            name: string;
+            /** @description Of this version; null: it does not have it. */
+            before: unknown | null;
+            /** @description Of the other version; null: it does not have it. */
+            after: unknown | null;
+        };
         Failure: {
             /**
              * @description What went wrong, as a code.
@@ -5435,6 +5619,16 @@ export interface components {
             /** @description What to do about it. */
             remedy?: string;
         };
+        FileCounts: {
+            /** @description Files that only the other version has. */
+            n_added: number;
+            /** @description Files that only this version has. */
+            n_removed: number;
+            /** @description Files of other content. */
+            n_changed: number;
+            /** @description Files of the same checksum and size. */
+            n_same: number;
+        };
         FileDifference: {
             /** @description The path of the file in the package. */
             path: string;
@@ -5450,6 +5644,15 @@ export interface components {
             diff: string;
             /** @description Why the diff is absent or not whole; empty otherwise. */
             note: string;
+        };
+        /**
+         * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
+         *
+         *     Nested serializers are strict when they derive from this class too; tests/core/test_strictness.py sees to it.
+         */
+        ForgottenPasswordRequest: {
+            /** @description The user name, or the account's e-mail address. */
+            account: string;
         };
         /**
          * @description * `npz` - NumPy arrays
@@ -7434,6 +7637,62 @@ export interface components {
             /** @description The organisation's name. */
             name: string;
         };
+        OrganisationContents: {
+            /** @description What would be deleted, by kind. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description Bytes that it stores, without checkpoints. */
+            n_bytes: number;
+            /** @description Those of them that others store, too, which stay. */
+            shared_bytes: number;
+            /** @description Why it may not be deleted now; empty: it may. */
+            refusals: components["schemas"]["DeletionRefusal"][];
+            /** @description The deletion under way; null: there is none. */
+            deletion: components["schemas"]["OrganisationDeletion"] | null;
+        };
+        OrganisationDeletion: {
+            /**
+             * Format: uuid
+             * @description The deletion's id.
+             */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description The organisation's id.
+             */
+            readonly organisation_id: string;
+            /** @description The organisation's name. */
+            readonly name: string;
+            /**
+             * Format: date-time
+             * @description When it began.
+             */
+            readonly requested_at: string;
+            /** @description What there was at the beginning, by kind. */
+            readonly counts: {
+                [key: string]: number;
+            };
+            /** @description How many things there were at the beginning, blobs among them. */
+            readonly n_total: number;
+            /** @description How many of them are gone. */
+            readonly n_removed: number;
+            /** @description What is being removed; empty: nothing yet, or it has ended. */
+            readonly step: string;
+            /** @description Why it does not go on, in words; empty: it does. It is tried again every 30 seconds. */
+            readonly problem: string;
+            /** @description Bytes that are gone from the store. */
+            readonly bytes_removed: number;
+            /** @description Blobs that others hold, too, which stay. */
+            readonly shared_blobs: number;
+            /** @description Blobs that the next collections remove: somebody stored the same bytes within an hour. */
+            readonly later_blobs: number;
+            /**
+             * Format: date-time
+             * @description When nothing was left of it; null: it goes on.
+             */
+            readonly ended_at: string | null;
+        };
         OrganisationDetail: {
             /**
              * Format: uuid
@@ -7756,6 +8015,20 @@ export interface components {
             previous: string | null;
             /** @description The rows of this page. */
             results: components["schemas"]["MyInvitation"][];
+        };
+        PaginatedOrganisationDeletionList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["OrganisationDeletion"][];
         };
         PaginatedOrganisationList: {
             /**
@@ -11333,6 +11606,8 @@ export interface components {
             has_passkeys: boolean;
             /** @description The only origin whose pages may use passkeys; null: there are none here. */
             passkey_origin: string | null;
+            /** @description Whether a forgotten password is set anew by a link that is sent by mail; false: no mail server. */
+            sends_password_links: boolean;
             /** @description Why single sign-on failed in this browser within the last minute; null: it did not. */
             refusal: components["schemas"]["SignInRefusal"] | null;
         };
@@ -12758,6 +13033,28 @@ export interface components {
             /** @description What is wrong first; empty when nothing is. */
             problem: string;
         };
+        VersionDifference: {
+            /** @description Whether both have the same bytes. */
+            is_same_content: boolean;
+            /** @description Counts, sizes, shapes and options that differ. */
+            facts: components["schemas"]["FactDifference"][];
+            /** @description Columns of tables that differ; 200 at most. */
+            columns: components["schemas"]["ColumnDifference"][];
+            /** @description How many further columns differ. */
+            n_columns_left_out: number;
+            /** @description Classes whose examples differ; 200 at most. */
+            classes: components["schemas"]["ClassDifference"][];
+            /** @description How many further classes differ. */
+            n_classes_left_out: number;
+            /** @description Files in archives that differ, by path; 500 at most. */
+            files: components["schemas"]["DataFileDifference"][];
+            /** @description How many further files differ. */
+            n_files_left_out: number;
+            /** @description Of all files; null where none were compared. */
+            file_counts: components["schemas"]["FileCounts"] | null;
+            /** @description What this cannot tell, in words. */
+            notes: string[];
+        };
         /**
          * @description * `1` - 1
          * @enum {integer}
@@ -13263,6 +13560,39 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    auth_forgotten_password_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForgottenPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -14537,6 +14867,40 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    dataset_versions_difference_retrieve: {
+        parameters: {
+            query: {
+                /** @description The id of the version that this one is compared with. */
+                to: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VersionDifference"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     dataset_versions_download_retrieve: {
         parameters: {
             query?: never;
@@ -14661,9 +15025,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
             };
             header?: never;
@@ -14973,7 +15337,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /**
                  * @description Only those in this state.
@@ -15084,7 +15448,7 @@ export interface operations {
                 kind_prefix?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only events of this time and later. */
                 since?: string;
@@ -15136,7 +15500,7 @@ export interface operations {
                 kind?: string;
                 /** @description Only events whose kind begins so, such as session. or token. */
                 kind_prefix?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only events of this time and later. */
                 since?: string;
@@ -15646,11 +16010,11 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only those that the person of this user name submitted. */
                 owner?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
                 /** @description Only those of which each word is in the name, owner, model or dataset, or begins the id. */
                 search?: string;
@@ -17509,9 +17873,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
             };
             header?: never;
@@ -17940,6 +18304,70 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    organisation_deletions_list: {
+        parameters: {
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedOrganisationDeletionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisation_deletions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisation deletions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationDeletion"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     organisations_list: {
         parameters: {
             query?: {
@@ -18091,6 +18519,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OrganisationDetail"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_deletion_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationContents"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    organisations_deletion_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the organisations. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeleteOrganisationRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationDeletion"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -18929,9 +19426,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this team, without those of teams below it. */
+                /** @description Only those of this team, by id or name, without those of teams below it. */
                 team?: string;
                 /** @description Only those of this team and of all teams below it. */
                 within?: string;
@@ -19810,7 +20307,7 @@ export interface operations {
                 is_waiting?: boolean;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
             };
             header?: never;
@@ -20087,11 +20584,11 @@ export interface operations {
                 cursor?: string;
                 /** @description Rows of a page; 50 when absent, at most 200. */
                 limit?: number;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only those that this job's pods started. */
                 parent_job?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
                 /**
                  * @description Only those of this status.
@@ -20836,9 +21333,9 @@ export interface operations {
                 limit?: number;
                 /** @description Only those of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only those of this project. */
+                /** @description Only those of this project, by id or name. */
                 project?: string;
                 /**
                  * @description Only those in one of these states.
@@ -21139,7 +21636,7 @@ export interface operations {
                 limit?: number;
                 /** @description Only the one of exactly this name. */
                 name?: string;
-                /** @description Only those of this organisation. */
+                /** @description Only those of this organisation, by id or name. */
                 organisation?: string;
                 /** @description Only those directly below this team. */
                 parent?: string;
@@ -21935,9 +22432,9 @@ export interface operations {
                  *     * `day` - day
                  */
                 by?: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
-                /** @description Only the use of this organisation. */
+                /** @description Only the use of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only the use of this project. */
+                /** @description Only the use of this project, by id or name. */
                 project?: string;
                 /** @description The beginning of the time reported; 30 days before its end, if left out. */
                 since?: string;
@@ -21987,9 +22484,9 @@ export interface operations {
                  *     * `day` - day
                  */
                 by?: "organisation" | "team" | "project" | "user" | "gpu_type" | "job" | "outcome" | "day";
-                /** @description Only the use of this organisation. */
+                /** @description Only the use of this organisation, by id or name. */
                 organisation?: string;
-                /** @description Only the use of this project. */
+                /** @description Only the use of this project, by id or name. */
                 project?: string;
                 /** @description The beginning of the time reported; 30 days before its end, if left out. */
                 since?: string;

@@ -80,6 +80,7 @@ function openRoute(path: string, lazy: RouteObject["lazy"]): RouteObject {
 export const routes: RouteObject[] = [
   openRoute("/sign-in", pageChunk(async () => (await import("@/features/session/SignInPage")).SignInPage)),
   openRoute("/set-password", pageChunk(async () => (await import("@/features/session/SetPasswordPage")).SetPasswordPage)),
+  openRoute("/forgot-password", pageChunk(async () => (await import("@/features/session/ForgotPasswordPage")).ForgotPasswordPage)),
   openRoute("/join", pageChunk(async () => (await import("@/features/session/JoinPage")).JoinPage)),
   shellRoute(pages),
 ];

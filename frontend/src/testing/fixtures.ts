@@ -29,7 +29,7 @@ export function me(over: Partial<Me> = {}): Me {
 }
 
 export function signInMethods(over: Partial<SignInMethods> = {}): SignInMethods {
-  return { single_sign_on: null, has_passwords: true, has_passkeys: true, passkey_origin: window.location.origin, refusal: null, ...over };
+  return { single_sign_on: null, has_passwords: true, has_passkeys: true, passkey_origin: window.location.origin, sends_password_links: true, refusal: null, ...over };
 }
 
 export function organisation(over: Partial<Organisation> = {}): Organisation {

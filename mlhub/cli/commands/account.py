@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub login, logout, whoami: who the command line is to the platform."""
+"""mlhub login, logout, forgot-password, whoami: who the command line is to the platform."""
 
 from __future__ import annotations
 
@@ -39,6 +39,18 @@ def login(
 def logout(context: typer.Context) -> None:
     """Forget the kept token (it stays valid until it expires, or is revoked on the page API tokens)."""
     session_of(context).output.note("Signed out." if credentials.forget() else "You were not signed in.")
+
+
+def forgot_password(
+    context: typer.Context,
+    account: Annotated[str, typer.Argument(help="Your user name, or your e-mail address.")],
+) -> None:
+    """Get a link to set a new password by e-mail."""
+    session = session_of(context)
+    address = credentials.find(session.url, session.token).url
+    with httpx.Client(base_url=f"{address}/api/v1", timeout=60, follow_redirects=True) as http:
+        content_of(http.post("/auth/forgotten-password", json={"account": account}))
+    session.output.note(f"If {account} signs in at {address} with a password, a link is on its way to its address.")
 
 
 def whoami(context: typer.Context) -> None:

@@ -13,6 +13,7 @@ from mlhub.cli.failures import CommandError
 from mlhub.cli.names import found as found_named
 from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
+from mlhub.client.problems import refusal_of
 
 node = typer.Typer(help="Nodes; administrators cordon and drain them.", no_args_is_help=True)
 ReasonOption = Annotated[str, typer.Option(help="Why, for those who see it.")]
@@ -98,12 +99,19 @@ def usage(
     since: Annotated[str | None, typer.Option(help="Its beginning, such as 2026-11-01T00:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Its end. [now]")] = None,
     team: Annotated[str, typer.Option(help="Only this team, with all teams below it; name or id.")] = "",
+    csv: Annotated[bool, typer.Option("--csv", help="All columns as CSV, as the page exports them.")] = False,
 ) -> None:
     """GPU-hours of your organisations: held, useful, lost, and what they cost."""
     session = session_of(context)
     query = {name: value for name, value in {"since": since, "until": until}.items() if value is not None}
     if team:
         query["team"] = found_named(session.api, "teams", team)["id"]
+    if csv:
+        answer = session.api.transport.exchange("GET", "/usage/export", params={"by": by.value, **query})
+        if not answer.is_success:
+            raise refusal_of(answer)
+        print(answer.text.replace("\r\n", "\n"), end="")
+        return
     found = session.api.get("/usage", by=by.value, **query)
     columns: dict[str, Any] = {
         by.value.upper().replace("_", " "): lambda row: row["name"],

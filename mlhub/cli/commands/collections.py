@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub dataset push|ls|show|columns|refresh|pull, mlhub model push|ls|show|pull."""
+"""mlhub dataset push|ls|show|columns|diff|refresh|pull|rm, mlhub model push|ls|show|pull|rm."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import typer
 
 from mlhub.cli import packing, uploads
 from mlhub.cli.commands.columns import columns
+from mlhub.cli.commands.dataset_differences import diff
 from mlhub.cli.commands.references import refer, refresh
+from mlhub.cli.commands.removals import remove_dataset, remove_model
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
-from mlhub.cli.names import found, project_id
+from mlhub.cli.names import dataset_version, found, project_id
 from mlhub.cli.output import size, until
 from mlhub.cli.session import Session, session_of
 
@@ -25,6 +27,9 @@ model = typer.Typer(help="Models: code that is uploaded, and what was trained.",
 
 
 dataset.command("columns")(columns)
+dataset.command("diff")(diff)
+dataset.command("rm")(remove_dataset)
+model.command("rm")(remove_model)
 dataset.command("refresh")(refresh)
 
 
@@ -126,10 +131,7 @@ def pull_dataset(
     row = _of(session, "datasets", name)
     version = row["latest_version"]
     if number:
-        versions = session.api.all(f"/datasets/{row['id']}/versions")
-        version = next((one for one in versions if one["number"] == number), None)
-        if version is None:
-            raise CommandError(f"{row['name']} has no version {number}.")
+        version = dataset_version(session.api, row, number)
     to.mkdir(parents=True, exist_ok=True)
     path = to / Path(version["files"][0]["name"]).name
     session.api.download(f"/dataset-versions/{version['id']}/download", path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub organisation ls|retention: within which bounds the projects of an organisation keep what their jobs leave."""
+"""mlhub organisation ls|deletion|retention: what deleting one would remove; bounds on what its projects keep."""
 
 from __future__ import annotations
 
@@ -33,6 +33,27 @@ def list_organisations(context: typer.Context) -> None:
         "ROLE": lambda one: one["role"] or "",
     }
     session.output.rows(list(session.api.all("/organisations")), columns)
+
+
+@organisation.command("deletion")
+def show_deletion(context: typer.Context, name: OrganisationName) -> None:
+    """What deleting the organisation with all its data would remove, what forbids it, or how far that is.
+
+    The deletion itself needs your password, and begins on the page Members.
+    """
+    session = session_of(context)
+    found = session.api.get(f"/organisations/{organisation_named(session.api, name)['id']}/deletion")
+    if session.output.form is not Format.TABLE:
+        session.output.data(found)
+        return
+    rows = [{"kind": kind.replace("_", " "), "n": n} for kind, n in found["counts"].items() if n]
+    session.output.rows(rows, {"KIND": lambda row: row["kind"], "NUMBER": lambda row: row["n"]})
+    session.output.note(f"Stored: {size(found['n_bytes'])}, of which others store {size(found['shared_bytes'])}, too.")
+    if (running := found["deletion"]) is not None:
+        session.output.note(f"Being deleted: {running['n_removed']} of {running['n_total']}. {running['problem']}")
+        return
+    for refusal in found["refusals"]:
+        session.output.note(f"{refusal['message']} {refusal['remedy']}")
 
 
 @retention.command("show")

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub project ls|create|retention."""
+"""mlhub project ls|create|rename|archive|unarchive|rm|retention."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from mlhub.cli.commands.retention import retention
-from mlhub.cli.names import organisation_named
+from mlhub.cli.commands.retention import ProjectName, retention
+from mlhub.cli.confirmation import Yes, require_yes
+from mlhub.cli.names import found, organisation_named
 from mlhub.cli.session import session_of
 
 project = typer.Typer(help="Projects.", no_args_is_help=True)
@@ -42,3 +43,42 @@ def create_project(
     else:
         session.output.line(made["id"])
         session.output.note(f"Made: {made['name']} of {owner['name']}.")
+
+
+@project.command("rename")
+def rename_project(
+    context: typer.Context, name: ProjectName, new: Annotated[str, typer.Argument(help="The new name.")]
+) -> None:
+    """Give a project another name; for admins."""
+    _change(context, name, "Renamed", {"name": new})
+
+
+@project.command("archive")
+def archive_project(context: typer.Context, name: ProjectName) -> None:
+    """Close a project: it takes no uploads and no jobs, and stays readable; for admins."""
+    _change(context, name, "Archived", {"is_archived": True})
+
+
+@project.command("unarchive")
+def unarchive_project(context: typer.Context, name: ProjectName) -> None:
+    """Open an archived project again; for admins."""
+    _change(context, name, "Open again", {"is_archived": False})
+
+
+@project.command("rm")
+def remove_project(context: typer.Context, name: ProjectName, yes: Yes = False) -> None:
+    """Delete an empty project for good; for admins."""
+    session = session_of(context)
+    row = found(session.api, "projects", name)
+    require_yes(f"Delete the project {row['name']} of {row['organisation']['name']} for good?", yes=yes)
+    session.api.delete(f"/projects/{row['id']}")
+    session.output.note(f"Deleted: {row['name']}.")
+
+
+def _change(context: typer.Context, name: str, done: str, changes: dict[str, Any]) -> None:
+    session = session_of(context)
+    row = session.api.patch(f"/projects/{found(session.api, 'projects', name)['id']}", **changes)
+    if session.output.form != "table":
+        session.output.data(row)
+    else:
+        session.output.note(f"{done}: {row['name']}.")

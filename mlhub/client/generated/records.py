@@ -268,6 +268,15 @@ class Checkpoint(ApiRecord):
     at: datetime
 
 
+class ClassDifference(ApiRecord):
+    """ClassDifference of an answer."""
+
+    name: str
+    change: v.ChangeEnum
+    before: int | None
+    after: int | None
+
+
 class Cluster(ApiRecord):
     """Cluster of an answer."""
 
@@ -295,6 +304,16 @@ class CodeVersion(ApiRecord):
     id: str
     number: int
     model: ModelBrief
+
+
+class ColumnDifference(ApiRecord):
+    """ColumnDifference of an answer."""
+
+    name: str
+    change: v.ChangeEnum
+    differs: list[str]
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
 
 
 class CommonMetric(ApiRecord):
@@ -344,6 +363,15 @@ class Costs(ApiRecord):
     leave: Cost
     loss: Cost
     restart: Cost
+
+
+class DataFileDifference(ApiRecord):
+    """DataFileDifference of an answer."""
+
+    path: str
+    change: v.ChangeEnum
+    size_before: int | None
+    size_after: int | None
 
 
 class Dataset(ApiRecord):
@@ -425,6 +453,14 @@ class Deletion(ApiRecord):
     result_bytes: int
     trained_model: str
     n_clones: int
+
+
+class DeletionRefusal(ApiRecord):
+    """DeletionRefusal of an answer."""
+
+    code: str
+    message: str
+    remedy: str
 
 
 class Delivery(ApiRecord):
@@ -569,6 +605,14 @@ class Explanation(ApiRecord):
     facts: dict[str, Any]
 
 
+class FactDifference(ApiRecord):
+    """FactDifference of an answer."""
+
+    name: str
+    before: Any | None
+    after: Any | None
+
+
 class Failure(ApiRecord):
     """Failure of an answer."""
 
@@ -595,6 +639,15 @@ class FetchProgress(ApiRecord):
 
     fetched_bytes: int
     total_bytes: int | None
+
+
+class FileCounts(ApiRecord):
+    """FileCounts of an answer."""
+
+    n_added: int
+    n_removed: int
+    n_changed: int
+    n_same: int
 
 
 class FileDifference(ApiRecord):
@@ -1202,6 +1255,34 @@ class OrganisationBrief(ApiRecord):
 
     id: str
     name: str
+
+
+class OrganisationContents(ApiRecord):
+    """OrganisationContents of an answer."""
+
+    counts: dict[str, int]
+    n_bytes: int
+    shared_bytes: int
+    refusals: list[DeletionRefusal]
+    deletion: OrganisationDeletion | None
+
+
+class OrganisationDeletion(ApiRecord):
+    """OrganisationDeletion of an answer."""
+
+    id: str
+    organisation_id: str
+    name: str
+    requested_at: datetime
+    counts: dict[str, int]
+    n_total: int
+    n_removed: int
+    step: str
+    problem: str
+    bytes_removed: int
+    shared_blobs: int
+    later_blobs: int
+    ended_at: datetime | None
 
 
 class OrganisationDetail(ApiRecord):
@@ -2358,6 +2439,7 @@ class SignInMethods(ApiRecord):
     has_passwords: bool
     has_passkeys: bool
     passkey_origin: str | None
+    sends_password_links: bool
     refusal: SignInRefusal | None
 
 
@@ -2870,6 +2952,21 @@ class Verification(ApiRecord):
     n_events: int
     head: str
     problem: str
+
+
+class VersionDifference(ApiRecord):
+    """VersionDifference of an answer."""
+
+    is_same_content: bool
+    facts: list[FactDifference]
+    columns: list[ColumnDifference]
+    n_columns_left_out: int
+    classes: list[ClassDifference]
+    n_classes_left_out: int
+    files: list[DataFileDifference]
+    n_files_left_out: int
+    file_counts: FileCounts | None
+    notes: list[str]
 
 
 class VersionFile(ApiRecord):

@@ -34,6 +34,20 @@ class AuthOperations:
         """
         self._transport.content("GET", path_of("/auth/csrf"))
 
+    def forgotten_password(self, *, account: str) -> None:
+        """Sends a link to set a password by mail. 204 whether there is such an account or not; 409 without mail
+        server.
+
+        For accounts that sign in with a password and have an e-mail address. 429 after too many of one name, or
+        from
+        one address.
+
+        POST /auth/forgotten-password
+
+        account: The user name, or the account's e-mail address.
+        """
+        self._transport.content("POST", path_of("/auth/forgotten-password"), body={"account": account})
+
     def list_identities(self, *, page_size: int = PAGE_SIZE) -> Pages[r.Identity]:
         """The identities with which one signs in to this account.
 
@@ -548,6 +562,18 @@ class DatasetVersionsOperations:
             body={"target": target, "ignore": ignore, "types": types, "missing": missing},
         )
 
+    def difference(self, id: Ref, /, *, to: str) -> r.VersionDifference:
+        """From this version to another: columns, classes, files of archives and counts, from what inspection stored.
+        No rows are read; `notes` say what that cannot tell.
+
+        GET /dataset-versions/{id}/difference
+
+        to: The id of the version that this one is compared with.
+        """
+        return self._transport.record(
+            r.VersionDifference, "GET", path_of("/dataset-versions/{id}/difference", id=id), query={"to": to}
+        )
+
     def download(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
         """The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
         since the file is not kept then.
@@ -595,8 +621,8 @@ class DatasetsOperations:
         GET /datasets
 
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
-        project: Only those of this project.
+        organisation: Only those of this organisation, by id or name.
+        project: Only those of this project, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
@@ -892,7 +918,7 @@ class EnvironmentsOperations:
 
         GET /environments
 
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         state: Only those in this state.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -945,7 +971,7 @@ class EventsOperations:
         actor: Only what the user of this name did; also one that was deleted since.
         kind: Only events of this kind, such as job.submitted.
         kind_prefix: Only events whose kind begins so, such as session. or token.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         since: Only events of this time and later.
         subject: Only what happened to the object of this id.
         until: Only events before this time.
@@ -993,7 +1019,7 @@ class EventsOperations:
         form: csv, or jsonl: JSON lines.
         kind: Only events of this kind, such as job.submitted.
         kind_prefix: Only events whose kind begins so, such as session. or token.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         since: Only events of this time and later.
         subject: Only what happened to the object of this id.
         until: Only events before this time.
@@ -1232,9 +1258,9 @@ class JobsOperations:
         id: Only those of these ids, separated by commas; at most 200.
         kind: * `train` - Train * `predict` - Predict * `evaluate` - Evaluate * `notebook` - Notebook
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         owner: Only those that the person of this user name submitted.
-        project: Only those of this project.
+        project: Only those of this project, by id or name.
         search: Only those of which each word is in the name, owner, model or dataset, or begins the id.
         sort: What the rows are sorted by, with a minus the greatest first; -created when absent.
         state: * `queued` - queued * `starting` - starting * `running` - running * `stopping` - stopping * `paused`
@@ -2231,8 +2257,8 @@ class ModelsOperations:
 
         builtin: true: only built-in models; false: only others.
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
-        project: Only those of this project.
+        organisation: Only those of this organisation, by id or name.
+        project: Only those of this project, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
@@ -2401,6 +2427,29 @@ class ModelsOperations:
         )
 
 
+class OrganisationDeletionsOperations:
+    """The operations under /organisation-deletions."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, page_size: int = PAGE_SIZE) -> Pages[r.OrganisationDeletion]:
+        """Deletions of organisations that one has asked for; administrators of the platform see all.
+
+        GET /organisation-deletions
+
+        page_size: rows of one request; pages are fetched when they are needed.
+        """
+        return Pages(self._transport, r.OrganisationDeletion, path_of("/organisation-deletions"), size=page_size)
+
+    def get(self, id: Ref, /) -> r.OrganisationDeletion:
+        """How far a deletion is, also when the organisation is gone.
+
+        GET /organisation-deletions/{id}
+        """
+        return self._transport.record(r.OrganisationDeletion, "GET", path_of("/organisation-deletions/{id}", id=id))
+
+
 class OrganisationsOperations:
     """The operations under /organisations."""
 
@@ -2463,6 +2512,40 @@ class OrganisationsOperations:
         DELETE /organisations/{id}
         """
         self._transport.content("DELETE", path_of("/organisations/{id}", id=id))
+
+    def deletion(self, id: Ref, /) -> r.OrganisationContents:
+        """What deleting the organisation with all its data would remove, and what forbids it; for owners.
+
+        GET /organisations/{id}/deletion
+        """
+        return self._transport.record(r.OrganisationContents, "GET", path_of("/organisations/{id}/deletion", id=id))
+
+    def create_deletion(
+        self,
+        id: Ref,
+        /,
+        *,
+        name: str,
+        code: str | Unset = UNSET,
+        passkey: b.AssertionRequest | Unset | None = UNSET,
+        password: str | Unset = UNSET,
+    ) -> r.OrganisationDeletion:
+        """Deletes an archived organisation with all its data, in the background, for good. For owners, with the
+        password and the second factor, or a passkey; by session. 409 while jobs or studies have not ended.
+
+        POST /organisations/{id}/deletion
+
+        code: The code of the second factor, or a recovery code; empty: the account has none.
+        passkey: A passkey's answer; null: the account has none.
+        password: The present password; empty: the account has none, or a passkey is given.
+        name: The organisation's name, to confirm.
+        """
+        return self._transport.record(
+            r.OrganisationDeletion,
+            "POST",
+            path_of("/organisations/{id}/deletion", id=id),
+            body={"code": code, "passkey": passkey, "password": password, "name": name},
+        )
 
     def list_invitations(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Invitation]:
         """Invitations of an organisation that wait for an answer; for its admins.
@@ -2913,8 +2996,8 @@ class ProjectsOperations:
         GET /projects
 
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
-        team: Only those of this team, without those of teams below it.
+        organisation: Only those of this organisation, by id or name.
+        team: Only those of this team, by id or name, without those of teams below it.
         within: Only those of this team and of all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -3405,7 +3488,7 @@ class QuotaRequestsOperations:
         GET /quota-requests
 
         is_waiting: Only those that wait, or were answered.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         page_size: rows of one request; pages are fetched when they are needed.
         """
         return Pages(
@@ -3529,9 +3612,9 @@ class RunsOperations:
 
         GET /runs
 
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         parent_job: Only those that this job's pods started.
-        project: Only those of this project.
+        project: Only those of this project, by id or name.
         status: Only those of this status.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -3853,8 +3936,8 @@ class StudiesOperations:
 
         dataset_version: Only those whose trials read this dataset version.
         name: Only those of exactly this name.
-        organisation: Only those of this organisation.
-        project: Only those of this project.
+        organisation: Only those of this organisation, by id or name.
+        project: Only those of this project, by id or name.
         state: Only those in one of these states.
         page_size: rows of one request; pages are fetched when they are needed.
         """
@@ -4007,7 +4090,7 @@ class TeamsOperations:
         GET /teams
 
         name: Only the one of exactly this name.
-        organisation: Only those of this organisation.
+        organisation: Only those of this organisation, by id or name.
         parent: Only those directly below this team.
         within: Only this team and all teams below it.
         page_size: rows of one request; pages are fetched when they are needed.
@@ -4422,8 +4505,8 @@ class UsageOperations:
         GET /usage
 
         by: What GPU-hours are grouped by; days are those of UTC.
-        organisation: Only the use of this organisation.
-        project: Only the use of this project.
+        organisation: Only the use of this organisation, by id or name.
+        project: Only the use of this project, by id or name.
         since: The beginning of the time reported; 30 days before its end, if left out.
         team: Only the use of this team and of those that were below it at that time.
         until: The end of the time reported; now, if left out.
@@ -4458,8 +4541,8 @@ class UsageOperations:
         GET /usage/export
 
         by: What GPU-hours are grouped by; days are those of UTC.
-        organisation: Only the use of this organisation.
-        project: Only the use of this project.
+        organisation: Only the use of this organisation, by id or name.
+        project: Only the use of this project, by id or name.
         since: The beginning of the time reported; 30 days before its end, if left out.
         team: Only the use of this team and of those that were below it at that time.
         until: The end of the time reported; now, if left out.
@@ -4750,6 +4833,7 @@ class Operations:
         self.memberships = MembershipsOperations(transport)
         self.model_versions = ModelVersionsOperations(transport)
         self.models = ModelsOperations(transport)
+        self.organisation_deletions = OrganisationDeletionsOperations(transport)
         self.organisations = OrganisationsOperations(transport)
         self.projects = ProjectsOperations(transport)
         self.queue = QueueOperations(transport)

@@ -19,6 +19,7 @@ from mlhub.tenants.actions import approve_request, refuse_request, request_quota
 from mlhub.tenants.actions.boosts import MOST_EXTRA
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project, QuotaRequest, Team
+from mlhub.tenants.named import NamedFilter
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -98,7 +99,7 @@ class QuotaRefusalSerializer(StrictSerializer):
 
 
 class QuotaRequestFilter(django_filters.FilterSet):
-    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    organisation = NamedFilter(Organisation, help_text="Only those of this organisation, by id or name.")
     is_waiting = django_filters.BooleanFilter(method="of_answer", help_text="Only those that wait, or were answered.")
 
     class Meta:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 SECOND_US = 1_000_000
 ENTRY = re.compile(r"(?P<subject>[a-z]+)=(?P<quota>[1-9]\d{0,8})/(?P<window_s>[1-9]\d{0,5})")
-SUBJECTS = ("token", "user", "organisation", "address", "pod")
+SUBJECTS = ("token", "user", "organisation", "address", "pod", "name")
 DEFAULTS = {
     "reads": "token=1200/60,user=2400/60,organisation=12000/60",
     "writes": "token=300/60,user=600/60,organisation=3000/60",
@@ -19,6 +19,7 @@ DEFAULTS = {
     "reports": "pod=1200/60",
     "tracking": "pod=1200/60,token=2400/60,user=4800/60,organisation=24000/60",
     "unauthenticated": "address=300/60",
+    "password_links": "address=10/900,name=3/900",
 }
 RateLimits = Mapping[str, tuple["RateLimit", ...]]
 

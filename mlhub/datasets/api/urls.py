@@ -3,7 +3,7 @@
 
 from django.urls import path
 
-from mlhub.datasets.api import views
+from mlhub.datasets.api import differences, views
 
 urlpatterns = [
     path("datasets", views.DatasetsView.as_view()),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("datasets/<uuid:id>/references", views.VersionReferencesView.as_view()),
     path("dataset-versions/<uuid:id>", views.DatasetVersionView.as_view()),
     path("dataset-versions/<uuid:id>/columns", views.ColumnChoiceView.as_view()),
+    path("dataset-versions/<uuid:id>/difference", differences.VersionDifferenceView.as_view()),
     path("dataset-versions/<uuid:id>/refresh", views.RefreshView.as_view()),
     path("dataset-versions/<uuid:id>/download", views.DatasetDownloadView.as_view()),
 ]

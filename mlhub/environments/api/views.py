@@ -16,14 +16,15 @@ from mlhub.environments import secrets
 from mlhub.environments.api import serializers as s
 from mlhub.environments.models import EnvironmentState, ProjectSecret, PythonEnvironment
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Project
+from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.named import NamedFilter
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
 
 
 class EnvironmentFilter(django_filters.FilterSet):
-    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    organisation = NamedFilter(Organisation, help_text="Only those of this organisation, by id or name.")
     state = django_filters.ChoiceFilter(choices=EnvironmentState.choices, help_text="Only those in this state.")
 
     class Meta:

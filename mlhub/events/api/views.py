@@ -35,7 +35,8 @@ from mlhub.events.models import Event
 from mlhub.events.querysets import job_is_seen_by
 from mlhub.events.verification import verify
 from mlhub.events.wakeups import EVENTS
-from mlhub.tenants.models import User
+from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.permissions import IsPlatformAdministrator
 
 BATCH = 200
@@ -69,7 +70,7 @@ class TimeFilter(django_filters.IsoDateTimeFilter):
 
 
 class EventFilter(django_filters.FilterSet):
-    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    organisation = NamedFilter(Organisation, help_text="Only those of this organisation, by id or name.")
     subject = django_filters.UUIDFilter("subject_id", help_text="Only what happened to the object of this id.")
     kind = django_filters.CharFilter(help_text="Only events of this kind, such as job.submitted.")
     kind_prefix = django_filters.CharFilter(

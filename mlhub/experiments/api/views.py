@@ -20,6 +20,8 @@ from mlhub.experiments.models import Study, Trial
 from mlhub.experiments.records import rules_of
 from mlhub.jobs.api.views import SUBMISSIONS, dataset_version_of, model_version_of, project_of
 from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 
 
 class StudyFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter(help_text="Only those of this project.")
-    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    project = NamedFilter(Project, help_text="Only those of this project, by id or name.")
+    organisation = NamedFilter(
+        Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
+    )
     state = django_filters.MultipleChoiceFilter(choices=s.STUDY_STATES, help_text="Only those in one of these states.")
     name = django_filters.CharFilter(help_text="Only those of exactly this name.")
     dataset_version = django_filters.UUIDFilter(

@@ -14,6 +14,8 @@ from mlhub.core.errors import InvalidQueryError
 from mlhub.core.keyset import SortKey
 from mlhub.jobs.models import FurtherDataset, Job, JobKind
 from mlhub.jobs.states import JobState
+from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.named import NamedFilter
 
 MAX_IDS = 200
 MAX_WORDS = 8
@@ -41,8 +43,10 @@ class IdsFilter(django_filters.BaseInFilter, django_filters.UUIDFilter):
 
 class JobFilter(django_filters.FilterSet):
     id = IdsFilter(method="by_ids", help_text=f"Only those of these ids, separated by commas; at most {MAX_IDS}.")
-    project = django_filters.UUIDFilter(help_text="Only those of this project.")
-    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    project = NamedFilter(Project, help_text="Only those of this project, by id or name.")
+    organisation = NamedFilter(
+        Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
+    )
     kind = django_filters.ChoiceFilter(choices=JobKind.choices)
     state = django_filters.MultipleChoiceFilter(choices=[(v.value, v.value) for v in JobState])
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")

@@ -25,7 +25,8 @@ from mlhub.storage.api.serializers import WITH_QUEUE
 from mlhub.storage.downloads import blob_response, bytes_response
 from mlhub.storage.uploads import UploadMixin, uploaded
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Project
+from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.named import NamedFilter
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -34,8 +35,10 @@ LINEAGE = ("code_version__model", "dataset_version__dataset", "environment")
 
 
 class ModelFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter(help_text="Only those of this project.")
-    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    project = NamedFilter(Project, help_text="Only those of this project, by id or name.")
+    organisation = NamedFilter(
+        Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
+    )
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
     builtin = django_filters.BooleanFilter(
         "project", lookup_expr="isnull", help_text="true: only built-in models; false: only others."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setting passwords: one's own with the present one, or by a link that an administrator makes and that works once.
+"""Setting passwords: one's own with the present one, or by a link, which an administrator makes or a mail brings.
 
 The link's secret is Django's token for resetting passwords: signed, good for settings.PASSWORD_RESET_TIMEOUT, and void
 once the account signs in or its password changes. Nothing of it is stored.
@@ -45,8 +45,13 @@ def password_link(user: User, *, actor: User) -> tuple[str, datetime]:
             code="service_account",
             remedy="Make a token for it on the page Members.",
         )
-    secret = f"{user.pk.hex}.{default_token_generator.make_token(user)}"
     _record("user.password_link_made", user, actor)
+    return make_link(user)
+
+
+def make_link(user: User) -> tuple[str, datetime]:
+    """As password_link(), for who has recorded it."""
+    secret = f"{user.pk.hex}.{default_token_generator.make_token(user)}"
     return (
         f"{settings.PUBLIC_URL}/set-password#{secret}",
         timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT),
@@ -114,7 +119,7 @@ def _user_of(secret: str) -> User:
         raise NotAllowedError(
             "This link was used, has expired, or is not whole.",
             code="link_void",
-            remedy="Ask an administrator of the platform for a new one.",
+            remedy="Ask for a new one: Forgot your password? on the sign-in page, or an administrator of the platform.",
         )
     return user
 

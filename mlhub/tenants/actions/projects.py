@@ -27,6 +27,7 @@ from mlhub.tenants.models import (
     User,
     UserQuota,
 )
+from mlhub.tenants.parts import OPENING_CHECKS, UNLISTED
 from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
@@ -86,6 +87,8 @@ def set_archived(owner: Project | Organisation, *, is_archived: bool, actor: Use
     _require_right(owner, actor)
     archived_at = timezone.now() if is_archived else None
     with transaction.atomic():
+        for check in () if is_archived or isinstance(owner, Project) else OPENING_CHECKS:
+            check(owner)
         others = type(owner)._default_manager.filter(pk=owner.pk, archived_at__isnull=is_archived)
         if others.update(archived_at=archived_at):
             _record(f"{_kind(owner)}.{'archived' if is_archived else 'opened'}", owner, actor)
@@ -171,6 +174,8 @@ def delete(owner: TenantNode, *, actor: User) -> None:
                 else f"Delete those first, or archive the {_kind(owner)}.",
                 contents=held,
             )
+        for model in {relation.related_model for relation in owner._meta.related_objects} & UNLISTED.keys():
+            UNLISTED[model].remove(owner)
         type(owner)._default_manager.filter(pk=owner.pk).delete()
         _record(f"{_kind(owner)}.deleted", owner, actor)
 
@@ -178,7 +183,8 @@ def delete(owner: TenantNode, *, actor: User) -> None:
 def contents_of(owner: TenantNode) -> dict[str, int]:
     """How many rows of each kind belong to it, by the kind's name.
 
-    Its quota with boosts, requests and limits of users, members, roles and invitations are parts of it.
+    Its quota with boosts, requests and limits of users, members, roles and invitations are parts of it, and so is what
+    no list shows.
     """
     found: dict[str, int] = {}
     for relation in owner._meta.related_objects:
@@ -186,6 +192,8 @@ def contents_of(owner: TenantNode) -> dict[str, int]:
         if relation.one_to_one or relation.on_delete is DO_NOTHING or relation.related_model in OWN_PARTS:
             continue
         rows = relation.related_model._default_manager.filter(**{relation.field.name: owner})
+        if (unlisted := UNLISTED.get(relation.related_model)) is not None:
+            rows = rows.exclude(pk__in=unlisted.of(owner).values("pk"))
         if n := rows.count():
             options = relation.related_model._meta
             found[str(options.verbose_name if n == 1 else options.verbose_name_plural)] = n

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import VisibleMixin, read_body
 from mlhub.core.errors import NotAllowedError
-from mlhub.tenants.actions import passwords, sessions
+from mlhub.tenants.actions import forgotten_passwords, passwords, sessions
 from mlhub.tenants.api import user_serializers as s
 from mlhub.tenants.api.serializers import MeSerializer
 from mlhub.tenants.authentication import SessionAuthentication, caller
@@ -47,6 +47,21 @@ class PasswordByLinkView(APIView):
         response = Response(MeSerializer(user).data)
         remember_browser(request._request, response, username=user.username)
         return response
+
+
+class ForgottenPasswordView(APIView):
+    permission_classes = [AllowAny]
+
+    @extend_schema(request=s.ForgottenPasswordSerializer, responses={204: None}, auth=[])
+    def post(self, request: Request) -> Response:
+        """Sends a link to set a password by mail. 204 whether there is such an account or not; 409 without mail server.
+
+        For accounts that sign in with a password and have an e-mail address. 429 after too many of one name, or from
+        one address.
+        """
+        account = read_body(s.ForgottenPasswordSerializer, request)["account"]
+        forgotten_passwords.ask_for_links(request._request, account)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class SessionsView(VisibleMixin, generics.ListAPIView[UserSession]):

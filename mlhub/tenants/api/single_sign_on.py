@@ -48,6 +48,9 @@ class SignInMethodsSerializer(serializers.Serializer[Any]):
     passkey_origin = serializers.CharField(
         allow_null=True, help_text="The only origin whose pages may use passkeys; null: there are none here."
     )
+    sends_password_links = serializers.BooleanField(
+        help_text="Whether a forgotten password is set anew by a link that is sent by mail; false: no mail server."
+    )
     refusal = SignInRefusalSerializer(
         allow_null=True, help_text="Why single sign-on failed in this browser within the last minute; null: it did not."
     )
@@ -76,6 +79,7 @@ class SignInMethodsView(APIView):
                 "has_passwords": settings.PASSWORD_USERS is None,
                 "has_passkeys": party is not None and settings.PASSKEY_SIGN_IN,
                 "passkey_origin": party.origin if party else None,
+                "sends_password_links": settings.HAS_MAIL_SERVER,
                 "refusal": callback.read_refusal(request._request),
             }
         )

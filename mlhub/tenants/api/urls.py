@@ -31,6 +31,7 @@ urlpatterns = [
     path("auth/invitation/accept", invitation_links.AcceptLinkView.as_view()),
     path("auth/password", account.PasswordView.as_view()),
     path("auth/password-link", account.PasswordByLinkView.as_view()),
+    path("auth/forgotten-password", account.ForgottenPasswordView.as_view()),
     path("auth/second-factor", second_factor.SecondFactorView.as_view()),
     path("auth/second-factor/confirm", second_factor.ConfirmSecondFactorView.as_view()),
     path("auth/second-factor/remove", second_factor.RemoveSecondFactorView.as_view()),

@@ -139,3 +139,7 @@ class PasswordChangeSerializer(StrictSerializer):
 class PasswordByLinkSerializer(SecondFactorProofSerializer):
     secret = serializers.CharField(max_length=200, help_text="What follows the # of the link.")
     password = _password("The new password.")
+
+
+class ForgottenPasswordSerializer(StrictSerializer):
+    account = serializers.CharField(max_length=254, help_text="The user name, or the account's e-mail address.")

@@ -18,6 +18,7 @@ from mlhub.tenants import actions
 from mlhub.tenants.api import serializers as s
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import ApiToken, Membership, Organisation, Project, Team
+from mlhub.tenants.named import NamedFilter
 from mlhub.tenants.permissions import IsAuthenticatedInScope, IsPlatformAdministrator
 from mlhub.tenants.roles import Role
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 class OfOrganisationFilter(django_filters.FilterSet):
     """By plain ids: a filter that looks rows up would reveal which ids of other organisations exist."""
 
-    organisation = django_filters.UUIDFilter(help_text="Only those of this organisation.")
+    organisation = NamedFilter(Organisation, help_text="Only those of this organisation, by id or name.")
     name = django_filters.CharFilter(help_text="Only the one of exactly this name.")
 
 
@@ -48,7 +49,7 @@ class TeamFilter(OfOrganisationFilter):
 
 
 class ProjectFilter(OfOrganisationFilter):
-    team = django_filters.UUIDFilter(help_text="Only those of this team, without those of teams below it.")
+    team = NamedFilter(Team, help_text="Only those of this team, by id or name, without those of teams below it.")
     within = django_filters.UUIDFilter(method="below", help_text="Only those of this team and of all teams below it.")
 
     class Meta:

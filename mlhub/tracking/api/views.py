@@ -18,6 +18,8 @@ from mlhub.core.api.views import AnyAccept, VisibleMixin, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.storage.downloads import blob_response
 from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.named import NamedFilter
 from mlhub.tracking import actions, artifacts
 from mlhub.tracking.api import serializers as s
 from mlhub.tracking.models import Run, RunStatus
@@ -30,8 +32,10 @@ RELATED = ("project__organisation", "created_by")
 
 
 class RunFilter(django_filters.FilterSet):
-    project = django_filters.UUIDFilter(help_text="Only those of this project.")
-    organisation = django_filters.UUIDFilter("project__organisation", help_text="Only those of this organisation.")
+    project = NamedFilter(Project, help_text="Only those of this project, by id or name.")
+    organisation = NamedFilter(
+        Organisation, "project__organisation", help_text="Only those of this organisation, by id or name."
+    )
     parent_job = django_filters.UUIDFilter("parent_job", help_text="Only those that this job's pods started.")
     status = django_filters.ChoiceFilter(choices=RunStatus.choices, help_text="Only those of this status.")
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
-from mlhub.core.api.strict import StrictSerializer
+from mlhub.core.api.strict import NameOrIdField, StrictSerializer
 from mlhub.usage.reports import Dimension
 
 MAX_WINDOW = timedelta(days=400)
@@ -26,11 +26,11 @@ class UsageQuerySerializer(StrictSerializer):
         required=False, help_text="The beginning of the time reported; 30 days before its end, if left out."
     )
     until = serializers.DateTimeField(required=False, help_text="The end of the time reported; now, if left out.")
-    organisation = serializers.UUIDField(required=False, help_text="Only the use of this organisation.")
+    organisation = NameOrIdField(required=False, help_text="Only the use of this organisation, by id or name.")
     team = serializers.UUIDField(
         required=False, help_text="Only the use of this team and of those that were below it at that time."
     )
-    project = serializers.UUIDField(required=False, help_text="Only the use of this project.")
+    project = NameOrIdField(required=False, help_text="Only the use of this project, by id or name.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         until: datetime = attrs.get("until") or timezone.now()

@@ -19,7 +19,8 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, read_query
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Organisation, User
+from mlhub.tenants.models import Organisation, Project, User
+from mlhub.tenants.named import id_of_named
 from mlhub.usage import ledger
 from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
 from mlhub.usage.reports import Dimension, UsageReport, Window, report
@@ -58,8 +59,10 @@ class UsageExportView(APIView):
 
 
 def _report(request: Request, query: dict[str, Any]) -> UsageReport:
-    """Raises NotFoundError for an organisation that the caller does not see."""
-    organisations, project = _scope(caller(request), query.get("organisation"), query.get("project"))
+    """Raises NotFoundError for an organisation that the caller does not see, InvalidInputError for namesakes."""
+    user, asked = caller(request), {"organisation": Organisation, "project": Project}
+    ids = {name: id_of_named(m, query[name], user=user, field=name) for name, m in asked.items() if query.get(name)}
+    organisations, project = _scope(user, ids.get("organisation"), ids.get("project"))
     running = ledger.running_entries(now=timezone.now(), organisations=organisations, project=project)
     return report(
         by=Dimension(query["by"]),

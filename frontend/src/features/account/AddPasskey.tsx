@@ -11,7 +11,7 @@ import { makePasskey } from "@/api/passkeys";
 import type { OwnerProof } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Dialog } from "@/components/form/Dialog";
-import { OwnerProofForm } from "@/features/account/OwnerProof";
+import { OwnerProofForm } from "@/components/account/OwnerProof";
 
 type Options = Record<string, unknown>;
 

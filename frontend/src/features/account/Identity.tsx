@@ -14,7 +14,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { Section } from "@/components/layout/Section";
-import { OwnerProofForm } from "@/features/account/OwnerProof";
+import { OwnerProofForm } from "@/components/account/OwnerProof";
 
 const identitiesQuery = queryOptions({
   queryKey: ["identities"],

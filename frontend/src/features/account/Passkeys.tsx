@@ -18,7 +18,7 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { Dialog } from "@/components/form/Dialog";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { AddPasskey } from "@/features/account/AddPasskey";
-import { OwnerProofForm, secondFactorQuery } from "@/features/account/OwnerProof";
+import { OwnerProofForm, secondFactorQuery } from "@/components/account/OwnerProof";
 
 export function Passkeys() {
   const passkeys = useQuery(passkeysQuery);

@@ -11,7 +11,7 @@ import type { Enrolment, OwnerProof } from "@/api/types";
 import { SecretOnce } from "@/components/display/SecretOnce";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
-import { OwnerProofForm, secondFactorQuery } from "@/features/account/OwnerProof";
+import { OwnerProofForm, secondFactorQuery } from "@/components/account/OwnerProof";
 
 export function SecondFactor() {
   const me = useMe();

@@ -24,6 +24,10 @@ import { lazyComponent } from "@/lib/chunk";
 
 const BACK = <BackLink to="/datasets">{t`Datasets`}</BackLink>;
 
+const DifferencesSection = lazyComponent(
+  async () => (await import("./differences/DifferencesSection")).DifferencesSection,
+);
+
 const UsedBy = lazyComponent(async () => (await import("./usedBy/UsedBy")).UsedBy);
 
 export function DatasetPage() {
@@ -106,6 +110,11 @@ export function DatasetPage() {
             action={() => removeVersion(shown)}
           />
         </Group>
+      )}
+      {shown && (
+        <Suspense fallback={null}>
+          <DifferencesSection datasetId={id} shownId={shown} />
+        </Suspense>
       )}
       {shown && <Uses key={shown} version={shown} />}
       <Section title={t`Versions`}>

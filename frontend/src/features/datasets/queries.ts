@@ -29,6 +29,23 @@ export function versionsQuery(id: string, cursor: string | undefined) {
   });
 }
 
+const ALL = 200; // to choose from
+
+export function allVersionsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["dataset", id, "versions", "all"],
+    queryFn: () => unwrap(api.GET("/api/v1/datasets/{id}/versions", { params: { path: { id }, query: { limit: ALL } } })),
+  });
+}
+
+export function versionDifferenceQuery(id: string, to: string) {
+  return queryOptions({
+    queryKey: ["dataset", "version", id, "difference", to],
+    queryFn: () =>
+      unwrap(api.GET("/api/v1/dataset-versions/{id}/difference", { params: { path: { id }, query: { to } } })),
+  });
+}
+
 /** One version with its preview, which lists leave out. */
 export function versionQuery(id: string) {
   return queryOptions({

@@ -11,6 +11,7 @@ import type { Organisation } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { DeleteOrganisation } from "@/features/members/DeleteOrganisation";
 
 interface Change {
   name?: string;
@@ -81,13 +82,17 @@ export function OrganisationHead({ organisation }: { organisation: Organisation 
                   action={archive}
                 />
               )}
-              <ConfirmButton
-                label={t`Delete organisation`}
-                size="xs"
-                title={t`Delete ${organisation.name}?`}
-                text={t`For good, with its memberships, and only when it has no projects and teams any more.`}
-                action={remove}
-              />
+              {isArchived ? (
+                <DeleteOrganisation organisation={organisation} />
+              ) : (
+                <ConfirmButton
+                  label={t`Delete organisation`}
+                  size="xs"
+                  title={t`Delete ${organisation.name}?`}
+                  text={t`For good, with its memberships, and only when it has no projects and teams any more. Archive it to delete it with all that it holds.`}
+                  action={remove}
+                />
+              )}
             </>
           )}
         </Group>

@@ -26,6 +26,26 @@ export function invitationsQuery(organisationId: string) {
   });
 }
 
+/** What a deletion of the organisation with all its data would remove, and the one under way. */
+export function organisationContentsQuery(id: string) {
+  return queryOptions({
+    queryKey: ["organisation contents", id],
+    queryFn: () => unwrap(api.GET("/api/v1/organisations/{id}/deletion", { params: { path: { id } } })),
+    staleTime: 0,
+  });
+}
+
+const ASKED_EVERY_MS = 2000;
+
+/** How far a deletion is, asked again and again until it has ended. */
+export function deletionQuery(id: string) {
+  return queryOptions({
+    queryKey: ["organisation deletion", id],
+    queryFn: () => unwrap(api.GET("/api/v1/organisation-deletions/{id}", { params: { path: { id } } })),
+    refetchInterval: ({ state }) => (state.data?.ended_at ? false : ASKED_EVERY_MS),
+  });
+}
+
 export const myInvitationsQuery = queryOptions({
   queryKey: ["invitations"],
   queryFn: async () =>

@@ -2,7 +2,7 @@
 // Signing in, with a password, a passkey or at a provider of single sign-on; afterwards one is where one wanted to go. A fresh
 // installation asks for its first administrator instead.
 import { t } from "@lingui/core/macro";
-import { Button, Divider, Stack } from "@mantine/core";
+import { Button, Divider, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useLocation, useNavigate, useSearchParams } from "react-router";
@@ -10,6 +10,7 @@ import { useLocation, useNavigate, useSearchParams } from "react-router";
 import { meQuery, setupQuery } from "@/api/session";
 import { refusalOf, signInMethodsQuery } from "@/api/signInMethods";
 import type { Me } from "@/api/types";
+import { TextLink } from "@/components/display/TextLink";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { AccountPaper } from "@/features/session/AccountPaper";
 import { FirstAdministrator } from "@/features/session/FirstAdministrator";
@@ -71,7 +72,12 @@ function Ways({ next, hasFailed, onDone }: WaysProps) {
       {provider && <SingleSignOnButton name={provider} next={next} />}
       {provider && hasPasswordForm && <Divider label={t`or`} />}
       {hasPasswordForm ? (
-        <PasswordForm onDone={onDone} isSecond={Boolean(provider)} />
+        <>
+          <PasswordForm onDone={onDone} isSecond={Boolean(provider)} />
+          <Text size="sm">
+            <TextLink to="/forgot-password">{t`Forgot your password?`}</TextLink>
+          </Text>
+        </>
       ) : (
         <Button variant="subtle" onClick={() => setPasswordAsked(true)}>
           {t`Administrators sign in with a password`}

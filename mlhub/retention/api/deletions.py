@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deleting an organisation with all its data: a preview, the act itself with a proof of who asks, and its progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from mlhub.core.api.described import described
+from mlhub.core.api.views import VisibleMixin, read_body
+from mlhub.retention.models import OrganisationDeletion
+from mlhub.retention.organisation_deletions import begin_deletion, contents_to_delete
+from mlhub.tenants.actions.owner_checks import require_owner
+from mlhub.tenants.api.account import require_session
+from mlhub.tenants.api.proofs import OwnerProofSerializer
+from mlhub.tenants.authentication import caller
+from mlhub.tenants.models import Organisation
+from mlhub.tenants.permissions import require_role
+from mlhub.tenants.roles import Role
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from rest_framework.request import Request
+
+
+class DeletionRefusalSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField(help_text="A stable word for the reason.")
+    message = serializers.CharField(help_text="Why it may not be deleted now.")
+    remedy = serializers.CharField(help_text="What to do about it.")
+
+
+class OrganisationDeletionSerializer(serializers.ModelSerializer[OrganisationDeletion]):
+    counts = serializers.DictField(
+        child=serializers.IntegerField(), read_only=True, help_text="What there was at the beginning, by kind."
+    )
+
+    class Meta:
+        model = OrganisationDeletion
+        fields = [
+            "id", "organisation_id", "name", "requested_at", "counts", "n_total", "n_removed", "step", "problem",
+            "bytes_removed", "shared_blobs", "later_blobs", "ended_at",
+        ]  # fmt: skip
+        read_only_fields = fields
+        extra_kwargs = described(
+            id="The deletion's id.",
+            organisation_id="The organisation's id.",
+            name="The organisation's name.",
+            requested_at="When it began.",
+            n_total="How many things there were at the beginning, blobs among them.",
+            n_removed="How many of them are gone.",
+            step="What is being removed; empty: nothing yet, or it has ended.",
+            problem="Why it does not go on, in words; empty: it does. It is tried again every 30 seconds.",
+            bytes_removed="Bytes that are gone from the store.",
+            shared_blobs="Blobs that others hold, too, which stay.",
+            later_blobs="Blobs that the next collections remove: somebody stored the same bytes within an hour.",
+            ended_at="When nothing was left of it; null: it goes on.",
+        )
+
+
+class OrganisationContentsSerializer(serializers.Serializer[Any]):
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="What would be deleted, by kind.")
+    n_bytes = serializers.IntegerField(help_text="Bytes that it stores, without checkpoints.")
+    shared_bytes = serializers.IntegerField(help_text="Those of them that others store, too, which stay.")
+    refusals = DeletionRefusalSerializer(many=True, help_text="Why it may not be deleted now; empty: it may.")
+    deletion = OrganisationDeletionSerializer(allow_null=True, help_text="The deletion under way; null: there is none.")
+
+
+class DeleteOrganisationSerializer(OwnerProofSerializer):
+    name = serializers.CharField(max_length=100, help_text="The organisation's name, to confirm.")
+
+
+class OrganisationDataView(APIView):
+    @extend_schema(responses=OrganisationContentsSerializer)
+    def get(self, request: Request, id: UUID) -> Response:
+        """What deleting the organisation with all its data would remove, and what forbids it; for owners."""
+        organisation: Organisation = Organisation.objects.get_visible(request.user, id)
+        found = contents_to_delete(organisation, actor=caller(request))
+        running = OrganisationDeletion.objects.running().filter(organisation_id=organisation.pk).first()
+        shown = {
+            "counts": found.counts,
+            "n_bytes": found.n_bytes,
+            "shared_bytes": found.shared_bytes,
+            "refusals": [{"code": r.code, "message": r.message, "remedy": r.remedy} for r in found.refusals],
+            "deletion": running,
+        }
+        return Response(OrganisationContentsSerializer(shown).data)
+
+    @extend_schema(request=DeleteOrganisationSerializer, responses={202: OrganisationDeletionSerializer})
+    def post(self, request: Request, id: UUID) -> Response:
+        """Deletes an archived organisation with all its data, in the background, for good. For owners, with the
+        password and the second factor, or a passkey; by session. 409 while jobs or studies have not ended."""
+        require_session(request)
+        user, body = caller(request), read_body(DeleteOrganisationSerializer, request)
+        organisation: Organisation = Organisation.objects.get_visible(request.user, id)
+        require_role(user, organisation, Role.OWNER)
+        name = body.pop("name")
+        require_owner(request._request, user, **body)
+        begun = begin_deletion(organisation, name=name, actor=user)
+        return Response(OrganisationDeletionSerializer(begun).data, status=status.HTTP_202_ACCEPTED)
+
+
+class OrganisationDeletionsView(VisibleMixin, generics.ListAPIView[OrganisationDeletion]):
+    """Deletions of organisations that one has asked for; administrators of the platform see all."""
+
+    queryset = OrganisationDeletion.objects.all()
+    serializer_class = OrganisationDeletionSerializer
+
+
+class OrganisationDeletionView(VisibleMixin, generics.RetrieveAPIView[OrganisationDeletion]):
+    """How far a deletion is, also when the organisation is gone."""
+
+    queryset = OrganisationDeletion.objects.all()
+    serializer_class = OrganisationDeletionSerializer

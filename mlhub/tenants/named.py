@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names where ids are meant, in queries: `?project=vision`. A name that fits several rows, or none, is an error that
+names those that there are."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import django_filters
+
+from mlhub.core.errors import InvalidInputError, NotFoundError
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+    from django.db.models import Model, QuerySet
+
+    from mlhub.tenants.models import User
+
+MAX_NAMESAKES = 10  # that an error lists
+MAX_NAMES = 500  # among which similar ones are looked for
+
+
+class NamedFilter(django_filters.CharFilter):
+    """Only rows of the object with that id, or that name among those that the caller sees."""
+
+    def __init__(self, model: type[Model], field_name: str | None = None, **options: Any) -> None:
+        super().__init__(field_name, max_length=100, **options)
+        self.named_model = model
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Raises NotFoundError, InvalidInputError."""
+        if not value:
+            return qs
+        field = next(name for name, known in self.parent.filters.items() if known is self)
+        found = id_of_named(self.named_model, value, user=self.parent.request.user, field=field)
+        return qs.filter(**{self.field_name or field: found})
+
+
+def id_of_named(model: type[Model], given: UUID | str, *, user: User | AnonymousUser, field: str) -> UUID:
+    """The id of the row of that name that the user sees; an id is taken as it is.
+
+    field: the parameter that named it. Raises NotFoundError naming similar ones, InvalidInputError naming namesakes.
+    """
+    if isinstance(given, UUID):
+        return given
+    try:
+        return UUID(given)
+    except ValueError:
+        pass
+    visible = model._default_manager.visible_to(user)  # type: ignore[attr-defined]
+    found = list(visible.filter(name=given)[: MAX_NAMESAKES + 1])
+    if len(found) == 1:
+        return UUID(str(found[0].pk))
+    noun = str(model._meta.verbose_name)
+    if not found:
+        names = list(visible.order_by("name").values_list("name", flat=True).distinct()[:MAX_NAMES])
+        near = get_close_matches(given, names, n=5) or names[:5]
+        listed = f"There are {', '.join(near)}." if near else f"There is no {noun} that you may see."
+        raise NotFoundError(
+            f"There is no {noun} called {given} that you may see.", field=field, remedy=f"{listed} Or give an id."
+        )
+    candidates = ", ".join(f"{row} ({row.pk})" for row in found[:MAX_NAMESAKES])
+    raise InvalidInputError(
+        f"Several {noun}s that you may see are called {given}.", field=field, remedy=f"Give an id: {candidates}."
+    )

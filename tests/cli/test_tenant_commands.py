@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tenant's life on the command line: projects are renamed, closed and deleted; data, models and jobs are deleted."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from django.utils import timezone
+
+from mlhub.cli.app import main
+from mlhub.cli.failures import CommandStatus
+from mlhub.datasets.models import Dataset
+from mlhub.jobs.models import Job
+from mlhub.registry.models import Model
+from mlhub.tenants.models import Project
+from tests.cast import Cast
+from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
+from tests.jobs.builders import job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_project_is_renamed_closed_opened_and_deleted_when_it_is_empty(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert main(["project", "archive", "vision"]) == CommandStatus.REFUSED
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(["project", "rename", "vision", "sight"]) == CommandStatus.OK
+    assert main(["project", "archive", "sight"]) == CommandStatus.OK
+    assert Project.objects.get(name="sight").archived_at is not None
+    assert main(["project", "unarchive", "sight"]) == CommandStatus.OK
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    capsys.readouterr()
+    assert main(["project", "rm", "sight"]) == CommandStatus.USAGE
+    assert "Nothing was deleted" in capsys.readouterr().err
+    Dataset.objects.create(project=bob.project_a, name="digits", created_by=bob.bob)
+    assert main(["project", "rm", "sight", "--yes"]) == CommandStatus.REFUSED
+    assert "holds 1 dataset" in capsys.readouterr().err
+    assert main(["dataset", "rm", "digits", "--yes"]) == CommandStatus.OK
+    assert main(["project", "rm", "sight", "--yes"]) == CommandStatus.OK
+    assert not Project.objects.filter(organisation=bob.a).exists()
+
+
+def test_jobs_and_models_are_deleted_and_refused_with_the_remedy(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    live, over = job(bob.project_a, bob.bob, name="live"), job(bob.project_a, bob.bob, name="over")
+    Job.objects.filter(pk=over.pk).update(state="succeeded", finished_at=timezone.now())
+    assert main(["rm", "over", "live", "--yes"]) == CommandStatus.USAGE
+    assert "Cancel it" in capsys.readouterr().err
+    assert main(["rm", "over", "--yes"]) == CommandStatus.OK
+    assert "over (" in capsys.readouterr().err
+    assert list(Job.objects.all()) == [live]
+    assert main(["dataset", "rm", live.dataset_version.dataset.name, "--yes"]) == CommandStatus.REFUSED
+    assert "1 job uses" in capsys.readouterr().err
+    Model.objects.create(project=bob.project_a, name="net", created_by=bob.bob)
+    assert main(["model", "rm", "net", "--yes"]) == CommandStatus.OK
+    assert not Model.objects.filter(name="net").exists()
+    assert main(["model", "rm", "mlp", "--yes"]) == CommandStatus.USAGE
+    assert "own models" in capsys.readouterr().err
+
+
+def test_usage_comes_as_csv(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["usage", "--by", "user", "--csv"]) == CommandStatus.OK
+    assert next(csv.reader(io.StringIO(capsys.readouterr().out)))[0] == "user"
