@@ -41,7 +41,7 @@ from mlhub.storage import actions as storage
 from mlhub.storage import resumable, work_queue
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.tenants.actions.projects import contents_of
-from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.models import Organisation, Project, Team
 from mlhub.tracking.actions import OWNER_KIND as RUN
 from mlhub.tracking.artifacts import LOGGED_OWNER_KIND
 from mlhub.tracking.models import LoggedModel, Run
@@ -217,6 +217,7 @@ def _end(deletion: OrganisationDeletion) -> None:
             if left:
                 words = ", ".join(f"{n} {kind}" for kind, n in left.items())
                 raise ConflictError(f"{words} came meanwhile.", code="not_empty")
+            Team.objects.filter(organisation=organisation).update(parent=None)  # a team protects those above it
             organisation.delete()
         deletion.refresh_from_db()
         deletion.step, deletion.ended_at, deletion.n_removed = "", timezone.now(), deletion.n_total

@@ -20,7 +20,7 @@ from mlhub.retention.models import OrganisationDeletion
 from mlhub.storage import actions as storage
 from mlhub.storage.models import Blob, Holding
 from mlhub.storage.stores import blob_store
-from mlhub.tenants.models import Membership, Organisation, Project, User
+from mlhub.tenants.models import Membership, Organisation, Project, RoleBinding, Team, User
 from mlhub.tenants.roles import Role
 from mlhub.tracking import actions as runs
 from mlhub.tracking import artifacts
@@ -57,6 +57,10 @@ def filled(cast: Cast) -> tuple[str, str]:
     shared = upload(bob, cast.project_a, name="shared", content=files.csv(8)).json()["latest_version"]
     assert upload(charlie, cast.project_b, name="same", content=files.csv(8)).status_code == 201
     ended(cast, name="ended")
+    below = Team.objects.create(
+        organisation=cast.a, name="b", parent=Team.objects.create(organisation=cast.a, name="a")
+    )
+    RoleBinding.objects.create(membership=cast.a.memberships.get(user=cast.bob), team=below, role=Role.ADMIN)
     hidden = runs.create_run(Caller(cast.bob), cast.project_a, name="hidden", started_ms=1)
     with blob_store().stage(limit_bytes=100) as staging:
         staging.write(b"artifact")
@@ -85,7 +89,8 @@ def test_all_of_it_goes_and_what_others_hold_by_content_stays(cast: Cast, settin
     assert shown["refusals"] == []
     counts = {kind: n for kind, n in shown["counts"].items() if n}
     assert counts == {
-        "projects": 1, "jobs": 1, "runs": 1, "logged_models": 1, "datasets": 3, "environments": 1, "members": 3
+        "projects": 1, "teams": 2, "jobs": 1, "runs": 1, "logged_models": 1, "datasets": 3, "environments": 1,
+        "members": 3,
     }  # fmt: skip
     assert shown["n_bytes"] > shown["shared_bytes"] == len(files.csv(8))
     begun = begin(cast)
