@@ -11,12 +11,15 @@ import { QueryResult } from "@/components/feedback/QueryResult";
 import { SectionCard } from "@/components/layout/Section";
 import { Boosts } from "@/features/quotas/boosts/Boosts";
 import { Legend, OwnerBar } from "@/features/quotas/OwnerBar";
-import { OwnerForm } from "@/features/quotas/OwnerForm";
 import { AskForMore } from "@/features/quotas/requests/AskForMore";
 import { Requests } from "@/features/quotas/requests/Requests";
 import { UserQuotas } from "@/features/quotas/users/UserQuotas";
 import { quotaTreeQuery } from "@/features/quotas/queries";
 import classes from "@/features/quotas/quotas.module.css";
+import { lazyComponent } from "@/lib/chunk";
+
+// who looks at quotas seldom changes one
+const OwnerForm = lazyComponent(async () => (await import("@/features/quotas/OwnerForm")).OwnerForm);
 
 interface Props {
   organisationId: string;

@@ -149,7 +149,7 @@ describe("The tree of quotas", () => {
     const { user } = renderPage("/quotas");
     await user.click(await screen.findByRole("button", { name: "Change Vision" }));
     expect(screen.queryByRole("button", { name: "Change Acme" })).not.toBeInTheDocument();
-    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    const form = await screen.findByRole("form", { name: "Quota of Vision" });
     await user.clear(within(form).getByLabelText("Guarantee"));
     await user.type(within(form).getByLabelText("Guarantee"), "1");
     await user.click(within(form).getByRole("button", { name: "What would happen?" }));
@@ -172,7 +172,7 @@ describe("The tree of quotas", () => {
     );
     const { user } = renderPage("/quotas");
     await user.click(await screen.findByRole("button", { name: "Change Vision" }));
-    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    const form = await screen.findByRole("form", { name: "Quota of Vision" });
     await user.clear(within(form).getByLabelText("Guarantee"));
     await user.type(within(form).getByLabelText("Guarantee"), "9");
     await user.click(within(form).getByRole("button", { name: "Save" }));
@@ -192,7 +192,7 @@ describe("The tree of quotas", () => {
     );
     const { user } = renderPage("/quotas");
     await user.click(await screen.findByRole("button", { name: "Change Perception" }));
-    const form = screen.getByRole("form", { name: "Quota of Perception" });
+    const form = await screen.findByRole("form", { name: "Quota of Perception" });
     expect(within(form).queryByLabelText("Half-life of use, hours")).not.toBeInTheDocument();
     await user.selectOptions(within(form).getByLabelText("Its parts share"), "Fairly, by weight");
     await user.clear(within(form).getByLabelText("Half-life of use, hours"));
@@ -227,7 +227,7 @@ describe("The tree of quotas", () => {
     expect(bars).toHaveTextContent("Used up: no job starts until 2026-11-30, 00:00 UTC");
 
     await user.click(screen.getByRole("button", { name: "Change Vision" }));
-    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    const form = await screen.findByRole("form", { name: "Quota of Vision" });
     const save = within(form).getByRole("button", { name: "Save" });
     await user.click(within(form).getByRole("button", { name: "Add a budget" }));
     expect(save).toBeDisabled();
@@ -254,7 +254,7 @@ describe("The tree of quotas", () => {
     );
     const { user } = renderPage("/quotas");
     await user.click(await screen.findByRole("button", { name: "Change Vision" }));
-    const form = screen.getByRole("form", { name: "Quota of Vision" });
+    const form = await screen.findByRole("form", { name: "Quota of Vision" });
     await user.clear(within(form).getByLabelText("Guarantee"));
     await user.type(within(form).getByLabelText("Guarantee"), "1");
     await user.click(within(form).getByRole("button", { name: "Save" }));
