@@ -85,6 +85,28 @@ def test_a_slice_is_cut_by_the_admins_of_what_is_above_it(cast, core, other):
     assert (refused["code"], "page Quotas" in refused["remedy"]) == ("administrator_needed", True)
 
 
+def test_a_role_in_a_team_holds_in_all_teams_below_it(cast, core, other):
+    below = Team.objects.create(organisation=cast.a, name="below", parent=core)
+    Project.objects.filter(pk=other.pk).update(team=below)
+    dora = User.objects.create(username="dora")
+    Membership.objects.create(user=dora, organisation=cast.a, role=Role.OUTSIDER)
+    assert granted(cast, cast.alice, core, "dora", "admin").status_code == 201
+    client = cast.client(dora)
+
+    def seen(kind: str) -> set[str]:
+        return {row["name"] for row in client.get(f"{API}/{kind}").json()["results"]}
+
+    assert (seen("projects"), seen("teams")) == ({cast.project_a.name, "other"}, {"core", "below"})
+    assert submit(client, other, cast.bob) == 201
+    assert client.patch(f"{API}/teams/{below.pk}/quota", {"max_gpus": 1}).status_code == 200
+    assert client.patch(f"{API}/teams/{core.pk}/quota", {"max_gpus": 1}).status_code == 403
+    moved = cast.client(cast.alice).patch(f"{API}/teams/{below.pk}", {"parent": None})
+    assert moved.status_code == 200
+    assert (seen("projects"), seen("teams")) == ({cast.project_a.name}, {"core"})
+    assert client.get(f"{API}/projects/{other.pk}").status_code == 404
+    assert submit(client, other, cast.bob) in (403, 404)
+
+
 def test_a_project_moves_only_to_where_one_is_an_admin_too(cast, core, other):
     granted(cast, cast.alice, other, "victor", "admin")
     client, move = cast.client(cast.victor), {"team": str(core.pk)}
