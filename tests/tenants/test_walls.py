@@ -54,7 +54,7 @@ PERSONAL = {
     "auth/csrf", "auth/login", "auth/logout", "auth/me", "auth/password", "auth/password-link", "auth/sessions",
     "auth/second-factor", "auth/second-factor/confirm", "auth/second-factor/remove", "auth/setup", "auth/invitation",
     "auth/invitation/accept", "auth/methods", "auth/identities", "auth/single-sign-on", "auth/single-sign-on/code",
-    "auth/passkeys", "auth/passkeys/options", "auth/passkey-challenge", "auth/passkey-login",
+    "auth/passkeys", "auth/passkeys/options", "auth/passkey-challenge", "auth/passkey-login", "auth/forgotten-password",
 }  # fmt: skip
 FOR_ADMINISTRATORS = {
     "users": [("get", None), ("post", {"username": "eve"})],

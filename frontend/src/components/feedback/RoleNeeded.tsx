@@ -6,7 +6,7 @@ import { Text } from "@mantine/core";
 import { queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { rolesQuery } from "@/api/roles";
+import { rolesQuery } from "@/api/tenants/roles";
 import { roleIn, ROLES, useMe } from "@/api/session";
 import type { OrganisationBrief, ProjectBrief, Role } from "@/api/types";
 

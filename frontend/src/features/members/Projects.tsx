@@ -8,7 +8,7 @@ import { Link } from "react-router";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { isAdminOf, useMe, useProjects } from "@/api/session";
-import { teamsQuery } from "@/api/teams";
+import { teamsQuery } from "@/api/tenants/teams";
 import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";

@@ -6,7 +6,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import { teamsQuery } from "@/api/teams";
+import { teamsQuery } from "@/api/tenants/teams";
 import type { Organisation } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";

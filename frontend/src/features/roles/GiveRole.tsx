@@ -6,7 +6,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
-import type { PlaceKind } from "@/api/roles";
+import type { PlaceKind } from "@/api/tenants/roles";
 import type { BoundRole } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BOUND_ROLES, roleLabel } from "@/features/roles/texts";

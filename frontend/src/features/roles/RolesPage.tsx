@@ -6,7 +6,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "react-router";
 
 import { api, unwrap } from "@/api/client";
-import { permissionsQuery, type PlaceKind, rolesQuery } from "@/api/roles";
+import { permissionsQuery, type PlaceKind, rolesQuery } from "@/api/tenants/roles";
 import { useProjects } from "@/api/session";
 import type { BoundRole, PersonRoles, RoleAssignment } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";

@@ -7,7 +7,7 @@ import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@
 import { useQuery } from "@tanstack/react-query";
 
 import { useOrganisations } from "@/api/session";
-import { teamsQuery } from "@/api/teams";
+import { teamsQuery } from "@/api/tenants/teams";
 import type { UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
