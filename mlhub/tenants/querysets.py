@@ -138,7 +138,8 @@ class TeamQuerySet(TenantOwnedQuerySet):
             sql, parameters = _roots(teams)
         except EmptyResultSet:
             return self.none()
-        return self.filter(pk__in=RawSQL(query.format(roots=sql), parameters))  # noqa: S611  # nosec B611
+        reached = RawSQL(query.format(roots=sql), parameters)  # noqa: S611  # nosec B611 - of two literals and Django's SQL
+        return self.filter(pk__in=reached)
 
 
 def _roots(teams: Collection[UUID] | models.QuerySet[Any]) -> tuple[str, tuple[Any, ...]]:
