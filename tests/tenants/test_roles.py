@@ -107,6 +107,28 @@ def test_a_role_in_a_team_holds_in_all_teams_below_it(cast, core, other):
     assert submit(client, other, cast.bob) in (403, 404)
 
 
+def test_a_team_does_not_move_out_of_the_quota_of_the_team_above_it(cast, core):
+    below = Team.objects.create(organisation=cast.a, name="below", parent=core)
+    elsewhere = Team.objects.create(organisation=cast.a, name="elsewhere")
+    granted(cast, cast.alice, below, "victor", "admin")
+    client = cast.client(cast.victor)
+    for parent in (None, str(elsewhere.pk)):
+        assert client.patch(f"{API}/teams/{below.pk}", {"parent": parent}).status_code == 403
+    assert client.patch(f"{API}/teams/{below.pk}", {"name": "renamed"}).status_code == 200
+    granted(cast, cast.alice, elsewhere, "victor", "admin")
+    assert client.patch(f"{API}/teams/{below.pk}", {"parent": str(elsewhere.pk)}).status_code == 200
+
+
+def test_a_role_of_a_team_far_above_is_named(cast, core):
+    middle = Team.objects.create(organisation=cast.a, name="middle", parent=core)
+    below = Team.objects.create(organisation=cast.a, name="below", parent=middle)
+    granted(cast, cast.alice, core, "victor", "member")
+    found = cast.client(cast.victor).get(f"{API}/teams/{below.pk}/permissions").json()["assignments"]
+    assert [(one["role"], one["place"], one["place_name"]) for one in found] == [
+        ("member", "team", "core"), ("viewer", "organisation", "A")
+    ]  # fmt: skip
+
+
 def test_a_project_moves_only_to_where_one_is_an_admin_too(cast, core, other):
     granted(cast, cast.alice, other, "victor", "admin")
     client, move = cast.client(cast.victor), {"team": str(core.pk)}

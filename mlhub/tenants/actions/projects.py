@@ -127,6 +127,7 @@ def move(project: Project, *, team: Team | None, actor: User) -> None:
 
 def move_team(team: Team, *, parent: Team | None, actor: User) -> None:
     """Below another team of the organisation, or directly below it, with its projects and all teams below it.
+    For admins of the team who are admins of the new place.
 
     Raises InvalidInputError for a parent of another organisation, the team itself or one below it, where teams would be
     too deep, and where the guarantee above has no room for the team's own or its boosts.
@@ -139,6 +140,7 @@ def move_team(team: Team, *, parent: Team | None, actor: User) -> None:
         if held.parent_id == (parent and parent.pk):
             return
         require_place(organisation, team=held, parent=parent)
+        require_role(actor, parent or organisation, Role.ADMIN)  # its jobs count there from then on
         Team.objects.filter(pk=team.pk).update(parent=parent)
         held.parent = parent
         _require_room(held, organisation, field="parent")

@@ -216,12 +216,12 @@ def _asked_for(place: TenantNode, username: str | None, asking: User) -> User:
 
 
 def _names(place: TenantNode) -> dict[Any, str]:
-    """Of the place and of what is above it, by id."""
+    """Of the place and of all that is above it, by id."""
     if isinstance(place, Organisation):
         return {place.pk: place.name}
     team = place.team if isinstance(place, Project) else place
     found = {place.pk: place.name, place.organisation_id: place.organisation.name}
-    return found if team is None else {**found, team.pk: team.name}
+    return found | {one.pk: one.name for one in Team.objects.line_of(team)}
 
 
 def _person(row: Any) -> dict[str, Any]:
