@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An organisation's projects; their admins rename, move, archive, open and delete them.
 import { t } from "@lingui/core/macro";
-import { Badge, Button, Group, NativeSelect, Table, TextInput } from "@mantine/core";
+import { Badge, Button, Group, NativeSelect, Table } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -12,6 +12,7 @@ import { teamsQuery } from "@/api/tenants/teams";
 import type { OrganisationBrief, Project } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { RenameCells } from "@/components/table/RenameCells";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
 
@@ -91,29 +92,15 @@ function ProjectRow({ project, teams, isAdmin }: RowProps) {
     return (
       <>
         <Table.Tr>
-          <Table.Td>
-            <TextInput
-              aria-label={t`New name of ${project.name}`}
-              value={name}
-              onChange={(event) => setName(event.currentTarget.value)}
-              error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
-            />
-          </Table.Td>
-          <Table.Td colSpan={2}>
-            <Group gap="xs" justify="flex-end" wrap="nowrap">
-              <Button size="xs" variant="default" onClick={() => setName(null)}>
-                {t`Keep the name`}
-              </Button>
-              <Button
-                size="xs"
-                loading={change.isPending}
-                disabled={name.trim() === ""}
-                onClick={() => change.mutate({ name: name.trim() })}
-              >
-                {t`Save`}
-              </Button>
-            </Group>
-          </Table.Td>
+          <RenameCells
+            label={t`New name of ${project.name}`}
+            value={name}
+            onChange={setName}
+            error={!conflict && change.error instanceof Problem ? change.error.detail : undefined}
+            isSaving={change.isPending}
+            onKeep={() => setName(null)}
+            onSave={(name) => change.mutate({ name })}
+          />
         </Table.Tr>
         {bothVersions}
       </>

@@ -10,6 +10,7 @@ import { teamsQuery } from "@/api/tenants/teams";
 import type { Organisation } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
+import { RenameCells } from "@/components/table/RenameCells";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { inTreeOrder, possibleParents, teamOptions, type TeamPlace } from "@/domain/teamTree";
 import classes from "@/features/members/teams.module.css";
@@ -95,30 +96,15 @@ function TeamRow({ place: { team, level }, places, organisation, isAdmin }: RowP
     return (
       <>
         <Table.Tr>
-          <Table.Td>
-            <TextInput
-              aria-label={t`New name of ${team.name}`}
-              value={name}
-              maxLength={100}
-              onChange={(event) => setName(event.currentTarget.value)}
-              error={refusal}
-            />
-          </Table.Td>
-          <Table.Td colSpan={2}>
-            <Group gap="xs" justify="flex-end" wrap="nowrap">
-              <Button size="xs" variant="default" onClick={() => setName(null)}>
-                {t`Keep the name`}
-              </Button>
-              <Button
-                size="xs"
-                loading={change.isPending}
-                disabled={name.trim() === ""}
-                onClick={() => change.mutate({ name: name.trim(), seen: { name: began } })}
-              >
-                {t`Save`}
-              </Button>
-            </Group>
-          </Table.Td>
+          <RenameCells
+            label={t`New name of ${team.name}`}
+            value={name}
+            onChange={setName}
+            error={refusal}
+            isSaving={change.isPending}
+            onKeep={() => setName(null)}
+            onSave={(name) => change.mutate({ name, seen: { name: began } })}
+          />
         </Table.Tr>
         {bothVersions}
       </>
