@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,29 @@ def pytest_configure() -> None:
     from tests.static_files import look_for_static_files_once
 
     look_for_static_files_once()
+    _give_room_to_report_finalizers()
     settings.SECRET_KEY = os.environ["MLHUB_SECRET_KEY"]
     settings.IDLE_CONNECTIONS = 0  # of tests that import mlhub.asgi: the database could not be removed at the end
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 64, 1
+
+
+def _give_room_to_report_finalizers() -> None:
+    """Garbage may be collected while a test nests JSON up to the recursion limit: its finalizers have no room there.
+
+    Nor has pytest's hook, which counts that as an error of the test.
+    """
+    reported = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 500)
+        try:
+            if not issubclass(unraisable.exc_type, RecursionError):
+                reported(unraisable)
+        finally:
+            sys.setrecursionlimit(limit)
+
+    sys.unraisablehook = hook
 
 
 @pytest.hookimpl(wrapper=True)

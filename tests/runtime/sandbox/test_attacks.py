@@ -16,7 +16,7 @@ from tests.runtime.sandbox.attacks import ATTACKS, ORDINARY, ROOT, Attack
 from tests.runtime.sandbox.world import LANDLOCK, NAMESPACES, OUTSIDE, Seen
 
 pytestmark = pytest.mark.slow
-TIMEOUT_S = 170.0
+TIMEOUT_S = 800.0
 N_IN_A_PART = 20
 USERS = (ROOT, ORDINARY) if os.geteuid() == 0 else (ORDINARY,)
 

@@ -43,7 +43,7 @@ class Attack:
     works_outside: frozenset[str] = EVERYBODY
     ends: frozenset[End] = frozenset({End.EXITED})
     aims_at: str = "files"
-    timeout_s: float = 20.0
+    timeout_s: float = 120.0  # of what ends by itself or by another limit, however slow the machine is
 
     @property
     def program(self) -> str:
@@ -59,6 +59,6 @@ def refused(name: str, code: str, *, works_outside: frozenset[str] = EVERYBODY) 
     return Attack(name, code, works_outside=works_outside, aims_at="calls")
 
 
-def exhausting(name: str, code: str, *ends: End, timeout_s: float = 20.0) -> Attack:
+def exhausting(name: str, code: str, *ends: End, timeout_s: float = Attack.timeout_s) -> Attack:
     """Takes more than there is; never let loose outside."""
     return Attack(name, code, works_outside=NOBODY, ends=frozenset(ends), aims_at="limits", timeout_s=timeout_s)
