@@ -62,14 +62,31 @@ kube-check: setup  ## Is that cluster fit for MLHub? KUBECONFIG=path IMAGE=runti
 	@python -m mlhub.backends.kubernetes.check $(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)) $(if $(IMAGE),--image $(IMAGE))
 
 ##@ Check it
-.PHONY: test lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
+.PHONY: test test-slow lint scan format types imports layers picture touched schema schema-check tables client unit frontend-test e2e visual visual-renew pictures chaos-ci chaos fuzz soak docs
 # One more at a time than there are processors, in this order, so that none is idle while a browser, a server or a registry
 # is waited for. A part prints when it has ended; only the Python tests, which start last and take longest, print as they run.
 PARTS := frontend types frontend-test lint schema-check imports docs e2e unit-shown
-test: setup  ## Everything that must pass, but for chaos-ci
+test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(COMPILE)  # once: several parts would begin with it at the same time
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
 	@echo "make test: everything passed"
+
+# Whole gangs, platforms, sandboxes and pages, each of which takes the better part of a second of a processor or more.
+test-slow: setup frontend browser  ## The tests with the marker slow, which unit and e2e leave out
+	@$(COMPILE)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-unit-shown
+	@echo "make test-slow: everything passed"
+
+.PHONY: slow-e2e slow-unit-shown slow-unit
+slow-e2e:
+	@time python -m pytest -m "slow and e2e" $(or $(ARGS),tests/e2e)
+
+slow-unit-shown:
+	@$(MAKE) --no-print-directory --output-sync=none slow-unit
+
+slow-unit:
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "slow and not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder \
+	  $(or $(ARGS),$$(grep -rl --include='test_*.py' 'mark\.slow' tests | grep -v tests/e2e))
 
 COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compile_sources()"
 
@@ -125,7 +142,7 @@ schema-check: setup frontend/node_modules/.installed  ## The committed schema, t
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 3 ? n + 1 : 4)))
 unit: setup frontend/node_modules/.installed  ## Python tests, with real PostgreSQL and Valkey (JOBS=processes)
 	@$(COMPILE)
-	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m "not slow and not e2e and not chaos" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 frontend-test: frontend/node_modules/.installed  ## The dashboard's tests
 	@cd frontend && time npm test --silent
@@ -140,7 +157,7 @@ visual-renew: setup frontend browser  ## Take the pages as they are for referenc
 	@time python -m tests.e2e.visual --renew $(ARGS)
 
 e2e: setup frontend browser  ## The whole platform, driven through a real browser
-	@time python -m pytest -m e2e $(or $(ARGS),tests/e2e)
+	@time python -m pytest -m "e2e and not slow" $(or $(ARGS),tests/e2e)
 
 .PHONY: test-scripts
 test-scripts: setup  ## Run unchanged scripts on a platform of their own; writes benchmarks/results/scripts.md (ARGS=names)
@@ -150,7 +167,7 @@ test-scripts: setup  ## Run unchanged scripts on a platform of their own; writes
 test-examples: setup  ## Run examples/ on a platform of its own, by the commands of its README (ARGS=names)
 	@OMP_NUM_THREADS=1 python -m tests.examples $(ARGS)
 
-chaos-ci: setup  ## The tests of faults that unit leaves out: platforms, rounds and restores killed, objects corrupted
+chaos-ci: setup  ## The tests of faults, which all others leave out: platforms, rounds and restores killed, objects corrupted
 	@$(COMPILE)
 	@time PYTHONDONTWRITEBYTECODE= python -m pytest -m chaos -n $(JOBS) --dist loadfile --no-loadscope-reorder \
 	  $(or $(ARGS),$$(grep -rlE --include='test_*.py' 'mark\.chaos' tests | grep -vE 'chaos/test_(sandbox_processes|platform|backups)'))

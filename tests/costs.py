@@ -20,7 +20,9 @@ import pytest
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SHOWN_TESTS = 60
+SLOW_S = 0.7  # seconds of processors from which a test is marked slow
 PROPERTY = "cost"
+MARKED = "slow"
 
 
 class Cost(NamedTuple):
@@ -82,6 +84,7 @@ class CostReport:
         self.is_worker = hasattr(config, "workerinput")
         self.folder = Path(config.getoption("--costs"))
         self.by_test: dict[str, Cost] = {}
+        self.marked: set[str] = set()  # tests with the marker slow or chaos
         self._before = Cost()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -90,16 +93,19 @@ class CostReport:
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         report: Any = yield
         if call.when == "teardown":
             report.user_properties.append((PROPERTY, tuple(_spent() - self._before)))
+            report.user_properties.append((MARKED, any(map(item.get_closest_marker, ("slow", "chaos")))))
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == PROPERTY:
                 self.by_test[report.nodeid] = Cost(*value)
+            elif name == MARKED and value:
+                self.marked.add(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.is_worker:
@@ -110,6 +116,11 @@ class CostReport:
         terminalreporter.write_sep("=", "costs: seconds of processors, seconds in all")
         for line in summary(self.by_test):
             terminalreporter.write_line(line)
+        unmarked = {n: c for n, c in self.by_test.items() if n not in self.marked and c.processor_s > SLOW_S}
+        if unmarked:
+            terminalreporter.write_sep("=", f"{len(unmarked)} tests of more than {SLOW_S} s without the marker slow")
+        for name, cost in sorted(unmarked.items(), key=lambda item: -item[1].processor_s):
+            terminalreporter.write_line(_line(cost, name))
 
 
 def summary(by_test: dict[str, Cost]) -> list[str]:

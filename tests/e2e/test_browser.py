@@ -19,7 +19,7 @@ from tests.e2e.chromium import ARGUMENTS, CHROMIUM, require_chromium
 from tests.e2e.passkeys import walk_passkeys
 from tests.platform import PASSWORD, RunningPlatform
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 PATIENCE_MS = 180_000  # of a busy machine
 MODEL = """
 import torch
@@ -155,6 +155,7 @@ STYLE = "document.head.append(Object.assign(document.createElement('style'), {te
 SCRIPT = "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.injected = 1'}))"
 
 
+@pytest.mark.slow
 def test_every_page_works_within_its_content_security_policy(platform: RunningPlatform, page: Any) -> None:
     from playwright.sync_api import expect
 

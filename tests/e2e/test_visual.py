@@ -10,7 +10,7 @@ from tests.e2e.chromium import require_chromium
 from tests.e2e.dashboard import opened
 from tests.e2e.visual import compare, file_of, pictures
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 MOST_SEEN = ("/", "/jobs", f"/jobs/{ID}", "/cluster/timeline")
 
 
