@@ -25,7 +25,7 @@ from scheduler.models.layout import Layout
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed.job_classes import UNMEASURED_PAIR, GangPrices, JobClass, StepTimes
 from scheduler.models.speed.model import SpeedModel
-from scheduler.models.speed.pricing import gang_prices
+from scheduler.models.speed.pricing import gang_prices, price_together
 from scheduler.models.speed.step_time_cache import ModelTables, StepTimeCache, batch_key
 
 _Tables = tuple[object, ModelTables]  # measurements, and the tables of the model that was fitted to them
@@ -91,8 +91,7 @@ class JobSpeeds:
         for job in jobs:
             gpu_type = types[job.id] if types is not None else ""
             wanted.setdefault(self._job_class(job, gpu_type).prices, set()).update(sizes[job.id])
-        for prices, all_sizes in wanted.items():
-            prices.prepare(all_sizes)
+        price_together(wanted, self.cluster)
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
