@@ -121,7 +121,6 @@ class JobClass:
         "_best_curves",
         "_curves",
         "_declared_step_s",
-        "_fastest",
         "_times",
         "prices",
     )
@@ -134,7 +133,6 @@ class JobClass:
         self._best: dict[int, tuple[float, int]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
-        self._fastest: dict[tuple[tuple[int, ...], float], tuple[int, float]] = {}
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
@@ -154,16 +152,6 @@ class JobClass:
         if found is None:
             self.prices.prepare(sizes)
             found = self._best_curves[sizes] = tuple([self.best(n)[0] for n in sizes])
-        return found
-
-    def fastest(self, sizes: tuple[int, ...], most: float) -> tuple[int, float]:
-        """Returns which of these sizes, the least or one of at most so many workers, is fastest, and its seconds."""
-        found = self._fastest.get((sizes, most))
-        if found is None:
-            each = zip(sizes, self.curve(sizes), strict=True)
-            _, *larger = options = [(step_s, n) for n, step_s in each]
-            step_s, n = min([options[0], *((s, n) for s, n in larger if n <= most)])
-            found = self._fastest[sizes, most] = n, step_s
         return found
 
     def best(self, n_workers: int) -> tuple[float, int]:

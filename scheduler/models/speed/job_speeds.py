@@ -97,15 +97,12 @@ class JobSpeeds:
         """Returns step_s() at each of these sizes, at its best spread."""
         return self._job_class(job, gpu_type).curve(sizes)
 
-    def best_curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
-        """Returns best_step_s() at each of these sizes."""
-        return self._job_class(job, gpu_type).best_curve(sizes)
-
-    def fastest(
-        self, job: JobSnapshot, sizes: tuple[int, ...], most: float, *, gpu_type: str = ""
-    ) -> tuple[int, float]:
-        """Returns which of these sizes, the least or one of at most so many workers, is fastest, and its step_s()."""
-        return self._job_class(job, gpu_type).fastest(sizes, most)
+    def curves(
+        self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = ""
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Returns curve() and, at each of these sizes, best_step_s()."""
+        job_class = self._job_class(job, gpu_type)
+        return job_class.curve(sizes), job_class.best_curve(sizes)
 
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""

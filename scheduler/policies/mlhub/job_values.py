@@ -16,6 +16,8 @@ from scheduler.policies.toolkit.policy import View, by_submission, longest_run_f
 from scheduler.policies.toolkit.prices import SpeedCurve, prices, prices_in_line
 from scheduler.quota.budget import Budget
 
+_Standard = tuple[tuple[int, ...], tuple[float, ...]]  # sizes, ascending, and the seconds of a step at each
+
 
 class Parameters(Protocol):
     """Names the parameters of the policy that values depend on; see policy.py."""
@@ -71,6 +73,8 @@ class JobValues:
         self.is_mixed = len(self.capacity) > 1
         self._node_types = {node.name: node.gpu_type for node in view.nodes}
         self._options: dict[tuple[str, str], SpeedCurve] = {}
+        self._standard: dict[tuple[str, str], _Standard] = {}
+        self._types: dict[tuple[int, tuple[str, ...]], list[str]] = {}
         self._held_types: dict[str, str] = {}
         self._n_there: dict[str, int] = {}
         self._restart_s: dict[str, float] = {}
@@ -91,20 +95,29 @@ class JobValues:
 
     def _value_jobs(self, changed: Sequence[JobSnapshot]) -> None:
         """Works out sizes and remaining times of these jobs on their types, and from them the prices of all jobs."""
+        self._prepare(changed)
+        for job in changed:
+            gpu_type = self.gpu_type[job.id]
+            self.standard_sizes[job.id] = sizes = self._standard_sizes(job, gpu_type)[0]
+            self.sizes[job.id] = _with(sizes, self._n_there[job.id])
+            self._left_s[job.id] = self._times(job)
+            self.curves[job.id] = self._curve(job, gpu_type)
+        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
+        self._values: dict[str, dict[int, float]] = {}
+        self.weights = self._weights()
+
+    def _prepare(self, changed: Sequence[JobSnapshot]) -> None:
+        """Prices what the jobs may get on their types; where there are several types, that is there (_assigned) but for
+        odd sizes that are held.
+        """
         possible = dict[str, tuple[int, ...]]()
         for job in changed:
             n_there = self._n_there[job.id] = self._count_there(job)
-            possible[job.id] = _with(self._all_sizes(job, self.gpu_type[job.id]), n_there)
-        self.view.speeds.prepare(changed, possible, types=self.gpu_type if self.is_mixed else None)
-        for job in changed:
-            self.standard_sizes[job.id] = self._standard_sizes(job, self.gpu_type[job.id])
-            self.sizes[job.id] = _with(self.standard_sizes[job.id], self._n_there[job.id])
-        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
-        for job in changed:
-            self._left_s[job.id] = self._times(job)
-            self.curves[job.id] = self._curve(job, self.gpu_type[job.id])
-        self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
-        self.weights = self._weights()
+            sizes = self._all_sizes(job, self.gpu_type[job.id])
+            if not self.is_mixed or (n_there and n_there not in sizes):
+                possible[job.id] = _with(sizes, n_there)
+        unpriced = [job for job in changed if job.id in possible]
+        self.view.speeds.prepare(unpriced, possible, types=self.gpu_type if self.is_mixed else None)
 
     # GPU types
 
@@ -112,8 +125,11 @@ class JobValues:
         """Returns the type of the GPUs that the job holds; "" for a waiting one."""
         found = self._held_types.get(job.id)
         if found is None:
-            shares = job.held.shares if job.held is not None else ()
-            found = next((self._node_types.get(share.node, "") for share in shares if share.gpus), "")
+            found = ""
+            for share in job.held.shares if job.held is not None else ():
+                if share.gpus:
+                    found = self._node_types.get(share.node, "")
+                    break
             self._held_types[job.id] = found
         return found
 
@@ -127,8 +143,12 @@ class JobValues:
 
     def types_of(self, job: JobSnapshot) -> list[str]:
         """Returns the types that the job may use and that have enough GPUs for it."""
-        enough = (t for t, n in self.capacity.items() if n >= job.min_workers)
-        return [t for t in enough if not job.gpu_types or t in job.gpu_types]
+        key = (job.min_workers, job.gpu_types)
+        found = self._types.get(key)
+        if found is None:
+            enough = (t for t, n in self.capacity.items() if n >= job.min_workers)
+            found = self._types[key] = [t for t in enough if not job.gpu_types or t in job.gpu_types]
+        return found
 
     def revalue_on(self, gpu_types: Mapping[str, str]) -> None:
         """Values jobs on other types than those that they were assigned to."""
@@ -172,27 +192,43 @@ class JobValues:
             if t == own:
                 n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
             else:
-                sizes = self._standard_sizes(job, t)
-                n_gpus[t], step_s = self.view.speeds.fastest(job, sizes, self._share, gpu_type=t)
+                n_gpus[t], step_s = self._fastest(job, t)
                 left_s[t] = left * step_s + change_s
         return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
 
     # sizes and times
 
-    def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
-        """Those of _all_sizes() that are worth a start; the others count for nothing.
+    def _fastest(self, job: JobSnapshot, gpu_type: str) -> tuple[int, float]:
+        """The fastest size within an equal share of the GPUs, or the least size, and its step time."""
+        sizes, steps_s = self._standard_sizes(job, gpu_type)
+        best, best_s, share = sizes[0], steps_s[0], self._share
+        for n, step_s in zip(sizes, steps_s, strict=True):
+            if n > share:
+                break
+            if step_s < best_s:
+                best, best_s = n, step_s
+        return best, best_s
+
+    def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> _Standard:
+        """Those of _all_sizes() that are worth a start, and their step times; the others count for nothing.
 
         All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
         longer than that.
         """
-        sizes = self._all_sizes(job, gpu_type)
-        if n_held(job) or len(sizes) == 1:
-            return sizes
-        least_s = self.policy.least_training * start_cost_s(job)
-        if not least_s:
-            return sizes
-        left, steps_s = steps_left(job), self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
-        return tuple(n for n, step_s in zip(sizes, steps_s, strict=True) if n == sizes[0] or left * step_s >= least_s)
+        found = self._standard.get((job.id, gpu_type))
+        if found is None:
+            sizes = self._all_sizes(job, gpu_type)
+            steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+            least_s = 0.0 if n_held(job) or len(sizes) == 1 else self.policy.least_training * start_cost_s(job)
+            found = sizes, steps_s
+            if least_s:
+                left = steps_left(job)
+                each = zip(sizes, steps_s, strict=True)
+                worth = [(n, step_s) for n, step_s in each if n == sizes[0] or left * step_s >= least_s]
+                if len(worth) < len(sizes):
+                    found = tuple([n for n, _ in worth]), tuple([step_s for _, step_s in worth])
+            self._standard[job.id, gpu_type] = found
+        return found
 
     def _all_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
@@ -236,9 +272,10 @@ class JobValues:
         """
         sizes, left, speeds, gpu_type = self.sizes[job.id], steps_left(job), self.view.speeds, self.gpu_type[job.id]
         trial_s = 2 * self.restart_s(job)
-        cautious = speeds.best_curve(job, sizes, gpu_type=gpu_type)
-        steps = zip(sizes, cautious, speeds.curve(job, sizes, gpu_type=gpu_type), strict=True)
-        times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
+        times = {}
+        for n, step_s, cautious_s in zip(sizes, *speeds.curves(job, sizes, gpu_type=gpu_type), strict=True):
+            longer_s, most_s = left * cautious_s, left * step_s + trial_s
+            times[n] = most_s if most_s < longer_s else longer_s
         if self.n_there(job):
             times[n_held(job)] = self.present_left_s(job)
         return times
@@ -246,8 +283,7 @@ class JobValues:
     def _curve(self, job: JobSnapshot, gpu_type: str) -> SpeedCurve:
         found = self._options.get((job.id, gpu_type))
         if found is None:
-            sizes, left = self._standard_sizes(job, gpu_type), steps_left(job)
-            steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+            (sizes, steps_s), left = self._standard_sizes(job, gpu_type), steps_left(job)
             found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
         return found
 
@@ -261,8 +297,10 @@ class JobValues:
         They do not depend on what a job holds: else they would change with every change, and bring the next one.
         """
         found: dict[str, float] = {}
-        for gpu_type in sorted(set(self.gpu_type.values())):
-            there = [job for job in self.jobs if self.gpu_type[job.id] == gpu_type]
+        by_type: dict[str, list[JobSnapshot]] = {}
+        for job in self.jobs:
+            by_type.setdefault(self.gpu_type[job.id], []).append(job)
+        for gpu_type, there in sorted(by_type.items()):
             found |= self._prices(there, self.capacity.get(gpu_type, self.n_gpus) if self.is_mixed else self.n_gpus)
         return found
 
@@ -286,22 +324,31 @@ class JobValues:
 
     def value(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns price by remaining time: what a second at that size is worth; less by its restart for a change."""
-        values = self._values[job.id]
-        if n_workers not in values:
-            values[n_workers] = self._value(job, n_workers)
-        return values[n_workers]
+        values = self._values.get(job.id)
+        if values is None:
+            values = self._values[job.id] = self._values_of(job, self._left_s[job.id])
+        found = values.get(n_workers)
+        if found is None:
+            found = self._values_of(job, {n_workers: self.left_s(job, n_workers)})[n_workers]
+            values[n_workers] = found
+        return found
 
-    def _value(self, job: JobSnapshot, n_workers: int) -> float:
+    def _values_of(self, job: JobSnapshot, left_s: Mapping[int, float]) -> dict[int, float]:
+        """By size; left_s: the remaining times."""
+        weight, found = self.weights[job.id], {}
         if self.is_rigid:  # whatever its placement: a badly placed job is defragmented, not preempted
-            return self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9)
-        left_s = max(self.left_s(job, n_workers), 1e-9)
-        worth = self.weights[job.id] / left_s
-        if n_workers == self.n_there(job):
-            worth *= 1 + self.policy.stickiness
-        elif n_held(job):
-            cost_s = self.restart_s(job) * (1 + self.policy.margin)
-            worth *= 1 - cost_s / max(min(self.policy.horizon_s, left_s + cost_s), cost_s + 1e-9)
-        return worth
+            return dict.fromkeys(left_s, weight / max(self.curves[job.id].left_s[0], 1e-9))
+        n_there, is_running, policy = self._n_there[job.id], n_held(job) > 0, self.policy
+        cost_s = self.restart_s(job) * (1 + policy.margin) if is_running else 0.0
+        for n, each_s in left_s.items():
+            train_s = max(each_s, 1e-9)
+            worth = weight / train_s
+            if n == n_there:
+                worth *= 1 + policy.stickiness
+            elif is_running:
+                worth *= 1 - cost_s / max(min(policy.horizon_s, train_s + cost_s), cost_s + 1e-9)
+            found[n] = worth
+        return found
 
     # jobs that are left alone
 
