@@ -52,7 +52,7 @@ def fit_sync(rows: Sequence[tuple[tuple[float, float, float], SpeedObservation]]
     exposed = [(*terms, whole_sync_s(o)) for terms, o in rows if is_clearly_exposed(o)]
     first = fit_factors(exposed, 3, pull_to=PRIOR_SYNC)
     hidden = [
-        (*terms, float(np.clip(first @ np.array(terms), o.sync_s, o.sync_s + HIDING * o.compute_s)))
+        (*terms, min(max(float(first @ np.array(terms)), o.sync_s), o.sync_s + HIDING * o.compute_s))
         for terms, o in rows
         if not is_clearly_exposed(o)
     ]

@@ -10,6 +10,7 @@ multiplied by a factor of the GPU type (gpu_factors.py), 1 for the type on which
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,8 +98,9 @@ class SpeedModel:
             examples = o.batch_size / o.n_workers
             expected = self._measured_on_line(o) * self._crowding[_shape_of(o)]
             misses.setdefault(examples, []).append(o.compute_s / expected)
-        self._examples = np.array(sorted(misses))
-        self._misses = np.array([median(misses[examples]) for examples in sorted(misses)])
+        self._examples_of = sorted(misses)
+        self._misses_of = [float(median(misses[examples])) for examples in self._examples_of]
+        self._examples, self._misses = np.array(self._examples_of), np.array(self._misses_of)
 
     def _fit_types(self, measured: Sequence[SpeedObservation], prior: Floats) -> None:
         """The factor on the line of each type that was measured, by what its passes take over those of the prior.
@@ -166,8 +168,7 @@ class SpeedModel:
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
         """Returns compute_s() of one number of examples."""
         unmeasured_s = self._one_on_line(examples) * self._type_factor(layout.gpu_type)
-        if self._n_measured:
-            unmeasured_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
+        unmeasured_s *= self._miss_at(examples)
         return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
@@ -284,6 +285,16 @@ class SpeedModel:
 
     def _on_line(self, examples: Floats) -> Floats:
         return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
+
+    def _miss_at(self, examples: float) -> float:
+        """np.interp() at one point, without making arrays of it."""
+        at, misses = self._examples_of, self._misses_of
+        if not at:
+            return 1.0
+        i = bisect_right(at, examples) - 1
+        if i < 0 or i + 1 == len(at) or at[i] == examples:
+            return misses[max(i, 0)]
+        return (misses[i + 1] - misses[i]) / (at[i + 1] - at[i]) * (examples - at[i]) + misses[i]
 
     def _one_on_line(self, examples: float) -> float:
         return max(self._line[0] + self._line[1] * examples, 1e-7)
