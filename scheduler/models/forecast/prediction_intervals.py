@@ -84,12 +84,8 @@ class PredictionIntervals:
         """Records the end of jobs that are gone; withdrawn ones count as censored."""
         for job_id in [job_id for job_id in self._open if job_id not in present]:
             self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
-        for job_id, (n, every, points) in self._open.items():
-            for at_s, _, _, _, p90_s in points:
-                if p90_s and now_s - at_s > p90_s + 1.0:
-                    self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
-                    break
-        n_points = sum(len(points) for _, _, points in self._open.values())
+        self._outlive(now_s)
+        n_points = sum([len(points) for _, _, points in self._open.values()])
         every_point = ((every, point) for _, every, points in self._open.values() for point in points)
         unfinished: dict[str, list[tuple[float, float, float]]] = {group.value: [] for group in ForecastGroup}
         for every, point in islice(every_point, 0, None, 1 + n_points // MOST_OPEN):
@@ -144,6 +140,14 @@ class PredictionIntervals:
         if ended:
             for group in {point[3] for point in points}:
                 self._n_jobs[group] += 1
+
+    def _outlive(self, now_s: float) -> None:
+        """Scores the predictions whose jobs take longer than predicted, once each."""
+        for job_id, (n, every, points) in self._open.items():
+            for point in points:
+                if point[4] and now_s - point[0] > point[4] + 1.0:
+                    self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
+                    break
 
     def _outlived(self, point: list[Any], now_s: float) -> list[Any]:
         """The point, scored as soon as its job takes longer than predicted."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.api.arrays import Floats
 from scheduler.api.snapshot import JobSnapshot
-from scheduler.models.speed.candidate_layouts import Gang
+from scheduler.models.speed.candidate_layouts import Gang, SizeGangs
 from scheduler.models.speed.model import MEASURED_ERROR, PRIOR_ERROR, SpeedModel
 
 SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share
@@ -25,12 +25,12 @@ UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to
 class StepTimes:
     """Holds step times of gangs, each in its best mode.
 
-    gangs: those of axis G, smaller ones first. error_G: relative errors. step_GB: seconds per step at batches of
-    size_GB.
+    gangs: those of axis G, smaller ones first; by_size: where each size is. error_G: relative errors. step_GB: seconds
+    per step at batches of size_GB.
     """
 
     gangs: tuple[Gang, ...]
-
+    by_size: tuple[SizeGangs, ...]
     error_G: Floats  # noqa: N815 (arrays wear their axes)
     step_GB: Floats  # noqa: N815
     size_GB: Floats  # noqa: N815
@@ -130,7 +130,7 @@ class JobClass:
     ) -> None:
         self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
         self._times: dict[Gang, tuple[float, float, float]] = {}
-        self._best: dict[int, tuple[float, int]] = {}
+        self._best: dict[int, tuple[float, int, float]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
 
@@ -143,7 +143,7 @@ class JobClass:
         found = self._curves.get(sizes)
         if found is None:
             self.prices.prepare(sizes)
-            found = self._curves[sizes] = tuple([self._times_of((n, self.best(n)[1]))[1] for n in sizes])
+            found = self._curves[sizes] = tuple([self._at(n)[2] for n in sizes])
         return found
 
     def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
@@ -151,26 +151,23 @@ class JobClass:
         found = self._best_curves.get(sizes)
         if found is None:
             self.prices.prepare(sizes)
-            found = self._best_curves[sizes] = tuple([self.best(n)[0] for n in sizes])
+            found = self._best_curves[sizes] = tuple([self._at(n)[0] for n in sizes])
         return found
 
     def best(self, n_workers: int) -> tuple[float, int]:
         """Returns the seconds of a cautious step at the best spread, and that spread: packed, unless another one gains
         clearly.
         """
+        step_s, n_nodes, _ = self._at(n_workers)
+        return step_s, n_nodes
+
+    def _at(self, n_workers: int) -> tuple[float, int, float]:
+        """best(), and the seconds of a step there."""
         found = self._best.get(n_workers)
         if found is None:
-            found = self._best[n_workers] = self._best_of(n_workers)
+            self._work_out(self.prices.block_of((n_workers, 0)))
+            found = self._best[n_workers]
         return found
-
-    def _best_of(self, n_workers: int) -> tuple[float, int]:
-        best_s, best = self._times_of((n_workers, 0))[2], 0
-        bound_s = best_s * (1 - SPREAD_MUST_GAIN)
-        for n_nodes in self.prices.spreads(n_workers):
-            step_s = self._times_of((n_workers, n_nodes))[2]
-            if step_s < bound_s:
-                bound_s, best_s, best = step_s, step_s, n_nodes
-        return best_s, best
 
     def _times_of(self, gang: Gang) -> tuple[float, float, float]:
         """The fields of LayoutTimes."""
@@ -195,5 +192,14 @@ class JobClass:
             step_G[pairs] = np.minimum(plain_G[pairs], UNMEASURED_PAIR * lone_s)
         is_risky_G = (priced.error_G > MEASURED_ERROR) & (priced.error_G < PRIOR_ERROR)
         cautious_G = np.where(is_risky_G, step_G * (1 + priced.error_G), step_G)
-        each = zip(plain_G.tolist(), step_G.tolist(), cautious_G.tolist(), strict=True)
+        steps_s, cautious_s = step_G.tolist(), cautious_G.tolist()
+        each = zip(plain_G.tolist(), steps_s, cautious_s, strict=True)
         self._times.update(zip(priced.gangs, each, strict=True))
+        for n_workers, packed, spread in priced.by_size:
+            best, best_s, n_nodes = packed, cautious_s[packed], 0
+            bound_s = best_s * (1 - SPREAD_MUST_GAIN)
+            for k, g in spread:
+                if cautious_s[g] < bound_s:
+                    bound_s = best_s = cautious_s[g]
+                    best, n_nodes = g, k
+            self._best[n_workers] = best_s, n_nodes, steps_s[best]

@@ -73,13 +73,16 @@ def priced(each: Sequence[tuple[JobSnapshot, SpeedModel]], candidates: Candidate
     error_PG = np.take_along_axis(error_PGM(models, candidates), mode_PG[..., None], axis=2)[..., 0]
     if not adapts_batch(each[0][0]):
         step_PGB = np.take_along_axis(step_PGM, mode_PG[..., None], axis=2)
-        return [StepTimes(gangs, *of_P) for of_P in zip(error_PG, step_PGB, size_PGB, strict=True)]
-    return [
-        StepTimes(gangs, error_G, model.step_s_GB(candidates, mode_G, batch_GB=size_GB, passes_GB=passes_GB), size_GB)
-        for model, error_G, mode_G, size_GB, passes_GB in zip(
-            models, error_PG, mode_PG, size_PGB, passes_PGB, strict=True
+    else:
+        chosen = zip(models, mode_PG, size_PGB, passes_PGB, strict=True)
+        step_PGB = np.array(
+            [
+                model.step_s_GB(candidates, mode_G, batch_GB=size_GB, passes_GB=passes_GB)
+                for model, mode_G, size_GB, passes_GB in chosen
+            ]
         )
-    ]
+    rows = zip(error_PG, step_PGB, size_PGB, strict=True)
+    return [StepTimes(gangs, candidates.by_size, *of_P) for of_P in rows]
 
 
 def _best_mode_PG(step_PGM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802
