@@ -77,7 +77,9 @@ class JobValues:
         self._types: dict[tuple[int, tuple[str, ...]], list[str]] = {}
         self._held_types: dict[str, str] = {}
         self._n_there: dict[str, int] = {}
-        self._restart_s: dict[str, float] = {}
+        self._restart_s = {job.id: restart_cost_s(job) for job in (*self.jobs, *view.settled)}
+        self._steps_left = {job.id: steps_left(job) for job in (*self.jobs, *view.settled)}
+        self._newest_first = sorted(self.jobs, key=lambda job: (-job.submitted_at_s, job.id))
         self._share = sum(self.capacity.values()) / max(1, len(self.jobs))
         self._present_left_s: dict[str, float] = {}
         self._doubling: dict[tuple[str, str, int, int], tuple[int, ...]] = {}
@@ -186,7 +188,7 @@ class JobValues:
         """A change of type is charged like one of size; on the present type its restart is saved."""
         own = self.held_type(job)
         change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
-        left = steps_left(job)
+        left = self._steps_left[job.id]
         n_gpus, left_s = {}, {}
         for t in types:
             if t == own:
@@ -222,7 +224,7 @@ class JobValues:
             least_s = 0.0 if n_held(job) or len(sizes) == 1 else self.policy.least_training * start_cost_s(job)
             found = sizes, steps_s
             if least_s:
-                left = steps_left(job)
+                left = self._steps_left[job.id]
                 each = zip(sizes, steps_s, strict=True)
                 worth = [(n, step_s) for n, step_s in each if n == sizes[0] or left * step_s >= least_s]
                 if len(worth) < len(sizes):
@@ -244,10 +246,7 @@ class JobValues:
 
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""
-        found = self._restart_s.get(job.id)
-        if found is None:
-            found = self._restart_s[job.id] = restart_cost_s(job)
-        return found
+        return self._restart_s[job.id]
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns the remaining time at a size; at the present size on the present nodes."""
@@ -261,7 +260,8 @@ class JobValues:
         """Returns the remaining time on the GPUs that the job holds."""
         found = self._present_left_s.get(job.id)
         if found is None:
-            found = self._present_left_s[job.id] = steps_left(job) * self.view.speeds.present_step_s(job)
+            step_s = self.view.speeds.present_step_s(job)
+            found = self._present_left_s[job.id] = self._steps_left[job.id] * step_s
         return found
 
     def _times(self, job: JobSnapshot) -> dict[int, float]:
@@ -270,8 +270,9 @@ class JobValues:
         Sizes that were not measured count as slower by their error, but never by more than finding out costs: a restart
         there, and one back.
         """
-        sizes, left, speeds, gpu_type = self.sizes[job.id], steps_left(job), self.view.speeds, self.gpu_type[job.id]
-        trial_s = 2 * self.restart_s(job)
+        job_id, speeds = job.id, self.view.speeds
+        sizes, left, gpu_type = self.sizes[job_id], self._steps_left[job_id], self.gpu_type[job_id]
+        trial_s = 2 * self._restart_s[job_id]
         times = {}
         for n, step_s, cautious_s in zip(sizes, *speeds.curves(job, sizes, gpu_type=gpu_type), strict=True):
             longer_s, most_s = left * cautious_s, left * step_s + trial_s
@@ -283,7 +284,7 @@ class JobValues:
     def _curve(self, job: JobSnapshot, gpu_type: str) -> SpeedCurve:
         found = self._options.get((job.id, gpu_type))
         if found is None:
-            (sizes, steps_s), left = self._standard_sizes(job, gpu_type), steps_left(job)
+            (sizes, steps_s), left = self._standard_sizes(job, gpu_type), self._steps_left[job.id]
             found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
         return found
 
@@ -298,21 +299,22 @@ class JobValues:
         """
         found: dict[str, float] = {}
         by_type: dict[str, list[JobSnapshot]] = {}
-        for job in self.jobs:
+        for job in self._newest_first:
             by_type.setdefault(self.gpu_type[job.id], []).append(job)
         for gpu_type, there in sorted(by_type.items()):
             found |= self._prices(there, self.capacity.get(gpu_type, self.n_gpus) if self.is_mixed else self.n_gpus)
         return found
 
-    def _prices(self, jobs: Iterable[JobSnapshot], n_gpus: int) -> dict[str, float]:
-        if self.is_rigid:
-            ordered = self._by_work(jobs)
-            found = prices_in_line([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
-        else:
-            ordered = sorted(jobs, key=lambda job: (-job.submitted_at_s, job.id))
-            found = prices([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
-        found = [price / self.n_trials.get(job.study, 1) for job, price in zip(ordered, found, strict=True)]
-        return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
+    def _prices(self, jobs: Sequence[JobSnapshot], n_gpus: int) -> dict[str, float]:
+        """jobs: the newest first."""
+        ordered = self._by_work(jobs) if self.is_rigid else jobs
+        price = prices_in_line if self.is_rigid else prices
+        found = price([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
+        trials = self.n_trials
+        return {
+            job.id: each / (trials.get(job.study, 1) if trials else 1) * job.priority_weight
+            for job, each in zip(ordered, found, strict=True)
+        }
 
     def _by_work(self, jobs: Iterable[JobSnapshot]) -> list[JobSnapshot]:
         """Most GPU-seconds first; a restart counts for who would need one, so that equal jobs do not take turns."""
