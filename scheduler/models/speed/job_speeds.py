@@ -30,6 +30,8 @@ from scheduler.models.speed.step_time_cache import ModelTables, StepTimeCache, b
 
 _Tables = tuple[object, ModelTables]  # measurements, and the tables of the model that was fitted to them
 
+_Alike = tuple[ModelTables, tuple[object, ...], bool]  # tables; what jobs of a class have in common; assumes_pairs
+
 
 class JobSpeeds:
     """Predicts the step times of jobs on one cluster, in seconds.
@@ -57,6 +59,7 @@ class JobSpeeds:
         self._types = self.topology.gpu_types()
         self._job_classes: dict[tuple[str, str], JobClass] = {}
         self._tables: dict[str, _Tables] = {}
+        self._kinds: dict[str, _Alike] = {}
         self._by_family: dict[tuple[object, ...], _Tables] = {}
         self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
@@ -236,16 +239,23 @@ class JobSpeeds:
 
     def _new_job_class(self, job: JobSnapshot, gpu_type: str) -> JobClass:
         """Shared by all jobs that are priced alike, over rounds; a job with a noise scale has one for this round."""
-        tables = self.tables(job)
-        assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
+        tables, alike, assumes_pairs = self._alike(job)
         if adapts_batch(job):
             prices = gang_prices(job, tables, self.cluster, gpu_type)
             return JobClass(prices, partial(_declared_step_s_G, job, tables), assumes_pairs=assumes_pairs)
-        key = (gpu_type, job.mode, batch_key(job), assumes_pairs)
+        key = (gpu_type, alike)
         found = tables.job_classes.get(key)
         if found is None:
             prices = gang_prices(job, tables, self.cluster, gpu_type)
             found = tables.job_classes.store(key, JobClass(prices, _smallest_step_s_G, assumes_pairs=assumes_pairs))
+        return found
+
+    def _alike(self, job: JobSnapshot) -> _Alike:
+        found = self._kinds.get(job.id)
+        if found is None:
+            tables = self.tables(job)
+            assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
+            found = self._kinds[job.id] = tables, (job.mode, batch_key(job), assumes_pairs), assumes_pairs
         return found
 
     def _declared_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:

@@ -58,7 +58,8 @@ class Parameters(Protocol):
 class JobValues:
     """Values sizes of jobs in one round. gpu_type: the type that each job is valued on; "" where there is only one.
 
-    n_gpus: that the policy may grant. guests: running jobs that stay where they are.
+    n_gpus: that the policy may grant. guests: running jobs that stay where they are. cooling_until_s: by job that has
+    just changed. settled: these, and those that are near their end, which are left as they are.
     """
 
     def __init__(
@@ -87,9 +88,12 @@ class JobValues:
         self.sizes: dict[str, tuple[int, ...]] = {}
         self.curves: dict[str, SpeedCurve] = {}
         self._left_s: dict[str, dict[int, float]] = {}
+        calm_until_s = {job.id: self._calm_until_s(job) for job in self.running}
+        self.cooling_until_s = {job_id: at_s for job_id, at_s in calm_until_s.items() if view.now_s < at_s}
+        self.settled = {job.id for job in self.running if job.id in self.cooling_until_s or self._is_near_its_end(job)}
         self.gpu_type = dict.fromkeys((job.id for job in self.jobs), "")
         if self.is_mixed:
-            self.gpu_type |= self._assigned({job.id for job in self.running if self.is_settled(job)} | set(guests))
+            self.gpu_type |= self._assigned(self.settled | set(guests))
         self._value_jobs(self.jobs)
         before = memory.get("waiting_since", {})
         self.waiting_since = {job.id: float(before.get(job.id, view.now_s)) for job in self.waiting}
@@ -326,14 +330,16 @@ class JobValues:
 
     def value(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns price by remaining time: what a second at that size is worth; less by its restart for a change."""
-        values = self._values.get(job.id)
-        if values is None:
-            values = self._values[job.id] = self._values_of(job, self._left_s[job.id])
-        found = values.get(n_workers)
+        return self.values(job, (n_workers,))[0]
+
+    def values(self, job: JobSnapshot, sizes: Sequence[int]) -> list[float]:
+        """Returns value() of each of these sizes."""
+        found = self._values.get(job.id)
         if found is None:
-            found = self._values_of(job, {n_workers: self.left_s(job, n_workers)})[n_workers]
-            values[n_workers] = found
-        return found
+            found = self._values[job.id] = self._values_of(job, self._left_s[job.id])
+        if not all(n in found for n in sizes):
+            found |= self._values_of(job, {n: self.left_s(job, n) for n in sizes})
+        return [found[n] for n in sizes]
 
     def _values_of(self, job: JobSnapshot, left_s: Mapping[int, float]) -> dict[int, float]:
         """By size; left_s: the remaining times."""
@@ -354,21 +360,13 @@ class JobValues:
 
     # jobs that are left alone
 
-    def is_settled(self, job: JobSnapshot) -> bool:
-        """Returns whether a running job is left as it is: it just changed, or is near its end."""
-        return self.is_cooling(job) or self.is_near_its_end(job)
-
-    def is_cooling(self, job: JobSnapshot) -> bool:
-        """Returns whether the job has just changed."""
-        return self.view.now_s < self.calm_until_s(job)
-
-    def calm_until_s(self, job: JobSnapshot) -> float:
-        """Returns when it has trained for about as long as its last change cost."""
+    def _calm_until_s(self, job: JobSnapshot) -> float:
+        """When it has trained for about as long as its last change cost."""
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0)
         return since_s + max(self.policy.cooldown_s, 2 * self.restart_s(job))
 
-    def is_near_its_end(self, job: JobSnapshot) -> bool:
-        """Returns whether so little is left of a running job that a change is not worth it."""
+    def _is_near_its_end(self, job: JobSnapshot) -> bool:
+        """Whether so little is left of a running job that a change is not worth it."""
         return self.present_left_s(job) < self.policy.last_stretch * self.restart_s(job)
 
     def _is_starved(self, job: JobSnapshot) -> bool:
