@@ -105,6 +105,11 @@ class Ledger:
                 return Explanation(Reason.QUOTA_GPUS, facts)
         return None
 
+    @property
+    def has_guarantees(self) -> bool:
+        """Returns whether any tenant has a guarantee; without, is_guaranteed() is False of all."""
+        return self.lending is not None
+
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
         return self.lending is not None and self.lending.owner(tenant_id, gpus)[0]

@@ -40,6 +40,10 @@ class QuotaBooks(Protocol):
     def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> bool:
         """Returns whether the tenant may take so much more."""
 
+    @property
+    def has_guarantees(self) -> bool:
+        """Returns whether any tenant has a guarantee."""
+
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
 
@@ -173,7 +177,9 @@ class _State:
         """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
         holds up all.
         """
-        if self._quota is not None and self._released_by:
+        if not self.line:
+            return
+        if self._quota is not None and self._quota.has_guarantees and self._released_by:
             self._start(now_s, is_allowed=self._is_own, tenants=self._released_by)
         self._start(now_s, is_allowed=self._is_allowed)
 

@@ -100,9 +100,10 @@ class PredictionIntervals:
 
         These are the models' P50 and P90 until that is known; the P50 is never more than the P90.
         """
-        spread = forecast.spread
-        p90_s = max(forecast.half_s, 1.0) * _spread_factor(self._score[forecast.group] * spread)
-        return min(forecast.half_s * _spread_factor(self._median[forecast.group] * spread), p90_s), p90_s
+        spread, half_s, group = forecast.spread, forecast.half_s, forecast.group
+        p90_s = max(half_s, 1.0) * _spread_factor(self._score[group] * spread)
+        middle = self._median[group]
+        return min(half_s * _spread_factor(middle * spread) if middle else half_s, p90_s), p90_s
 
     def group_of(self, job_id: str, *, waits: bool) -> ForecastGroup:
         """Returns the group of the job's next prediction. waits: the job does not train now."""

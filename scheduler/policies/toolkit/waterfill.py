@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.quota.budget import Budget
 
-SizeValues = Callable[
-    [JobSnapshot, Sequence[int]], Sequence[float]
-]  # worth of each size of a job; 0 workers: 0
+SizeValues = Callable[[JobSnapshot, Sequence[int]], Sequence[float]]  # worth of each size of a job; 0 workers: 0
 
 
 def waterfill(
