@@ -9,8 +9,8 @@ _YOUNG = 50_000  # objects more than before at which the young ones are looked t
 
 
 def collect_seldom() -> None:
-    """Tunes garbage collection for a process that simulates many rounds: libraries are never examined again, the rest
-    rarely.
+    """Tunes garbage collection for a process that decides or simulates many rounds: libraries are never examined again,
+    the rest rarely.
     """
     gc.collect()
     gc.freeze()

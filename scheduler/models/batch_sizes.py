@@ -42,10 +42,11 @@ def explain_batches(
     """Returns the decisions on jobs whose batch changes, with that among their explanations."""
     found: dict[str, Decision] = {}
     for job in snapshot.jobs if batches else ():
-        choice, used = batches.get(job.id), used_batch_size(job)
-        decision = decisions[job.id]
-        allocation = _allocation(job, decision)
-        if choice is None or choice.batch_size == used or allocation is None:
+        choice, decision = batches.get(job.id), decisions[job.id]
+        if choice is None or (allocation := _allocation(job, decision)) is None:
+            continue
+        used = used_batch_size(job)
+        if choice.batch_size == used:
             continue
         gain = speeds.goodput_of(job, allocation, choice.batch_size) / speeds.goodput_of(job, allocation, used)
         facts = {"was": used, "batch_size": choice.batch_size, "noise_scale": choice.noise_scale or 0.0, "times": gain}

@@ -51,13 +51,21 @@ def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
         # where the range is allowed, but what it is worth is not known yet, a worker has what it needs at least
         least_local = 0 if job.max_batch_size is None else job.min_local_batch
         return _declared(job.batch_size, job.max_local_batch, least_local, n_workers)
-    least = max(job.batch_size, job.min_local_batch * n_workers)
-    most = max(float(least), float(job.max_batch_size))
+    return _in_range(job.batch_size, job.max_batch_size, job.min_local_batch, job.max_local_batch, n_workers)
+
+
+@lru_cache(maxsize=1 << 12)
+def _in_range(
+    batch_size: int, max_batch_size: int, min_local_batch: int, max_local_batch: int | None, n_workers: int
+) -> BatchSizes:
+    """The object is shared by all callers: it must not be changed."""
+    least = max(batch_size, min_local_batch * n_workers)
+    most = max(float(least), float(max_batch_size))
     local_B = np.geomspace(least, most, N_BATCHES) / n_workers
-    passes_B = np.ceil(local_B / (job.max_local_batch or local_B.max()) - _GRAIN)
+    passes_B = np.ceil(local_B / (max_local_batch or local_B.max()) - _GRAIN)
     if n_workers == 1:
-        passes_B = np.where(local_B > job.batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
-    pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), job.min_local_batch)
+        passes_B = np.where(local_B > batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
+    pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), min_local_batch)
     return BatchSizes(pass_B * passes_B * n_workers, passes_B)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
 
@@ -35,12 +36,13 @@ def candidate_places(
     2. inside each of the quietest racks that take it: spread as requested, packed, and on the quietest nodes;
     3. where no rack takes it, across racks: the quietest first, and the roomiest first.
     """
-    first = place_workers(free, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n_nodes)
+    node_S, k_S = room = free.capacity_by_node(job, gpu_type)
+    lay = partial(place_workers, free, job, n_workers=n_workers, gpu_type=gpu_type, near=near, room=room)
+    first = lay(n_nodes=n_nodes)
     if first is None or (len(first) == 1 and n_nodes < 2):
         return [first] if first else []
     spreads = [n for n in dict.fromkeys((0, n_workers)) if max(n, 1) != max(n_nodes, 1)]  # others than the first's
-    options = [place_workers(free, job, n_workers=n_workers, gpu_type=gpu_type, near=near, n_nodes=n) for n in spreads]
-    node_S, k_S = free.capacity_by_node(job, gpu_type)
+    options = [lay(n_nodes=n) for n in spreads]
     rack_S = free.ground.rack_N[node_S]
     room_R = np.bincount(rack_S, weights=k_S, minlength=len(free.ground.racks))
     quiet = sorted(np.flatnonzero(room_R), key=lambda r: (round(busy("uplink", free.ground.racks[r]), 2), -room_R[r]))

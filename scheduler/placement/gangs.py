@@ -28,17 +28,19 @@ def place_workers(
     near: Collection[str] = (),
     packing: Packing = Packing.TIGHT,
     n_nodes: int = 0,
+    room: tuple[Ints, Ints] | None = None,
 ) -> tuple[NodeWorkers, ...] | None:
     """Returns where n_workers of the job go now; None if they do not all fit.
 
-    near: nodes to prefer among equals (those that the job is on). A gang never mixes GPU types. n_nodes: spread evenly
-    over so many nodes, or as evenly as the roomiest of them allow; for 0 or 1:
+    room: capacity_by_node(), where it is known already. near: nodes to prefer among equals (those that the job is on).
+    A gang never mixes GPU types. n_nodes: spread evenly over so many nodes, or as evenly as the roomiest of them allow;
+    for 0 or 1:
 
     1. one node with room for all: the tightest, so that large holes stay large;
     2. one rack: the largest nodes first, the last workers on the tightest node that takes them;
     3. several racks, the roomiest first.
     """
-    node_S, k_S = free.capacity_by_node(job, gpu_type)
+    node_S, k_S = free.capacity_by_node(job, gpu_type) if room is None else room
     if int(k_S.sum()) < n_workers:
         return None
     if packing is Packing.ROOMIEST:
@@ -114,12 +116,7 @@ def build_allocation(
     not fit.
     """
     own = {share.node: set(share.gpus) for share in keep.shares} if keep else {}
-    gpus = {
-        node.name: tuple(
-            sorted(sorted(free.gpus[node.name], key=lambda g, n=node.name: (g not in own.get(n, ()), g))[:k])  # type: ignore[misc]
-        )
-        for node, k in spots
-    }
+    gpus = {node.name: _lowest(free.gpus[node.name], k, own.get(node.name)) for node, k in spots}
     workers = GangAllocation(
         mode, sum(k for _, k in spots), 0, tuple(NodeAllocation(name, gpus[name]) for name in gpus)
     )
@@ -131,6 +128,13 @@ def build_allocation(
     names = [*gpus, *(name for name in servers if name not in gpus)]
     shares = tuple(NodeAllocation(name, gpus.get(name, ()), servers.get(name, 0)) for name in names)
     return GangAllocation(mode, workers.n_workers, n_servers, shares)
+
+
+def _lowest(free: Collection[int], k: int, own: Collection[int] | None) -> tuple[int, ...]:
+    """k of these GPUs, those of its own first, ascending."""
+    if not own:
+        return tuple(sorted(free)[:k])
+    return tuple(sorted(sorted(free, key=lambda gpu: (gpu not in own, gpu))[:k]))
 
 
 def fill(spots: list[NodeWorkers], *, n_workers: int, near: Collection[str]) -> tuple[NodeWorkers, ...] | None:

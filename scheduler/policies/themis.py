@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,7 @@ class Themis:
         """The greedy split, then each job's price: both of the budget that is left."""
         sizes = {job.id: books.sizes(job) for job in bidders}
         won = budget.copy()
-        waterfill(bidders, budget=won, sizes=sizes, value=books.bid, min_gain=0.0)
+        waterfill(bidders, budget=won, sizes=sizes, values=books.bids, min_gain=0.0)
         for job in bidders:
             n_workers = won.granted(job)
             if not n_workers:
@@ -75,7 +75,7 @@ class Themis:
             if len(sizes[job.id]) > 1:
                 without = budget.copy()
                 rivals = [other for other in bidders if other.id != job.id]
-                waterfill(rivals, budget=without, sizes=sizes, value=books.bid, min_gain=0.0)
+                waterfill(rivals, budget=without, sizes=sizes, values=books.bids, min_gain=0.0)
                 lost = sum(books.bid(o, without.granted(o)) - books.bid(o, won.granted(o)) for o in rivals)
                 paid = n_workers * math.exp(-max(0.0, lost))
                 n_workers = max((n for n in sizes[job.id] if n <= paid + 1e-9), default=sizes[job.id][0])
@@ -130,6 +130,10 @@ class _Books:
         if n_workers == 0:
             return 0.0
         return max(0.0, math.log(self.rho_at(job, 0) / self.rho_at(job, n_workers)))
+
+    def bids(self, job: JobSnapshot, sizes: Sequence[int]) -> list[float]:
+        """bid() of each of these sizes."""
+        return [self.bid(job, n_workers) for n_workers in sizes]
 
     def grant(self, job: JobSnapshot, budget: Budget) -> Grant:
         n_workers = budget.granted(job)

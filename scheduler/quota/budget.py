@@ -113,13 +113,27 @@ class Budget:
             return self.studies.refusal(job, n_workers - had_alone, is_request=is_request)
         return refused
 
+    def _is_within_quota(self, job: JobSnapshot, n_workers: int) -> bool:
+        """Asks for n workers in all, as a policy's request."""
+        if self.entitlement is not None or self.studies is not None:
+            return self._over_quota(job, n_workers) is None
+        had = self.granted(job)
+        more = n_workers - had
+        return more <= 0 or self._ledger.allows(job.tenant, gpus=more, jobs=0 if had else 1, user=job.user)
+
+    def allows(self, job: JobSnapshot, n_workers: int) -> bool:
+        """Returns whether refusal() of a size that is not requested would have nothing against it."""
+        if self.entitlement is not None or self.studies is not None:
+            return self.refusal(job, n_workers, is_request=False) is None
+        return self._is_within_quota(job, n_workers) and self._type_for(job, n_workers) is not None
+
     def reserve(self, job: JobSnapshot, n_workers: int, *, gpu_type: str | None = None) -> bool:
         """Grants n workers in all (more or fewer than before); returns False, and changes nothing, if that is
         refused.
         """
         if n_workers > max(self._left.values(), default=0) and job.id not in self._granted:
             return False
-        if self._over_quota(job, n_workers) is not None:
+        if not self._is_within_quota(job, n_workers):
             return False
         chosen = self._type_for(job, n_workers, gpu_type)
         if chosen is None:

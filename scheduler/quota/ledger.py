@@ -6,12 +6,15 @@ Hard limits are counted here; guarantees and borrowing in borrowing.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
 from scheduler.quota.user_limits import UserLedger, has_user_limits
+
+_Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GPUs; infinite = no limit
 
 
 class Ledger:
@@ -30,6 +33,7 @@ class Ledger:
                 raise ValueError(f"tenant {tenant.id!r} appears twice in the snapshot; ids must be unique")
             self._tenants[tenant.id] = tenant
         self._lines = {tenant_id: self._line_of(tenant_id) for tenant_id in self._tenants}
+        self._limits = {tenant_id: _limits_of(line) for tenant_id, line in self._lines.items()}
         self._gpus = dict.fromkeys(self._tenants, 0)
         self._jobs = dict.fromkeys(self._tenants, 0)
         known = self._tenants.values()
@@ -45,7 +49,7 @@ class Ledger:
     def copy(self) -> Ledger:
         """Returns a copy that is booked on independently."""
         twin = Ledger.__new__(Ledger)
-        twin._tenants, twin._lines = self._tenants, self._lines
+        twin._tenants, twin._lines, twin._limits = self._tenants, self._lines, self._limits
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
         twin.lending = None if self.lending is None else self.lending.copy()
         twin.users = None if self.users is None else self.users.copy()
@@ -71,6 +75,15 @@ class Ledger:
             return self.lending.refusal(tenant_id, gpus)
         return refused
 
+    def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = "") -> bool:
+        """Returns whether refusal() has nothing against so much more: for who does not ask why."""
+        if self.users is not None and user:
+            return self.refusal(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type) is None
+        for at, most_jobs, most_gpus in self._limits_above(tenant_id):
+            if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
+                return False
+        return self.lending is None or self.lending.refusal(tenant_id, gpus) is None
+
     def limit(
         self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = ""
     ) -> Explanation | None:
@@ -91,6 +104,11 @@ class Ledger:
                 facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
                 return Explanation(Reason.QUOTA_GPUS, facts)
         return None
+
+    @property
+    def has_guarantees(self) -> bool:
+        """Returns whether any tenant has a guarantee; without, is_guaranteed() is False of all."""
+        return self.lending is not None
 
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
@@ -149,6 +167,10 @@ class Ledger:
                 f"tenant {tenant_id!r} is not in the snapshot; add it to ClusterSnapshot.tenants"
             ) from None
 
+    def _limits_above(self, tenant_id: str) -> tuple[_Limits, ...]:
+        found = self._limits.get(tenant_id)
+        return _limits_of(self._line(tenant_id)) if found is None else found
+
     def _line_of(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         line: list[TenantSnapshot] = []
         next_id: str | None = tenant_id
@@ -161,6 +183,19 @@ class Ledger:
             line.append(tenant)
             next_id = tenant.parent
         return tuple(line)
+
+
+def _limits_of(line: Iterable[TenantSnapshot]) -> tuple[_Limits, ...]:
+    """Those of a line of tenants that have any."""
+    return tuple(
+        (
+            tenant.id,
+            math.inf if tenant.max_running_jobs is None else tenant.max_running_jobs,
+            math.inf if tenant.max_gpus is None else tenant.max_gpus,
+        )
+        for tenant in line
+        if tenant.max_running_jobs is not None or tenant.max_gpus is not None
+    )
 
 
 def name_of(tenant: TenantSnapshot) -> str:

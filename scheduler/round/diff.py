@@ -19,7 +19,7 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
         if target is None:
             continue
         n, gpu_type = target.n_workers, state.free_now.gpu_type_of(target)
-        may_now = state.ledger_now.refusal(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type) is None
+        may_now = state.ledger_now.allows(job.tenant, gpus=n, user=job.user, gpu_type=gpu_type)
         partners = state.colocated_with.get(job.id, ())
         if may_now and state.physically_free.fits(job, target, colocated_with=partners):
             state.physically_free.reserve(job, target)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.models.cost import restart_cost_s, start_cost_s
@@ -17,8 +17,7 @@ from scheduler.models.speed.job_speeds import JobSpeeds
 MAX_REGROWING = 200  # above so many jobs, running ones keep their size in the forecast: it would cost too much
 
 
-@dataclass(frozen=True)
-class JobProgress:
+class JobProgress(NamedTuple):
     """Holds when a job starts and ends, in seconds from now."""
 
     start_s: float
@@ -38,8 +37,12 @@ class LeavingGang:
 class QuotaBooks(Protocol):
     """Counts what tenants hold, as scheduler.quota.ledger does."""
 
-    def refusal(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> object | None:
-        """Returns why the tenant may not take so much more; None if it may."""
+    def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "") -> bool:
+        """Returns whether the tenant may take so much more."""
+
+    @property
+    def has_guarantees(self) -> bool:
+        """Returns whether any tenant has a guarantee."""
 
     def is_guaranteed(self, tenant_id: str, gpus: int) -> bool:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
@@ -174,7 +177,9 @@ class _State:
         """The queue in order, each as large as helps, fits and is allowed; a job that may not start is skipped, or
         holds up all.
         """
-        if self._quota is not None and self._released_by:
+        if not self.line:
+            return
+        if self._quota is not None and self._quota.has_guarantees and self._released_by:
             self._start(now_s, is_allowed=self._is_own, tenants=self._released_by)
         self._start(now_s, is_allowed=self._is_allowed)
 
@@ -182,13 +187,16 @@ class _State:
         self, now_s: float, *, is_allowed: Callable[[JobSnapshot, int], bool], tenants: Collection[str] | None = None
     ) -> None:
         for job in self.line.take(lambda: self.free, is_allowed, tenants=tenants):
-            fitting = [n for n in self._sizes(job) if n <= self.free and is_allowed(job, n)]
-            n_workers = min(fitting, key=lambda n: (self._speeds.step_s(job, n), n))
+            least, *larger = self._sizes(job)  # the line has asked for the least
+            fitting = [least, *(n for n in larger if n <= self.free and is_allowed(job, n))]
+            n_workers = least
+            if len(fitting) > 1:
+                n_workers = min(fitting, key=lambda n: (self._speeds.step_s(job, n), n))
             self.launch(job, n_workers, from_s=now_s + start_cost_s(job), now_s=now_s)
             self.free -= n_workers
 
     def _is_allowed(self, job: JobSnapshot, n_workers: int) -> bool:
-        return self._quota is None or self._quota.refusal(job.tenant, gpus=n_workers, user=job.user) is None
+        return self._quota is None or self._quota.allows(job.tenant, gpus=n_workers, user=job.user)
 
     def _is_own(self, job: JobSnapshot, n_workers: int) -> bool:
         """Whether it would run within a guarantee: such jobs come before those that borrow."""

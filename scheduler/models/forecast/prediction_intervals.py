@@ -16,14 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from scheduler.api.arrays import Floats
 
 MOST_KEPT = 6  # of a job's predictions; of more, every other one is dropped, and the rest count twice
 MOST_ENDED = 400  # of the newest scores count
@@ -47,8 +44,7 @@ class ForecastGroup(StrEnum):
 _FIRST = frozenset({ForecastGroup.FIRST_WAITING, ForecastGroup.FIRST_RUNNING})
 
 
-@dataclass(frozen=True)
-class TimeForecast:
+class TimeForecast(NamedTuple):
     """Holds the predicted seconds until a job starts or ends: P50 (half_s) and P90 (most_s)."""
 
     half_s: float
@@ -88,28 +84,26 @@ class PredictionIntervals:
         """Records the end of jobs that are gone; withdrawn ones count as censored."""
         for job_id in [job_id for job_id in self._open if job_id not in present]:
             self._end(job_id, ended=job_id not in withdrawn, now_s=now_s)
-        for job_id, (n, every, points) in self._open.items():
-            for at_s, _, _, _, p90_s in points:
-                if p90_s and now_s - at_s > p90_s + 1.0:
-                    self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
-                    break
-        n_points = sum(len(points) for _, _, points in self._open.values())
+        self._outlive(now_s)
+        n_points = sum([len(points) for _, _, points in self._open.values()])
         every_point = ((every, point) for _, every, points in self._open.values() for point in points)
-        points = list(islice(every_point, 0, None, 1 + n_points // MOST_OPEN))
+        unfinished: dict[str, list[tuple[float, float, float]]] = {group.value: [] for group in ForecastGroup}
+        for every, point in islice(every_point, 0, None, 1 + n_points // MOST_OPEN):
+            unfinished[point[3]].append((_score(point, now_s), every, 0.0))
         for group in ForecastGroup:
             self._ended[group] = self._ended[group][-MOST_ENDED:]
             self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
-            unfinished = [[_score(point, now_s), every, 0.0] for every, point in points if point[3] == group]
-            self._score[group], self._median[group] = self._calibrated(group, unfinished)
+            self._score[group], self._median[group] = self._calibrated(group, unfinished[group])
 
     def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
         """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.
 
         These are the models' P50 and P90 until that is known; the P50 is never more than the P90.
         """
-        spread = forecast.spread
-        p90_s = max(forecast.half_s, 1.0) * _spread_factor(self._score[forecast.group] * spread)
-        return min(forecast.half_s * _spread_factor(self._median[forecast.group] * spread), p90_s), p90_s
+        spread, half_s, group = forecast.spread, forecast.half_s, forecast.group
+        p90_s = max(half_s, 1.0) * _spread_factor(self._score[group] * spread)
+        middle = self._median[group]
+        return min(half_s * _spread_factor(middle * spread) if middle else half_s, p90_s), p90_s
 
     def group_of(self, job_id: str, *, waits: bool) -> ForecastGroup:
         """Returns the group of the job's next prediction. waits: the job does not train now."""
@@ -148,6 +142,14 @@ class PredictionIntervals:
             for group in {point[3] for point in points}:
                 self._n_jobs[group] += 1
 
+    def _outlive(self, now_s: float) -> None:
+        """Scores the predictions whose jobs take longer than predicted, once each."""
+        for job_id, (n, every, points) in self._open.items():
+            for point in points:
+                if point[4] and now_s - point[0] > point[4] + 1.0:
+                    self._open[job_id] = [n, every, [self._outlived(point, now_s) for point in points]]
+                    break
+
     def _outlived(self, point: list[Any], now_s: float) -> list[Any]:
         """The point, scored as soon as its job takes longer than predicted."""
         if not point[4] or now_s - point[0] <= point[4] + 1.0:
@@ -159,15 +161,14 @@ class PredictionIntervals:
         step = FIRST_STEP if group in _FIRST else STEP
         self._alpha[group] += step * (ALPHA - (not held))
 
-    def _calibrated(self, group: str, unfinished: list[list[float]]) -> tuple[float, float]:
+    def _calibrated(self, group: str, unfinished: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
         """Where nine of ten scores lie, and half of them; drawn to the models' own interval, 1 and 0, where few jobs
         ended.
         """
         if not self._n_jobs[group]:
             return 1.0, 0.0
         trust = self._n_jobs[group] / (self._n_jobs[group] + PRIOR_JOBS)
-        scores = np.array([*self._ended[group], *unfinished])
-        high, middle = _quantiles(scores, (1 - self._alpha[group], 0.5))
+        high, middle = _quantiles([*self._ended[group], *unfinished], (1 - self._alpha[group], 0.5))
         return trust * high + (1 - trust), trust * middle
 
 
@@ -180,9 +181,11 @@ def _score(point: list[Any], now_s: float) -> float:
     return math.log(max((now_s - at_s) / half_s, 1e-3)) / float(spread)
 
 
-def _quantiles(scores: Floats, levels: Sequence[float]) -> list[float]:
-    """Product-limit. scores, shape (n, 3): value, weight, and 1 or, where it is at least so much, 0."""
-    value, weight, ended = scores[np.argsort(scores[:, 0], kind="stable")].T
+def _quantiles(scores: Sequence[Sequence[float]], levels: Sequence[float]) -> list[float]:
+    """Product-limit. scores: value, weight, and 1 or, where it is at least so much, 0."""
+    value, weight, ended = (np.array(column, dtype=np.float64) for column in zip(*scores, strict=True))
+    order = np.argsort(value, kind="stable")
+    value, weight, ended = value[order], weight[order], ended[order]
     at_risk = weight[::-1].cumsum()[::-1]
     stays = np.cumprod(1 - np.where(ended > 0, weight / at_risk, 0.0))
     return [float(value[min(int(np.searchsorted(-stays, level - 1)), len(value) - 1)]) for level in levels]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,21 @@ from scheduler.models.speed.sync_terms import sync_terms
 Gang = tuple[int, int]  # workers, and the number of nodes they are spread over evenly; 0 = packed
 
 
+class SizeGangs(NamedTuple):
+    """Names where the gangs of one size are: their indices, packed, and spread, each with its number of nodes."""
+
+    n_workers: int
+    packed: int
+    spread: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True)
 class CandidateLayouts:
     """Holds the terms of several gangs in each mode, as arrays over gangs (G) and modes (M).
 
     layouts: of the gangs, without servers. size_G: workers. crosses_G: 1 if between nodes, else 0.
     exists_GM: False where a mode has more servers than the gang has workers. latency_GM: seconds. wire_GM, crowding_GM:
-    seconds per byte of parameters. index: (gang, mode) by shape.
+    seconds per byte of parameters. index: (gang, mode) by shape. by_size: the gangs of each size.
     """
 
     gangs: tuple[Gang, ...]
@@ -38,6 +47,7 @@ class CandidateLayouts:
     wire_GM: Floats  # noqa: N815
     crowding_GM: Floats  # noqa: N815
     index: Mapping[Shape, tuple[int, int]]
+    by_size: tuple[SizeGangs, ...]
 
     @property
     def gpu_type(self) -> str:
@@ -74,4 +84,14 @@ def candidate_layouts(topology: ClusterTopology, gpu_type: str, gangs: tuple[Gan
         terms_GMT[..., 1],
         terms_GMT[..., 2],
         index,
+        _by_size(gangs),
     )
+
+
+def _by_size(gangs: tuple[Gang, ...]) -> tuple[SizeGangs, ...]:
+    """Of the sizes that are there packed, too."""
+    spread: dict[int, list[tuple[int, int]]] = {}
+    for g, (n, k) in enumerate(gangs):
+        if k:
+            spread.setdefault(n, []).append((k, g))
+    return tuple(SizeGangs(n, g, tuple(spread.get(n, ()))) for g, (n, k) in enumerate(gangs) if not k)

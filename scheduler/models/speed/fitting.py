@@ -31,13 +31,14 @@ def fit_factors(rows: Sequence[tuple[float, ...]], n_terms: int, *, pull_to: Flo
     known = [row for row in rows if row[-1] > 0]
     if not known:
         return goal
-    kept = np.array(known, dtype=float)
-    design = kept[:, :-1] / kept[:, -1:]
+    kept, n_rows = np.array(known, dtype=float), len(known)
+    design, wanted = np.zeros((n_rows + n_terms, n_terms)), np.ones(n_rows + n_terms)
+    design[:n_rows] = kept[:, :-1] / kept[:, -1:]
     # a term that hardly matters in the measurements is not to be moved by them: the pull is in units of its weight
-    pull = PRIOR_WEIGHT * np.maximum(design.max(axis=0), 1e-3)
-    solution, _ = scipy.optimize.nnls(
-        np.vstack([design, np.diag(pull)]), np.concatenate([np.ones(len(kept)), pull * goal])
-    )
+    pull = PRIOR_WEIGHT * np.maximum(design[:n_rows].max(axis=0), 1e-3)
+    np.fill_diagonal(design[n_rows:], pull)
+    wanted[n_rows:] = pull * goal
+    solution, _ = scipy.optimize.nnls(design, wanted)
     return np.asarray(solution, dtype=np.float64)
 
 
@@ -52,7 +53,7 @@ def fit_sync(rows: Sequence[tuple[tuple[float, float, float], SpeedObservation]]
     exposed = [(*terms, whole_sync_s(o)) for terms, o in rows if is_clearly_exposed(o)]
     first = fit_factors(exposed, 3, pull_to=PRIOR_SYNC)
     hidden = [
-        (*terms, float(np.clip(first @ np.array(terms), o.sync_s, o.sync_s + HIDING * o.compute_s)))
+        (*terms, min(max(float(first @ np.array(terms)), o.sync_s), o.sync_s + HIDING * o.compute_s))
         for terms, o in rows
         if not is_clearly_exposed(o)
     ]

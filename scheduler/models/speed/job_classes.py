@@ -10,9 +10,12 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from scheduler.api.arrays import Floats
-from scheduler.models.speed.candidate_layouts import Gang
-from scheduler.models.speed.model import MEASURED_ERROR, PRIOR_ERROR
+from scheduler.api.snapshot import JobSnapshot
+from scheduler.models.speed.candidate_layouts import Gang, SizeGangs
+from scheduler.models.speed.model import MEASURED_ERROR, PRIOR_ERROR, SpeedModel
 
 SPREAD_MUST_GAIN = 0.03  # a gang is spread over more nodes than it needs if that is faster by this share
 UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to need at most this part of one's time
@@ -22,12 +25,12 @@ UNMEASURED_PAIR = 0.9  # until several workers were measured, two are assumed to
 class StepTimes:
     """Holds step times of gangs, each in its best mode.
 
-    gangs: those of axis G, smaller ones first. error_G: relative errors. step_GB: seconds per step at batches of
-    size_GB.
+    gangs: those of axis G, smaller ones first; by_size: where each size is. error_G: relative errors. step_GB: seconds
+    per step at batches of size_GB.
     """
 
     gangs: tuple[Gang, ...]
-
+    by_size: tuple[SizeGangs, ...]
     error_G: Floats  # noqa: N815 (arrays wear their axes)
     step_GB: Floats  # noqa: N815
     size_GB: Floats  # noqa: N815
@@ -37,26 +40,46 @@ class GangPrices:
     """Holds the step times of gangs for jobs of one model, mode and range of batches on one GPU type; each gang is
     priced once, together with all that were asked for at the same time.
 
-    price: returns the step times of gangs. spreads: the numbers of nodes, more than needed, to consider for a size.
+    job: one of these jobs. price: returns the step times of gangs. spreads: the numbers of nodes, more than needed, to
+    consider for a size.
     """
 
-    __slots__ = ("_blocks", "_price", "_sizes", "_spreads")
+    __slots__ = ("_blocks", "_price", "_sizes", "_spreads", "gpu_type", "job", "model")
 
-    def __init__(self, price: Callable[[tuple[Gang, ...]], StepTimes], spreads: Callable[[int], Iterable[int]]) -> None:
-        self._price, self._spreads = price, spreads
+    def __init__(
+        self,
+        job: JobSnapshot,
+        model: SpeedModel,
+        gpu_type: str,
+        price: Callable[[tuple[Gang, ...]], StepTimes],
+        spreads: Callable[[int], Iterable[int]],
+    ) -> None:
+        self.job, self.model, self.gpu_type, self._price, self._spreads = job, model, gpu_type, price, spreads
         self._sizes: dict[int, tuple[int, ...]] = {}
         self._blocks: dict[Gang, StepTimes] = {}
 
     def prepare(self, sizes: Collection[int]) -> None:
-        """Prices these sizes at once, packed and spread; a pair together with the lone worker that it is held to."""
-        missing = {n for n in sizes if n not in self._sizes}
-        if 2 in missing and 1 not in self._sizes:
-            missing.add(1)
-        if not missing:
-            return
-        for n in missing:
+        """Prices these sizes at once, packed and spread."""
+        missing = self.missing(sizes)
+        if missing:
+            self.add(self._price(self.gangs_of(missing)))
+
+    def missing(self, sizes: Iterable[int]) -> set[int]:
+        """Returns those of the sizes that have no price yet; a pair with the lone worker that it is held to."""
+        found = {n for n in sizes if n not in self._sizes}
+        if 2 in found and 1 not in self._sizes:
+            found.add(1)
+        return found
+
+    def gangs_of(self, sizes: Iterable[int]) -> tuple[Gang, ...]:
+        """Returns the gangs of these sizes, packed and spread."""
+        return tuple([(n, k) for n in sorted(sizes) for k in (0, *self._spreads(n))])
+
+    def add(self, times: StepTimes) -> None:
+        """Adds the prices of all gangs of some sizes."""
+        for n in {n for n, _ in times.gangs}:
             self._sizes[n] = tuple(self._spreads(n))
-        self._add(tuple([(n, k) for n in sorted(missing) for k in (0, *self._sizes[n])]))
+        self._blocks.update(dict.fromkeys(times.gangs, times))
 
     def spreads(self, n_workers: int) -> tuple[int, ...]:
         """Returns the numbers of nodes, more than needed, to consider for a size."""
@@ -68,12 +91,9 @@ class GangPrices:
         """Returns the step times that contain the gang."""
         if gang not in self._blocks:
             self.prepare((gang[0],))
-            if gang not in self._blocks:
-                self._add((gang,))
+            if gang not in self._blocks:  # a spread that is none to consider
+                self._blocks[gang] = self._price((gang,))
         return self._blocks[gang]
-
-    def _add(self, gangs: tuple[Gang, ...]) -> None:
-        self._blocks.update(dict.fromkeys(gangs, self._price(gangs)))
 
 
 class LayoutTimes(NamedTuple):
@@ -101,7 +121,6 @@ class JobClass:
         "_best_curves",
         "_curves",
         "_declared_step_s",
-        "_fastest",
         "_times",
         "prices",
     )
@@ -110,26 +129,21 @@ class JobClass:
         self, prices: GangPrices, declared_step_s: Callable[[StepTimes], Floats], *, assumes_pairs: bool
     ) -> None:
         self.prices, self._declared_step_s, self._assumes_pairs = prices, declared_step_s, assumes_pairs
-        self._times: dict[Gang, LayoutTimes] = {}
-        self._best: dict[int, tuple[float, int]] = {}
+        self._times: dict[Gang, tuple[float, float, float]] = {}
+        self._best: dict[int, tuple[float, int, float]] = {}
         self._curves: dict[tuple[int, ...], tuple[float, ...]] = {}
         self._best_curves: dict[tuple[int, ...], tuple[float, ...]] = {}
-        self._fastest: dict[tuple[tuple[int, ...], float], tuple[int, float]] = {}
 
     def times(self, n_workers: int, n_nodes: int = 0) -> LayoutTimes:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
-        found = self._times.get((n_workers, n_nodes))
-        if found is None:
-            self._work_out(self.prices.block_of((n_workers, n_nodes)))
-            found = self._times[n_workers, n_nodes]
-        return found
+        return LayoutTimes(*self._times_of((n_workers, n_nodes)))
 
     def curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
         """Returns the seconds of a step at each of these sizes, at its best spread."""
         found = self._curves.get(sizes)
         if found is None:
             self.prices.prepare(sizes)
-            found = self._curves[sizes] = tuple([self.times(n, self.best(n)[1]).step_s for n in sizes])
+            found = self._curves[sizes] = tuple([self._at(n)[2] for n in sizes])
         return found
 
     def best_curve(self, sizes: tuple[int, ...]) -> tuple[float, ...]:
@@ -137,43 +151,55 @@ class JobClass:
         found = self._best_curves.get(sizes)
         if found is None:
             self.prices.prepare(sizes)
-            found = self._best_curves[sizes] = tuple([self.best(n)[0] for n in sizes])
-        return found
-
-    def fastest(self, sizes: tuple[int, ...], most: float) -> tuple[int, float]:
-        """Returns which of these sizes, the least or one of at most so many workers, is fastest, and its seconds."""
-        found = self._fastest.get((sizes, most))
-        if found is None:
-            each = zip(sizes, self.curve(sizes), strict=True)
-            _, *larger = options = [(step_s, n) for n, step_s in each]
-            step_s, n = min([options[0], *((s, n) for s, n in larger if n <= most)])
-            found = self._fastest[sizes, most] = n, step_s
+            found = self._best_curves[sizes] = tuple([self._at(n)[0] for n in sizes])
         return found
 
     def best(self, n_workers: int) -> tuple[float, int]:
         """Returns the seconds of a cautious step at the best spread, and that spread: packed, unless another one gains
         clearly.
         """
+        step_s, n_nodes, _ = self._at(n_workers)
+        return step_s, n_nodes
+
+    def _at(self, n_workers: int) -> tuple[float, int, float]:
+        """best(), and the seconds of a step there."""
         found = self._best.get(n_workers)
         if found is None:
-            found = self._best[n_workers] = self._best_of(n_workers)
+            self._work_out(self.prices.block_of((n_workers, 0)))
+            found = self._best[n_workers]
         return found
 
-    def _best_of(self, n_workers: int) -> tuple[float, int]:
-        best_s, best = self.times(n_workers).cautious_s, 0
-        bound_s = best_s * (1 - SPREAD_MUST_GAIN)
-        for n_nodes in self.prices.spreads(n_workers):
-            step_s = self.times(n_workers, n_nodes).cautious_s
-            if step_s < bound_s:
-                bound_s, best_s, best = step_s, step_s, n_nodes
-        return best_s, best
+    def _times_of(self, gang: Gang) -> tuple[float, float, float]:
+        """The fields of LayoutTimes."""
+        found = self._times.get(gang)
+        if found is None:
+            self._work_out(self.prices.block_of(gang))
+            found = self._times[gang]
+        return found
 
     def _work_out(self, priced: StepTimes) -> None:
         """The step times of all gangs that were priced at once."""
-        each = zip(priced.gangs, self._declared_step_s(priced).tolist(), priced.error_G.tolist(), strict=True)
-        for gang, plain_s, error in each:
-            step_s = plain_s
-            if self._assumes_pairs and gang[0] == 2:
-                step_s = min(plain_s, UNMEASURED_PAIR * self.times(1).step_s)
-            cautious_s = step_s * (1 + error) if MEASURED_ERROR < error < PRIOR_ERROR else step_s
-            self._times[gang] = LayoutTimes(plain_s, step_s, cautious_s)
+        plain_G = self._declared_step_s(priced)
+        step_G = plain_G
+        pairs = [i for i, (n, _) in enumerate(priced.gangs) if n == 2] if self._assumes_pairs else []
+        if pairs:
+            lone = (1, 0)
+            if lone not in priced.gangs:
+                lone_s = self._times_of(lone)[1]
+            else:
+                lone_s = float(plain_G[priced.gangs.index(lone)])
+            step_G = plain_G.copy()
+            step_G[pairs] = np.minimum(plain_G[pairs], UNMEASURED_PAIR * lone_s)
+        is_risky_G = (priced.error_G > MEASURED_ERROR) & (priced.error_G < PRIOR_ERROR)
+        cautious_G = np.where(is_risky_G, step_G * (1 + priced.error_G), step_G)
+        steps_s, cautious_s = step_G.tolist(), cautious_G.tolist()
+        each = zip(plain_G.tolist(), steps_s, cautious_s, strict=True)
+        self._times.update(zip(priced.gangs, each, strict=True))
+        for n_workers, packed, spread in priced.by_size:
+            best, best_s, n_nodes = packed, cautious_s[packed], 0
+            bound_s = best_s * (1 - SPREAD_MUST_GAIN)
+            for k, g in spread:
+                if cautious_s[g] < bound_s:
+                    bound_s = best_s = cautious_s[g]
+                    best, n_nodes = g, k
+            self._best[n_workers] = best_s, n_nodes, steps_s[best]

@@ -25,10 +25,12 @@ from scheduler.models.layout import Layout
 from scheduler.models.progress import remaining_s, steps_left
 from scheduler.models.speed.job_classes import UNMEASURED_PAIR, GangPrices, JobClass, StepTimes
 from scheduler.models.speed.model import SpeedModel
-from scheduler.models.speed.pricing import gang_prices
+from scheduler.models.speed.pricing import gang_prices, price_together
 from scheduler.models.speed.step_time_cache import ModelTables, StepTimeCache, batch_key
 
 _Tables = tuple[object, ModelTables]  # measurements, and the tables of the model that was fitted to them
+
+_Alike = tuple[ModelTables, tuple[object, ...], bool]  # tables; what jobs of a class have in common; assumes_pairs
 
 
 class JobSpeeds:
@@ -57,6 +59,7 @@ class JobSpeeds:
         self._types = self.topology.gpu_types()
         self._job_classes: dict[tuple[str, str], JobClass] = {}
         self._tables: dict[str, _Tables] = {}
+        self._kinds: dict[str, _Alike] = {}
         self._by_family: dict[tuple[object, ...], _Tables] = {}
         self._steps_s: dict[tuple[str, int, str, int], float] = {}
 
@@ -91,22 +94,18 @@ class JobSpeeds:
         for job in jobs:
             gpu_type = types[job.id] if types is not None else ""
             wanted.setdefault(self._job_class(job, gpu_type).prices, set()).update(sizes[job.id])
-        for prices, all_sizes in wanted.items():
-            prices.prepare(all_sizes)
+        price_together(wanted, self.cluster)
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
         return self._job_class(job, gpu_type).curve(sizes)
 
-    def best_curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
-        """Returns best_step_s() at each of these sizes."""
-        return self._job_class(job, gpu_type).best_curve(sizes)
-
-    def fastest(
-        self, job: JobSnapshot, sizes: tuple[int, ...], most: float, *, gpu_type: str = ""
-    ) -> tuple[int, float]:
-        """Returns which of these sizes, the least or one of at most so many workers, is fastest, and its step_s()."""
-        return self._job_class(job, gpu_type).fastest(sizes, most)
+    def curves(
+        self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = ""
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Returns curve() and, at each of these sizes, best_step_s()."""
+        job_class = self._job_class(job, gpu_type)
+        return job_class.curve(sizes), job_class.best_curve(sizes)
 
     def best_spread(self, job: JobSnapshot, n_workers: int, *, gpu_type: str = "") -> int:
         """Returns the number of nodes to spread n workers over; packed (0), unless another spread gains clearly."""
@@ -240,16 +239,23 @@ class JobSpeeds:
 
     def _new_job_class(self, job: JobSnapshot, gpu_type: str) -> JobClass:
         """Shared by all jobs that are priced alike, over rounds; a job with a noise scale has one for this round."""
-        tables = self.tables(job)
-        assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
+        tables, alike, assumes_pairs = self._alike(job)
         if adapts_batch(job):
             prices = gang_prices(job, tables, self.cluster, gpu_type)
             return JobClass(prices, partial(_declared_step_s_G, job, tables), assumes_pairs=assumes_pairs)
-        key = (gpu_type, job.mode, batch_key(job), assumes_pairs)
+        key = (gpu_type, alike)
         found = tables.job_classes.get(key)
         if found is None:
             prices = gang_prices(job, tables, self.cluster, gpu_type)
             found = tables.job_classes.store(key, JobClass(prices, _smallest_step_s_G, assumes_pairs=assumes_pairs))
+        return found
+
+    def _alike(self, job: JobSnapshot) -> _Alike:
+        found = self._kinds.get(job.id)
+        if found is None:
+            tables = self.tables(job)
+            assumes_pairs = job.min_workers < 2 and not tables.model.is_measured_on_several
+            found = self._kinds[job.id] = tables, (job.mode, batch_key(job), assumes_pairs), assumes_pairs
         return found
 
     def _declared_step_s(self, job: JobSnapshot, layout: Layout, mode: Mode) -> float:

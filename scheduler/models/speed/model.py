@@ -10,6 +10,7 @@ multiplied by a factor of the GPU type (gpu_factors.py), 1 for the type on which
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -97,8 +98,9 @@ class SpeedModel:
             examples = o.batch_size / o.n_workers
             expected = self._measured_on_line(o) * self._crowding[_shape_of(o)]
             misses.setdefault(examples, []).append(o.compute_s / expected)
-        self._examples = np.array(sorted(misses))
-        self._misses = np.array([median(misses[examples]) for examples in sorted(misses)])
+        self._examples_of = sorted(misses)
+        self._misses_of = [float(median(misses[examples])) for examples in self._examples_of]
+        self._examples, self._misses = np.array(self._examples_of), np.array(self._misses_of)
 
     def _fit_types(self, measured: Sequence[SpeedObservation], prior: Floats) -> None:
         """The factor on the line of each type that was measured, by what its passes take over those of the prior.
@@ -166,8 +168,7 @@ class SpeedModel:
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
         """Returns compute_s() of one number of examples."""
         unmeasured_s = self._one_on_line(examples) * self._type_factor(layout.gpu_type)
-        if self._n_measured:
-            unmeasured_s *= float(np.interp(examples, self._examples, self._misses)) if len(self._examples) else 1.0
+        unmeasured_s *= self._miss_at(examples)
         return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
@@ -235,17 +236,6 @@ class SpeedModel:
 
     # the same for many layouts at once; those that were measured one by one
 
-    def step_s_GM(self, candidates: CandidateLayouts, *, batch_G: Floats, passes_G: Floats) -> Floats:  # noqa: N802
-        """Returns step_s() at one batch per gang, shape (G, M); infinite where a mode does not exist."""
-        compute_G = self._unmeasured_compute_s(batch_G / candidates.size_G / passes_G, candidates.gpu_type)
-        exposed_GM = self._sync_s_GM(candidates)
-        exposed_GM[:, 0] = np.maximum(ALWAYS_EXPOSED * exposed_GM[:, 0], exposed_GM[:, 0] - HIDING * compute_G)
-        step_GM = np.maximum((passes_G * compute_G)[:, None] + exposed_GM, 1e-6)
-        for g, m in self._measured_in(candidates):
-            batch, passes = round(float(batch_G[g])), round(float(passes_G[g]))
-            step_GM[g, m] = self.step_s(*candidates.layout(g, m), batch_size=batch, passes=passes)
-        return np.where(candidates.exists_GM, step_GM, np.inf)
-
     def step_s_GB(self, candidates: CandidateLayouts, mode_G: Ints, *, batch_GB: Floats, passes_GB: Floats) -> Floats:  # noqa: N802
         """Returns step_s_B() of each gang in one mode (an index of axis M), shape (G, B)."""
         examples_GB = batch_GB / candidates.size_G[:, None] / passes_GB
@@ -259,29 +249,13 @@ class SpeedModel:
                 step_GB[g] = self.step_s_B(*candidates.layout(g, m), batch_B=batch_GB[g], passes_B=passes_GB[g])
         return step_GB
 
-    def error_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
-        """Returns error() of each gang in each mode, shape (G, M)."""
-        error_GM = np.full(
-            candidates.exists_GM.shape, self._unmeasured_error(Mode.PARAMETER_SERVER, candidates.gpu_type)
-        )
-        error_GM[:, 0] = self._unmeasured_error(Mode.ALL_REDUCE, candidates.gpu_type)
-        for shape in self._exposed.keys() & candidates.index.keys():
-            error_GM[candidates.index[shape]] = MEASURED_ERROR
-        return error_GM
-
     def _unmeasured_compute_s(self, examples: Floats, gpu_type: str) -> Floats:
         """compute_s() of a shape that was not measured."""
         line = self._on_line(examples) * self._type_factor(gpu_type)
         return line * np.interp(examples, self._examples, self._misses) if len(self._examples) else line
 
     def _sync_s_GM(self, candidates: CandidateLayouts) -> Floats:  # noqa: N802
-        if self._bytes == 0 and not self._n_measured:
-            return np.zeros(candidates.exists_GM.shape)
-        by_mode = [np.array([self._sync[mode, crosses] for crosses in (False, True)]) for mode in _MODES]
-        which_M = np.minimum(np.arange(candidates.exists_GM.shape[1]), 1)
-        f_GMT = np.array(by_mode)[which_M[None, :], candidates.crosses_G[:, None]]
-        wires_GM = candidates.wire_GM * f_GMT[..., 1] + candidates.crowding_GM * f_GMT[..., 2]
-        return np.asarray(candidates.latency_GM * f_GMT[..., 0] + self._bytes * wires_GM, dtype=np.float64)
+        return np.asarray(_sync_s_PGM([self], candidates)[0])
 
     def _measured_in(self, candidates: CandidateLayouts) -> list[tuple[int, int]]:
         return [
@@ -312,8 +286,62 @@ class SpeedModel:
     def _on_line(self, examples: Floats) -> Floats:
         return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
 
+    def _miss_at(self, examples: float) -> float:
+        """np.interp() at one point, without making arrays of it."""
+        at, misses = self._examples_of, self._misses_of
+        if not at:
+            return 1.0
+        i = bisect_right(at, examples) - 1
+        if i < 0 or i + 1 == len(at) or at[i] == examples:
+            return misses[max(i, 0)]
+        return (misses[i + 1] - misses[i]) / (at[i + 1] - at[i]) * (examples - at[i]) + misses[i]
+
     def _one_on_line(self, examples: float) -> float:
         return max(self._line[0] + self._line[1] * examples, 1e-7)
+
+
+def step_s_PGM(  # noqa: N802 (arrays wear their axes)
+    models: Sequence[SpeedModel], candidates: CandidateLayouts, *, batch_PG: Floats, passes_PG: Floats
+) -> Floats:
+    """Returns step_s() of several models at one batch per gang, shape (P, G, M); infinite where a mode does not exist.
+
+    batch_PG, passes_PG: shape (P, G).
+    """
+    examples_PG = batch_PG / candidates.size_G / passes_PG
+    each = zip(models, examples_PG, strict=True)
+    compute_PG = np.array([model._unmeasured_compute_s(of_P, candidates.gpu_type) for model, of_P in each])
+    exposed_PGM = _sync_s_PGM(models, candidates)
+    ring_PG = exposed_PGM[:, :, 0]
+    exposed_PGM[:, :, 0] = np.maximum(ALWAYS_EXPOSED * ring_PG, ring_PG - HIDING * compute_PG)
+    step_PGM = np.maximum((passes_PG * compute_PG)[:, :, None] + exposed_PGM, 1e-6)
+    for p, model in enumerate(models):
+        for g, m in model._measured_in(candidates):
+            batch, passes = round(float(batch_PG[p, g])), round(float(passes_PG[p, g]))
+            step_PGM[p, g, m] = model.step_s(*candidates.layout(g, m), batch_size=batch, passes=passes)
+    return np.where(candidates.exists_GM, step_PGM, np.inf)
+
+
+def error_PGM(models: Sequence[SpeedModel], candidates: CandidateLayouts) -> Floats:  # noqa: N802
+    """Returns error() of several models for each gang in each mode, shape (P, G, M)."""
+    found_PGM = np.empty((len(models), *candidates.exists_GM.shape))
+    for p, model in enumerate(models):
+        found_PGM[p] = model._unmeasured_error(Mode.PARAMETER_SERVER, candidates.gpu_type)
+        found_PGM[p, :, 0] = model._unmeasured_error(Mode.ALL_REDUCE, candidates.gpu_type)
+        for shape in model._exposed.keys() & candidates.index.keys():
+            found_PGM[(p, *candidates.index[shape])] = MEASURED_ERROR
+    return found_PGM
+
+
+def _sync_s_PGM(models: Sequence[SpeedModel], candidates: CandidateLayouts) -> Floats:  # noqa: N802
+    """sync_s() of several models, shape (P, G, M)."""
+    by_model = [[[model._factors[mode, crosses] for crosses in (False, True)] for mode in _MODES] for model in models]
+    which_M = np.minimum(np.arange(candidates.exists_GM.shape[1]), 1)
+    f_PGMT = np.array(by_model)[:, which_M[None, :], candidates.crosses_G[:, None]]
+    wires_PGM = candidates.wire_GM * f_PGMT[..., 1] + candidates.crowding_GM * f_PGMT[..., 2]
+    bytes_P = np.array([model._bytes for model in models], dtype=np.float64)
+    found_PGM = candidates.latency_GM * f_PGMT[..., 0] + bytes_P[:, None, None] * wires_PGM
+    found_PGM[[p for p, model in enumerate(models) if model._bytes == 0 and not model._n_measured]] = 0.0
+    return np.asarray(found_PGM, dtype=np.float64)
 
 
 def _shape_of(o: SpeedObservation) -> Shape:

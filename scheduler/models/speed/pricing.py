@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Step times of gangs at candidate layouts, each in the mode that is best for it.
+"""Step times of gangs at candidate layouts, each in the mode that is best for it; those of many jobs at once.
 
-Axes: G gangs, M modes, B batch sizes; see candidate_layouts.py.
+Axes: P prices (a model, a mode and batches each), G gangs, M modes, B batch sizes; see candidate_layouts.py.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from scheduler.api.snapshot import JobSnapshot, Mode
 from scheduler.models.goodput import adapts_batch, batches_of
-from scheduler.models.speed.candidate_layouts import CandidateLayouts, Ints
+from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, Ints
 from scheduler.models.speed.fitting import Floats
 from scheduler.models.speed.job_classes import GangPrices, StepTimes
-from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN, SpeedModel
+from scheduler.models.speed.model import FEW_SERVERS, SERVERS_MUST_GAIN, SpeedModel, error_PGM, step_s_PGM
 from scheduler.models.speed.step_time_cache import ClusterStepTimes, ModelTables, batch_key
+
+_Wanted = Mapping[GangPrices, Collection[int]]
 
 
 def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes, gpu_type: str) -> GangPrices:
@@ -23,39 +27,71 @@ def gang_prices(job: JobSnapshot, tables: ModelTables, cluster: ClusterStepTimes
     found = tables.gang_prices.get(key)
     if found is None:
         model = tables.model  # prices do not refer to the tables that hold them: what is dropped is freed at once
+
+        def price(gangs: tuple[Gang, ...]) -> StepTimes:
+            return priced([(job, model)], cluster.candidates(gpu_type, gangs))[0]
+
         found = tables.gang_prices.store(
-            key,
-            GangPrices(
-                lambda gangs: priced(job, model, cluster.candidates(gpu_type, gangs)),
-                lambda n_workers: cluster.topology.spreads(gpu_type, n_workers),
-            ),
+            key, GangPrices(job, model, gpu_type, price, lambda n: cluster.topology.spreads(gpu_type, n))
         )
     return found
 
 
-def priced(job: JobSnapshot, model: SpeedModel, candidates: CandidateLayouts) -> StepTimes:
-    """Returns the step times of the candidate gangs, each in the mode that is best at the smallest batch."""
-    gangs = candidates.gangs
-    batches = {n: batches_of(job, n) for n in {n for n, _ in gangs}}
-    size_GB = np.concatenate([batches[n].size_B for n, _ in gangs]).reshape(len(gangs), -1)
-    passes_GB = np.concatenate([batches[n].passes_B for n, _ in gangs]).reshape(len(gangs), -1)
-    step_GM = model.step_s_GM(candidates, batch_G=np.round(size_GB[:, 0]), passes_G=np.round(passes_GB[:, 0]))
-    mode_G = _best_mode_G(step_GM, candidates.size_G, pinned=job.mode)
-    error_G = np.take_along_axis(model.error_GM(candidates), mode_G[:, None], axis=1)[:, 0]
-    if adapts_batch(job):
-        step_GB = model.step_s_GB(candidates, mode_G, batch_GB=size_GB, passes_GB=passes_GB)
+def price_together(wanted: _Wanted, cluster: ClusterStepTimes) -> None:
+    """Prices all that is wanted and not there yet: at once what is on one type of GPU, in modes that may be chosen
+    alike.
+
+    Each of them gets all the sizes that any of them lacks: they would be asked for soon. wanted: sizes.
+    """
+    groups: dict[tuple[str, Mode | None, bool], tuple[list[GangPrices], set[int]]] = {}
+    for prices, sizes in wanted.items():
+        missing = prices.missing(sizes)
+        if missing:
+            key = (prices.gpu_type, prices.job.mode, adapts_batch(prices.job))
+            many, all_sizes = groups.setdefault(key, ([], set()))
+            many.append(prices)
+            all_sizes |= missing
+    for (gpu_type, _, _), (many, all_sizes) in groups.items():
+        gangs = many[0].gangs_of(all_sizes)
+        found = priced([(prices.job, prices.model) for prices in many], cluster.candidates(gpu_type, gangs))
+        for prices, times in zip(many, found, strict=True):
+            prices.add(times)
+
+
+def priced(each: Sequence[tuple[JobSnapshot, SpeedModel]], candidates: CandidateLayouts) -> list[StepTimes]:
+    """Returns the step times of the candidate gangs, each in the mode that is best at the smallest batch.
+
+    each: jobs, all with the same pinned mode, and all or none with a batch that is chosen; and their models.
+    """
+    gangs, models = candidates.gangs, [model for _, model in each]
+    batches = [[batches_of(job, n) for n, _ in gangs] for job, _ in each]
+    size_PGB = np.array([[one.size_B for one in of_job] for of_job in batches])
+    passes_PGB = np.array([[one.passes_B for one in of_job] for of_job in batches])
+    batch_PG, passes_PG = np.round(size_PGB[..., 0]), np.round(passes_PGB[..., 0])
+    step_PGM = step_s_PGM(models, candidates, batch_PG=batch_PG, passes_PG=passes_PG)
+    mode_PG = _best_mode_PG(step_PGM, candidates.size_G, pinned=each[0][0].mode)
+    error_PG = np.take_along_axis(error_PGM(models, candidates), mode_PG[..., None], axis=2)[..., 0]
+    if not adapts_batch(each[0][0]):
+        step_PGB = np.take_along_axis(step_PGM, mode_PG[..., None], axis=2)
     else:
-        step_GB = np.take_along_axis(step_GM, mode_G[:, None], axis=1)
-    return StepTimes(gangs, error_G, step_GB, size_GB)
+        chosen = zip(models, mode_PG, size_PGB, passes_PGB, strict=True)
+        step_PGB = np.array(
+            [
+                model.step_s_GB(candidates, mode_G, batch_GB=size_GB, passes_GB=passes_GB)
+                for model, mode_G, size_GB, passes_GB in chosen
+            ]
+        )
+    rows = zip(error_PG, step_PGB, size_PGB, strict=True)
+    return [StepTimes(gangs, candidates.by_size, *of_P) for of_P in rows]
 
 
-def _best_mode_G(step_GM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802
+def _best_mode_PG(step_PGM: Floats, size_G: Ints, *, pinned: Mode | None) -> Ints:  # noqa: N802
     """The index of each gang's mode, by the rule of SpeedModel.best_mode."""
     if pinned is Mode.ALL_REDUCE:
-        return np.zeros(len(size_G), dtype=np.int64)
-    fastest_G1 = step_GM[:, 1:].min(axis=1, keepdims=True)
-    served_G = 1 + np.argmax(step_GM[:, 1:] <= fastest_G1 * FEW_SERVERS, axis=1)
+        return np.zeros(step_PGM.shape[:2], dtype=np.int64)
+    fastest_PG1 = step_PGM[..., 1:].min(axis=2, keepdims=True)
+    served_PG = 1 + np.argmax(step_PGM[..., 1:] <= fastest_PG1 * FEW_SERVERS, axis=2)
     if pinned is Mode.PARAMETER_SERVER:
-        return np.asarray(served_G, dtype=np.int64)
-    rings_G = (step_GM[:, 0] <= fastest_G1[:, 0] * (1 + SERVERS_MUST_GAIN)) | (size_G == 1)
-    return np.asarray(np.where(rings_G, 0, served_G), dtype=np.int64)
+        return np.asarray(served_PG, dtype=np.int64)
+    rings_PG = (step_PGM[..., 0] <= fastest_PG1[..., 0] * (1 + SERVERS_MUST_GAIN)) | (size_G == 1)
+    return np.asarray(np.where(rings_PG, 0, served_PG), dtype=np.int64)

@@ -121,6 +121,22 @@ class ClusterStepTimes:
         return found
 
 
+class _FitKey:
+    """What a model is fitted to; the hash over all measurements is worked out once."""
+
+    __slots__ = ("_fitted_to", "_hash")
+
+    def __init__(self, observations: Observations, profile: _Profile) -> None:
+        self._fitted_to = observations, profile
+        self._hash = hash(self._fitted_to)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FitKey) and self._fitted_to == other._fitted_to
+
+
 class SpeedModelCache:
     """Keeps fitted models by measurements and profile.
 
@@ -129,7 +145,7 @@ class SpeedModelCache:
 
     def __init__(self) -> None:
         self._terms = SyncTerms()
-        self._models = RecentTable[tuple[Observations, _Profile], SpeedModel](MAX_MODELS)
+        self._models = RecentTable[_FitKey, SpeedModel](MAX_MODELS)
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
         self._levels = BoundedTable[_Family, tuple[Observations, Levels]](MAX_MODELS)
 
@@ -159,7 +175,7 @@ class SpeedModelCache:
         newest = self._newest.get((job.family, profile))
         if newest is not None and newest[0] is job.observations:
             return newest[1]
-        key = (job.observations, profile)
+        key = _FitKey(job.observations, profile)
         found = self._models.find(key)
         if found is None:
             found = self._models.store(

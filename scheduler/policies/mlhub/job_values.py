@@ -16,6 +16,8 @@ from scheduler.policies.toolkit.policy import View, by_submission, longest_run_f
 from scheduler.policies.toolkit.prices import SpeedCurve, prices, prices_in_line
 from scheduler.quota.budget import Budget
 
+_Standard = tuple[tuple[int, ...], tuple[float, ...]]  # sizes, ascending, and the seconds of a step at each
+
 
 class Parameters(Protocol):
     """Names the parameters of the policy that values depend on; see policy.py."""
@@ -56,7 +58,8 @@ class Parameters(Protocol):
 class JobValues:
     """Values sizes of jobs in one round. gpu_type: the type that each job is valued on; "" where there is only one.
 
-    n_gpus: that the policy may grant. guests: running jobs that stay where they are.
+    n_gpus: that the policy may grant. guests: running jobs that stay where they are. cooling_until_s: by job that has
+    just changed. settled: these, and those that are near their end, which are left as they are.
     """
 
     def __init__(
@@ -71,9 +74,13 @@ class JobValues:
         self.is_mixed = len(self.capacity) > 1
         self._node_types = {node.name: node.gpu_type for node in view.nodes}
         self._options: dict[tuple[str, str], SpeedCurve] = {}
+        self._standard: dict[tuple[str, str], _Standard] = {}
+        self._types: dict[tuple[int, tuple[str, ...]], list[str]] = {}
         self._held_types: dict[str, str] = {}
         self._n_there: dict[str, int] = {}
-        self._restart_s: dict[str, float] = {}
+        self._restart_s = {job.id: restart_cost_s(job) for job in (*self.jobs, *view.settled)}
+        self._steps_left = {job.id: steps_left(job) for job in (*self.jobs, *view.settled)}
+        self._newest_first = sorted(self.jobs, key=lambda job: (-job.submitted_at_s, job.id))
         self._share = sum(self.capacity.values()) / max(1, len(self.jobs))
         self._present_left_s: dict[str, float] = {}
         self._doubling: dict[tuple[str, str, int, int], tuple[int, ...]] = {}
@@ -81,9 +88,12 @@ class JobValues:
         self.sizes: dict[str, tuple[int, ...]] = {}
         self.curves: dict[str, SpeedCurve] = {}
         self._left_s: dict[str, dict[int, float]] = {}
+        calm_until_s = {job.id: self._calm_until_s(job) for job in self.running}
+        self.cooling_until_s = {job_id: at_s for job_id, at_s in calm_until_s.items() if view.now_s < at_s}
+        self.settled = {job.id for job in self.running if job.id in self.cooling_until_s or self._is_near_its_end(job)}
         self.gpu_type = dict.fromkeys((job.id for job in self.jobs), "")
         if self.is_mixed:
-            self.gpu_type |= self._assigned({job.id for job in self.running if self.is_settled(job)} | set(guests))
+            self.gpu_type |= self._assigned(self.settled | set(guests))
         self._value_jobs(self.jobs)
         before = memory.get("waiting_since", {})
         self.waiting_since = {job.id: float(before.get(job.id, view.now_s)) for job in self.waiting}
@@ -91,20 +101,29 @@ class JobValues:
 
     def _value_jobs(self, changed: Sequence[JobSnapshot]) -> None:
         """Works out sizes and remaining times of these jobs on their types, and from them the prices of all jobs."""
+        self._prepare(changed)
+        for job in changed:
+            gpu_type = self.gpu_type[job.id]
+            self.standard_sizes[job.id] = sizes = self._standard_sizes(job, gpu_type)[0]
+            self.sizes[job.id] = _with(sizes, self._n_there[job.id])
+            self._left_s[job.id] = self._times(job)
+            self.curves[job.id] = self._curve(job, gpu_type)
+        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
+        self._values: dict[str, dict[int, float]] = {}
+        self.weights = self._weights()
+
+    def _prepare(self, changed: Sequence[JobSnapshot]) -> None:
+        """Prices what the jobs may get on their types; where there are several types, that is there (_assigned) but for
+        odd sizes that are held.
+        """
         possible = dict[str, tuple[int, ...]]()
         for job in changed:
             n_there = self._n_there[job.id] = self._count_there(job)
-            possible[job.id] = _with(self._all_sizes(job, self.gpu_type[job.id]), n_there)
-        self.view.speeds.prepare(changed, possible, types=self.gpu_type if self.is_mixed else None)
-        for job in changed:
-            self.standard_sizes[job.id] = self._standard_sizes(job, self.gpu_type[job.id])
-            self.sizes[job.id] = _with(self.standard_sizes[job.id], self._n_there[job.id])
-        self.is_rigid = all(len(sizes) == 1 for sizes in self.standard_sizes.values())
-        for job in changed:
-            self._left_s[job.id] = self._times(job)
-            self.curves[job.id] = self._curve(job, self.gpu_type[job.id])
-        self._values: dict[str, dict[int, float]] = {job.id: {} for job in self.jobs}
-        self.weights = self._weights()
+            sizes = self._all_sizes(job, self.gpu_type[job.id])
+            if not self.is_mixed or (n_there and n_there not in sizes):
+                possible[job.id] = _with(sizes, n_there)
+        unpriced = [job for job in changed if job.id in possible]
+        self.view.speeds.prepare(unpriced, possible, types=self.gpu_type if self.is_mixed else None)
 
     # GPU types
 
@@ -112,8 +131,11 @@ class JobValues:
         """Returns the type of the GPUs that the job holds; "" for a waiting one."""
         found = self._held_types.get(job.id)
         if found is None:
-            shares = job.held.shares if job.held is not None else ()
-            found = next((self._node_types.get(share.node, "") for share in shares if share.gpus), "")
+            found = ""
+            for share in job.held.shares if job.held is not None else ():
+                if share.gpus:
+                    found = self._node_types.get(share.node, "")
+                    break
             self._held_types[job.id] = found
         return found
 
@@ -127,8 +149,12 @@ class JobValues:
 
     def types_of(self, job: JobSnapshot) -> list[str]:
         """Returns the types that the job may use and that have enough GPUs for it."""
-        enough = (t for t, n in self.capacity.items() if n >= job.min_workers)
-        return [t for t in enough if not job.gpu_types or t in job.gpu_types]
+        key = (job.min_workers, job.gpu_types)
+        found = self._types.get(key)
+        if found is None:
+            enough = (t for t, n in self.capacity.items() if n >= job.min_workers)
+            found = self._types[key] = [t for t in enough if not job.gpu_types or t in job.gpu_types]
+        return found
 
     def revalue_on(self, gpu_types: Mapping[str, str]) -> None:
         """Values jobs on other types than those that they were assigned to."""
@@ -166,33 +192,49 @@ class JobValues:
         """A change of type is charged like one of size; on the present type its restart is saved."""
         own = self.held_type(job)
         change_s = self.restart_s(job) * (1 + self.policy.margin if own else 1)
-        left = steps_left(job)
+        left = self._steps_left[job.id]
         n_gpus, left_s = {}, {}
         for t in types:
             if t == own:
                 n_gpus[t], left_s[t] = n_held(job), self.present_left_s(job) / (1 + self.policy.stickiness)
             else:
-                sizes = self._standard_sizes(job, t)
-                n_gpus[t], step_s = self.view.speeds.fastest(job, sizes, self._share, gpu_type=t)
+                n_gpus[t], step_s = self._fastest(job, t)
                 left_s[t] = left * step_s + change_s
         return TypeOptions(job.id, job.submitted_at_s, n_gpus, left_s)
 
     # sizes and times
 
-    def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
-        """Those of _all_sizes() that are worth a start; the others count for nothing.
+    def _fastest(self, job: JobSnapshot, gpu_type: str) -> tuple[int, float]:
+        """The fastest size within an equal share of the GPUs, or the least size, and its step time."""
+        sizes, steps_s = self._standard_sizes(job, gpu_type)
+        best, best_s, share = sizes[0], steps_s[0], self._share
+        for n, step_s in zip(sizes, steps_s, strict=True):
+            if n > share:
+                break
+            if step_s < best_s:
+                best, best_s = n, step_s
+        return best, best_s
+
+    def _standard_sizes(self, job: JobSnapshot, gpu_type: str) -> _Standard:
+        """Those of _all_sizes() that are worth a start, and their step times; the others count for nothing.
 
         All the GPUs of a waiting job stand idle while it starts: it gets none with which it would train for hardly
         longer than that.
         """
-        sizes = self._all_sizes(job, gpu_type)
-        if n_held(job) or len(sizes) == 1:
-            return sizes
-        least_s = self.policy.least_training * start_cost_s(job)
-        if not least_s:
-            return sizes
-        left, steps_s = steps_left(job), self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
-        return tuple(n for n, step_s in zip(sizes, steps_s, strict=True) if n == sizes[0] or left * step_s >= least_s)
+        found = self._standard.get((job.id, gpu_type))
+        if found is None:
+            sizes = self._all_sizes(job, gpu_type)
+            steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+            least_s = 0.0 if n_held(job) or len(sizes) == 1 else self.policy.least_training * start_cost_s(job)
+            found = sizes, steps_s
+            if least_s:
+                left = self._steps_left[job.id]
+                each = zip(sizes, steps_s, strict=True)
+                worth = [(n, step_s) for n, step_s in each if n == sizes[0] or left * step_s >= least_s]
+                if len(worth) < len(sizes):
+                    found = tuple([n for n, _ in worth]), tuple([step_s for _, step_s in worth])
+            self._standard[job.id, gpu_type] = found
+        return found
 
     def _all_sizes(self, job: JobSnapshot, gpu_type: str) -> tuple[int, ...]:
         """Doubling up to a node's GPUs, then in whole nodes: 1, 2, 3, 4, 6, 8, 12, ... of them."""
@@ -208,10 +250,7 @@ class JobValues:
 
     def restart_s(self, job: JobSnapshot) -> float:
         """Returns restart_cost_s(), worked out once."""
-        found = self._restart_s.get(job.id)
-        if found is None:
-            found = self._restart_s[job.id] = restart_cost_s(job)
-        return found
+        return self._restart_s[job.id]
 
     def left_s(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns the remaining time at a size; at the present size on the present nodes."""
@@ -225,7 +264,8 @@ class JobValues:
         """Returns the remaining time on the GPUs that the job holds."""
         found = self._present_left_s.get(job.id)
         if found is None:
-            found = self._present_left_s[job.id] = steps_left(job) * self.view.speeds.present_step_s(job)
+            step_s = self.view.speeds.present_step_s(job)
+            found = self._present_left_s[job.id] = self._steps_left[job.id] * step_s
         return found
 
     def _times(self, job: JobSnapshot) -> dict[int, float]:
@@ -234,11 +274,13 @@ class JobValues:
         Sizes that were not measured count as slower by their error, but never by more than finding out costs: a restart
         there, and one back.
         """
-        sizes, left, speeds, gpu_type = self.sizes[job.id], steps_left(job), self.view.speeds, self.gpu_type[job.id]
-        trial_s = 2 * self.restart_s(job)
-        cautious = speeds.best_curve(job, sizes, gpu_type=gpu_type)
-        steps = zip(sizes, cautious, speeds.curve(job, sizes, gpu_type=gpu_type), strict=True)
-        times = {n: min(left * cautious_s, left * step_s + trial_s) for n, cautious_s, step_s in steps}
+        job_id, speeds = job.id, self.view.speeds
+        sizes, left, gpu_type = self.sizes[job_id], self._steps_left[job_id], self.gpu_type[job_id]
+        trial_s = 2 * self._restart_s[job_id]
+        times = {}
+        for n, step_s, cautious_s in zip(sizes, *speeds.curves(job, sizes, gpu_type=gpu_type), strict=True):
+            longer_s, most_s = left * cautious_s, left * step_s + trial_s
+            times[n] = most_s if most_s < longer_s else longer_s
         if self.n_there(job):
             times[n_held(job)] = self.present_left_s(job)
         return times
@@ -246,8 +288,7 @@ class JobValues:
     def _curve(self, job: JobSnapshot, gpu_type: str) -> SpeedCurve:
         found = self._options.get((job.id, gpu_type))
         if found is None:
-            sizes, left = self._standard_sizes(job, gpu_type), steps_left(job)
-            steps_s = self.view.speeds.curve(job, sizes, gpu_type=gpu_type)
+            (sizes, steps_s), left = self._standard_sizes(job, gpu_type), self._steps_left[job.id]
             found = self._options[job.id, gpu_type] = SpeedCurve(sizes, [left * step_s for step_s in steps_s])
         return found
 
@@ -261,20 +302,23 @@ class JobValues:
         They do not depend on what a job holds: else they would change with every change, and bring the next one.
         """
         found: dict[str, float] = {}
-        for gpu_type in sorted(set(self.gpu_type.values())):
-            there = [job for job in self.jobs if self.gpu_type[job.id] == gpu_type]
+        by_type: dict[str, list[JobSnapshot]] = {}
+        for job in self._newest_first:
+            by_type.setdefault(self.gpu_type[job.id], []).append(job)
+        for gpu_type, there in sorted(by_type.items()):
             found |= self._prices(there, self.capacity.get(gpu_type, self.n_gpus) if self.is_mixed else self.n_gpus)
         return found
 
-    def _prices(self, jobs: Iterable[JobSnapshot], n_gpus: int) -> dict[str, float]:
-        if self.is_rigid:
-            ordered = self._by_work(jobs)
-            found = prices_in_line([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
-        else:
-            ordered = sorted(jobs, key=lambda job: (-job.submitted_at_s, job.id))
-            found = prices([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
-        found = [price / self.n_trials.get(job.study, 1) for job, price in zip(ordered, found, strict=True)]
-        return {job.id: price * job.priority_weight for job, price in zip(ordered, found, strict=True)}
+    def _prices(self, jobs: Sequence[JobSnapshot], n_gpus: int) -> dict[str, float]:
+        """jobs: the newest first."""
+        ordered = self._by_work(jobs) if self.is_rigid else jobs
+        price = prices_in_line if self.is_rigid else prices
+        found = price([self.curves[job.id] for job in ordered], n_gpus=n_gpus)
+        trials = self.n_trials
+        return {
+            job.id: each / (trials.get(job.study, 1) if trials else 1) * job.priority_weight
+            for job, each in zip(ordered, found, strict=True)
+        }
 
     def _by_work(self, jobs: Iterable[JobSnapshot]) -> list[JobSnapshot]:
         """Most GPU-seconds first; a restart counts for who would need one, so that equal jobs do not take turns."""
@@ -286,40 +330,43 @@ class JobValues:
 
     def value(self, job: JobSnapshot, n_workers: int) -> float:
         """Returns price by remaining time: what a second at that size is worth; less by its restart for a change."""
-        values = self._values[job.id]
-        if n_workers not in values:
-            values[n_workers] = self._value(job, n_workers)
-        return values[n_workers]
+        return self.values(job, (n_workers,))[0]
 
-    def _value(self, job: JobSnapshot, n_workers: int) -> float:
+    def values(self, job: JobSnapshot, sizes: Sequence[int]) -> list[float]:
+        """Returns value() of each of these sizes."""
+        found = self._values.get(job.id)
+        if found is None:
+            found = self._values[job.id] = self._values_of(job, self._left_s[job.id])
+        if not all(n in found for n in sizes):
+            found |= self._values_of(job, {n: self.left_s(job, n) for n in sizes})
+        return [found[n] for n in sizes]
+
+    def _values_of(self, job: JobSnapshot, left_s: Mapping[int, float]) -> dict[int, float]:
+        """By size; left_s: the remaining times."""
+        weight, found = self.weights[job.id], {}
         if self.is_rigid:  # whatever its placement: a badly placed job is defragmented, not preempted
-            return self.weights[job.id] / max(self.curves[job.id].left_s[0], 1e-9)
-        left_s = max(self.left_s(job, n_workers), 1e-9)
-        worth = self.weights[job.id] / left_s
-        if n_workers == self.n_there(job):
-            worth *= 1 + self.policy.stickiness
-        elif n_held(job):
-            cost_s = self.restart_s(job) * (1 + self.policy.margin)
-            worth *= 1 - cost_s / max(min(self.policy.horizon_s, left_s + cost_s), cost_s + 1e-9)
-        return worth
+            return dict.fromkeys(left_s, weight / max(self.curves[job.id].left_s[0], 1e-9))
+        n_there, is_running, policy = self._n_there[job.id], n_held(job) > 0, self.policy
+        cost_s = self.restart_s(job) * (1 + policy.margin) if is_running else 0.0
+        for n, each_s in left_s.items():
+            train_s = max(each_s, 1e-9)
+            worth = weight / train_s
+            if n == n_there:
+                worth *= 1 + policy.stickiness
+            elif is_running:
+                worth *= 1 - cost_s / max(min(policy.horizon_s, train_s + cost_s), cost_s + 1e-9)
+            found[n] = worth
+        return found
 
     # jobs that are left alone
 
-    def is_settled(self, job: JobSnapshot) -> bool:
-        """Returns whether a running job is left as it is: it just changed, or is near its end."""
-        return self.is_cooling(job) or self.is_near_its_end(job)
-
-    def is_cooling(self, job: JobSnapshot) -> bool:
-        """Returns whether the job has just changed."""
-        return self.view.now_s < self.calm_until_s(job)
-
-    def calm_until_s(self, job: JobSnapshot) -> float:
-        """Returns when it has trained for about as long as its last change cost."""
+    def _calm_until_s(self, job: JobSnapshot) -> float:
+        """When it has trained for about as long as its last change cost."""
         since_s = max(job.allocated_at_s or 0.0, job.last_resized_at_s or 0.0)
         return since_s + max(self.policy.cooldown_s, 2 * self.restart_s(job))
 
-    def is_near_its_end(self, job: JobSnapshot) -> bool:
-        """Returns whether so little is left of a running job that a change is not worth it."""
+    def _is_near_its_end(self, job: JobSnapshot) -> bool:
+        """Whether so little is left of a running job that a change is not worth it."""
         return self.present_left_s(job) < self.policy.last_stretch * self.restart_s(job)
 
     def _is_starved(self, job: JobSnapshot) -> bool:

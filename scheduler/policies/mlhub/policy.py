@@ -72,11 +72,11 @@ class Mlhub:
         guests = {job_id for search in searches for job_id in search.guests}
         values = JobValues(self, view, budget, memory, guests)  # 1
         for job in values.running:
-            if job.id not in guests and values.is_settled(job):  # 2
+            if job.id not in guests and job.id in values.settled:  # 2
                 _confirm(values, job, budget)
         for job in values.starved:  # 3
             _ = _reserve(values, job, job.min_workers, budget) or budget.reserve(job, job.min_workers)
-        movable = [job for job in values.jobs if not (n_held(job) and values.is_cooling(job)) and job.id not in guests]
+        movable = [job for job in values.jobs if job.id not in values.cooling_until_s and job.id not in guests]
         self._share_out(movable, values, budget)  # 4
         for search in searches:  # 5
             search.join(budget, sharers(search, values, budget), left_s=values.left_s)
@@ -89,7 +89,7 @@ class Mlhub:
 
     def _share_out(self, jobs: Iterable[JobSnapshot], values: JobValues, budget: Budget) -> None:
         types = values.gpu_type if values.is_mixed else None
-        waterfill(jobs, budget=budget, sizes=values.sizes, value=values.value, min_gain=self.min_gain, types=types)
+        waterfill(jobs, budget=budget, sizes=values.sizes, values=values.values, min_gain=self.min_gain, types=types)
 
     # the answer
 
@@ -155,4 +155,4 @@ def _wake_at_s(values: JobValues, budget: Budget) -> float | None:
     """When the next cool-down ends, if jobs wait or GPUs are idle."""
     if not values.waiting and budget.n_left() == 0:
         return None
-    return min((values.calm_until_s(job) for job in values.running if values.is_cooling(job)), default=None)
+    return min(values.cooling_until_s.values(), default=None)

@@ -59,7 +59,7 @@ class SizeReasons:
 
     def _why_not_larger(self, job: JobSnapshot) -> Explanation:
         values, had = self._values, n_held(job)
-        larger = [n for n in values.sizes[job.id] if n > had and self._budget.refusal(job, n, is_request=False) is None]
+        larger = [n for n in values.sizes[job.id] if n > had and self._budget.allows(job, n)]
         best = min(larger, key=lambda n: (values.left_s(job, n), n), default=had)
         gain_s = values.left_s(job, had) - values.left_s(job, best)
         cost_s = restart_cost_s(job)

@@ -12,13 +12,12 @@ replayed traces by less than 2 %, in both directions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler.api.topology import NodeSnapshot
 
 
-@dataclass(frozen=True)
-class TypeOptions:
+class TypeOptions(NamedTuple):
     """Holds what a job would take on each GPU type that it may use: GPUs, and seconds to its end, restart included.
 
     submitted_at_s: orders jobs that take equally long.

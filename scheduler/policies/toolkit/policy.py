@@ -59,7 +59,8 @@ class Policy(Protocol):
 
 def n_held(job: JobSnapshot) -> int:
     """Returns the number of GPUs that the job holds now."""
-    return 0 if job.held is None else job.held.n_workers
+    held = job.held
+    return 0 if held is None else held.n_workers
 
 
 def longest_run_first(job: JobSnapshot) -> tuple[float, int, float, str]:

@@ -11,13 +11,12 @@ Prices that are exact without further arrivals (the maximum principle) let long 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 EXPONENT = 0.75  # of the rank; from 0.65 to 0.85 the mean completion time changes by less than 0.5 %
 
 
-@dataclass(frozen=True)
-class SpeedCurve:
+class SpeedCurve(NamedTuple):
     """Holds a job's sizes in GPUs, ascending, and its remaining seconds at each."""
 
     sizes: Sequence[int]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from scheduler.api.snapshot import JobSnapshot
 from scheduler.quota.budget import Budget
 
-SizeValue = Callable[[JobSnapshot, int], float]  # worth of giving a job that many workers; of 0 workers it is 0
+SizeValues = Callable[[JobSnapshot, Sequence[int]], Sequence[float]]  # worth of each size of a job; 0 workers: 0
 
 
 def waterfill(
@@ -17,7 +17,7 @@ def waterfill(
     *,
     budget: Budget,
     sizes: Mapping[str, Sequence[int]],
-    value: SizeValue,
+    values: SizeValues,
     min_gain: float,
     types: Mapping[str, str] | None = None,
 ) -> None:
@@ -34,13 +34,14 @@ def waterfill(
 
     def push(job: JobSnapshot) -> None:
         n = budget.granted(job)
-        now = value(job, n) if n else 0.0
-        best: tuple[float, int] | None = None
         refused = closed.get(job.id, ())
-        for m in sizes[job.id]:
-            if m <= n or m in refused:
-                continue
-            gain = value(job, m) - now
+        larger = [m for m in sizes[job.id] if m > n and m not in refused]
+        if not larger:
+            return
+        now, *worths = values(job, (n, *larger)) if n else (0.0, *values(job, larger))
+        best: tuple[float, int] | None = None
+        for m, worth in zip(larger, worths, strict=True):
+            gain = worth - now
             if gain <= min_gain * now or gain <= 0:
                 continue
             if best is None or gain / (m - n) > best[0] * (1 + 1e-12):

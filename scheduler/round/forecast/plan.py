@@ -114,15 +114,11 @@ class RoundForecast:
         self, job: JobSnapshot, allocation: GangAllocation, *, delay_s: float, starts_now: bool = False
     ) -> Prediction:
         step_s = self._speeds.step_s_on(job, allocation)
-        left_s = remaining_s(job, step_s=step_s)
+        left_s, now_s = remaining_s(job, step_s=step_s), self._now_s
         error_s = math.hypot(delay_s * job.start_error, left_s * self._speeds.error_on(job, allocation))
-        return Prediction(
-            start_p50_s=self._now_s if starts_now else None,
-            start_p90_s=self._now_s if starts_now else None,
-            finish_p50_s=self._now_s + delay_s + left_s,
-            finish_p90_s=self._now_s + p90_s(delay_s + left_s, error=error_s / max(delay_s + left_s, 1e-9)),
-            step_s=step_s,
-        )
+        start_s = now_s if starts_now else None
+        late_s = p90_s(delay_s + left_s, error=error_s / max(delay_s + left_s, 1e-9))
+        return Prediction(start_s, start_s, now_s + delay_s + left_s, now_s + late_s, step_s)
 
     def _still_starting_s(self, job: JobSnapshot) -> float:
         if job.phase is not Phase.STARTING:
@@ -143,10 +139,10 @@ class RoundForecast:
             if job.held is not None and job.id not in found
         ]
         held = sum(n_workers for _, n_workers, _ in running) + sum(gang.n_gpus for gang in leaving)
-        sizes = {j: self._proposal.sizes.get(j) or (jobs[j].fixed_workers,) for j in jobs}
+        sizes = self._proposal.sizes
         forecast = ForwardSimulation(
             self._speeds,
-            sizes=lambda job: sizes[job.id],
+            sizes=lambda job: sizes.get(job.id) or (job.fixed_workers,),
             gpu_type=self._gpu_type,
             regrow=False,
             strict_order=self._proposal.strict_order,
@@ -179,8 +175,7 @@ class RoundForecast:
             allocation = decision.allocation if isinstance(decision, Launch | Resize) else promised or job.held
             if allocation is None:
                 continue
-            step_s = self._speeds.step_s(job, allocation.n_workers, gpu_type=self._gpu_type(job))
-            left_s = remaining_s(job, step_s=step_s)
+            left_s = self._speeds.remaining_s(job, allocation.n_workers, gpu_type=self._gpu_type(job))
             running.append((job, allocation.n_workers, finish_s - self._now_s - left_s))
         return running
 

@@ -87,6 +87,9 @@ class PlacementProgress:
         keeps these GPUs already."""
         node = self.free_later.nodes[held.shares[0].node]
         has_type = not grant.gpu_type or node.gpu_type == grant.gpu_type
-        is_there = {share.node: len(share.gpus) for share in held.shares if share.gpus} == dict(grant.spots)
-        is_taken = any(mate in self.targets.kept for mate in self.free_later.occupants_of(held))
-        return has_type and (is_there or not grant.spots) and not is_taken
+        if not has_type:
+            return False
+        if grant.spots and {share.node: len(share.gpus) for share in held.shares if share.gpus} != dict(grant.spots):
+            return False
+        mates = self.free_later.occupants_of(held) if self.free_later.occupants else ()
+        return not any(mate in self.targets.kept for mate in mates)

@@ -40,7 +40,7 @@ def shrink(progress: PlacementProgress, job: JobSnapshot) -> None:
 def launch(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     """Places a job that waits: now, or where others leave, or with fewer workers; else the grant is refused."""
     ledger = progress.state.ledger_now
-    may_now = ledger.refusal(job.tenant, gpus=grant.n_workers, user=job.user, gpu_type=grant.gpu_type) is None
+    may_now = ledger.allows(job.tenant, gpus=grant.n_workers, user=job.user, gpu_type=grant.gpu_type)
     allocation = progress.finder.find(progress.free_now, job, grant) if may_now else None
     if allocation is not None and not progress.free_later.fits(job, allocation):
         allocation = None
@@ -70,7 +70,7 @@ def grow(progress: PlacementProgress, job: JobSnapshot, grant: Grant) -> None:
     more = max(0, grant.n_workers - held.n_workers)
     progress.free_later.release(job, held)
     ledger = progress.state.ledger_now
-    may_now = ledger.refusal(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type) is None
+    may_now = ledger.allows(job.tenant, gpus=more, jobs=0, user=job.user, gpu_type=grant.gpu_type)
     own = progress.with_own(progress.free_now, job, held) if may_now else None
     allocation = progress.finder.find(own, job, grant, keep=held) if own is not None else None
     least = held.n_workers + progress.may_keep(held, grant)  # as many GPUs elsewhere would be a restart for nothing

@@ -77,3 +77,22 @@ def test_two_workers_get_the_benefit_of_the_doubt_only_until_several_were_measur
     assert speeds.plain_step_s(heavy, 2, gpu_type="v100") > speeds.step_s(heavy, 2)
     tried = replace(heavy, id="b", observations=(seen(4, 1, 5.0),))
     assert speeds.step_s(tried, 2) == speeds.plain_step_s(tried, 2, gpu_type="v100")
+
+
+def test_many_jobs_prepared_at_once_have_the_speeds_that_each_has_alone() -> None:
+    free_batch = {"max_batch_size": 4096, "max_local_batch": 256, "noise_scale": 900.0}
+    jobs = [
+        replace(JOB, id=f"{name}-{mode}-{n_free}", family=name, observations=seen_so_far, mode=mode, **choice)
+        for name, seen_so_far in (("measured", MEASURED), ("new", ()), ("alone", MEASURED[:1]))
+        for mode in (None, *Mode)
+        for n_free, choice in enumerate(({}, free_batch))
+    ]
+    sizes = {job.id: (1, 2, 3, 4, 8) if job.family == "new" else (4, 8, 16) for job in jobs}
+    together = JobSpeeds(NODES, RACKS)
+    together.prepare(jobs, sizes)
+    for job in jobs:
+        alone = JobSpeeds(NODES, RACKS)
+        for n in (1, 2, 4, 8, 16, 32):
+            assert together.step_s(job, n) == alone.step_s(job, n)
+            assert together.best_step_s(job, n) == alone.best_step_s(job, n)
+            assert together.best_spread(job, n) == alone.best_spread(job, n)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from scheduler import Mode, NodeSnapshot, RackSnapshot, SpeedObservation
@@ -73,3 +74,13 @@ def test_one_measurement_leaves_the_priors_part_that_is_fixed() -> None:
     """The prior: 10 ms, and 1,024 ms for 512 examples; it takes twice as long."""
     speed_model = model(seen(1, compute_s=2.068), parameters_bytes=0)
     assert speed_model.step_s(ring(2), Mode.ALL_REDUCE, batch_size=BATCH) == pytest.approx(0.02 + 1.024, rel=0.02)
+
+
+@pytest.mark.parametrize("n_measured", [0, 1, 2, 3])
+def test_a_pass_takes_as_long_alone_as_among_others(n_measured: int) -> None:
+    batches, seconds = (512, 1024, 3072), (0.3, 0.41, 1.3)
+    each = [seen(4, compute_s=s, batch=batch) for batch, s in zip(batches, seconds, strict=True)]
+    speed_model = model(*each[:n_measured])
+    examples = np.array([1.0, 100.0, 128.0, 200.0, 256.0, 300.5, 768.0, 5000.0])
+    among = speed_model.compute_s(examples, ring(4), Mode.ALL_REDUCE).tolist()
+    assert [speed_model.pass_s(one, ring(4), Mode.ALL_REDUCE) for one in examples.tolist()] == among
