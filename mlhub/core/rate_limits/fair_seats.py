@@ -22,14 +22,13 @@ TOTAL_LENGTH = 24  # of all flows; beyond it a flow has one: each that waits has
 PATIENCE_S = 20.0
 MAX_RETRY_AFTER_S = 30
 SMOOTHING = 0.2  # of the mean time that a seat is held
-Turn = Future[None]  # done: the request has its seat
 
 
 @dataclass
 class _Flow:
     n_running: int = 0
     served_at: int = 0  # the number of the last request that was seated; lower: longer ago
-    waiting: list[Turn] = field(default_factory=list)
+    waiting: list[Future[None]] = field(default_factory=list)  # done: the request has its seat
 
 
 class FairSeats:
@@ -82,8 +81,8 @@ class FairSeats:
         with self._held(flow_id):
             yield
 
-    def _ask(self, flow_id: str) -> Turn:
-        turn: Turn = Future()
+    def _ask(self, flow_id: str) -> Future[None]:
+        turn: Future[None] = Future()
         with self._lock:
             flow = self._flows.setdefault(flow_id, _Flow())
             if self._n_running < self.n_seats and not flow.waiting:
@@ -95,7 +94,7 @@ class FairSeats:
             flow.waiting.append(turn)
         return turn
 
-    def _left(self, flow_id: str, turn: Turn) -> bool:
+    def _left(self, flow_id: str, turn: Future[None]) -> bool:
         """Whether the request waits no more; False when its turn came in this very moment."""
         with self._lock:
             if turn.done():
@@ -125,7 +124,7 @@ class FairSeats:
             if len(self._flows) > 1000:
                 self._flows = {key: flow for key, flow in self._flows.items() if flow.n_running or flow.waiting}
 
-    def _seat(self, flow: _Flow, turn: Turn) -> None:
+    def _seat(self, flow: _Flow, turn: Future[None]) -> None:
         self._n_running += 1
         self._n_served += 1
         flow.n_running += 1
