@@ -59,8 +59,8 @@ def test_a_submission_takes_few_queries(cast, client):
 
 def test_a_submission_that_an_earlier_dry_run_counts_for_is_stored_once(cast, client):
     dataset = ready_dataset(cast.project_a, cast.bob)
-    asked = {"dataset": str(dataset.dataset_id), "model": str(builtin().model_id), "project": str(cast.project_a.pk)}
-    asked |= {"epochs": 2, "batch_size": 4}
+    by_id = {"dataset": str(dataset.dataset_id), "model": str(builtin().model_id), "project": str(cast.project_a.pk)}
+    asked: dict[str, Any] = by_id | {"epochs": 2, "batch_size": 4}
     first = Job.objects.get(pk=queries_of(client, "post", "/api/v1/jobs", asked)[1]["id"])
     validations.keep(first, {"parameters_bytes": 10, "steps_per_epoch": 3, "steps_total": 3})
     queries, made = queries_of(client, "post", "/api/v1/jobs", {**asked, "epochs": 5})

@@ -21,7 +21,12 @@ def test_a_file_is_hashed_behind_all_that_the_process_does_besides(n_bytes, tmp_
     path, content, found = tmp_path / "file", os.urandom(n_bytes), []
     path.write_bytes(content)
     read, before = hashing._read, niceness()
-    monkeypatch.setattr(hashing, "_read", lambda path: found.append(niceness()) or read(path))
+
+    def noted(path):
+        found.append(niceness())
+        return read(path)
+
+    monkeypatch.setattr(hashing, "_read", noted)
     assert hashing.sha256_of(path).hexdigest() == hashlib.sha256(content).hexdigest()
     assert found == [min(19, before + hashing.NICENESS)]
     assert niceness() == before
