@@ -47,8 +47,12 @@ class OneThreadHandler(ASGIHandler):
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         if not settings.SUBMISSION_SEATS or not is_submission(request):
             return await self._in_its_thread(request)
+        flow, seats = flow_of(request), _submission_seats()
+        with seats.passing(flow) as is_passing:
+            if is_passing:
+                return await self._in_its_thread(request)
         try:
-            async with _submission_seats().taken_by_task(flow_of(request)):
+            async with seats.taken_by_task(flow):
                 return await self._in_its_thread(request, gives_way=True)
         except RateLimitedError as error:
             setattr(request, REFUSED_FOR, error)

@@ -22,12 +22,14 @@ TOTAL_LENGTH = 24  # of all flows; beyond it a flow has one: each that waits has
 PATIENCE_S = 20.0
 MAX_RETRY_AFTER_S = 30
 SMOOTHING = 0.2  # of the mean time that a seat is held
+SPARSE_S = 1.0  # a flow without requests for so long has its next one passed before all queues, one at a time
 
 
 @dataclass
 class _Flow:
     n_running: int = 0
     served_at: int = 0  # the number of the last request that was seated; lower: longer ago
+    ended_at: float = float("-inf")  # its last request
     waiting: list[Future[None]] = field(default_factory=list)  # done: the request has its seat
 
 
@@ -51,6 +53,7 @@ class FairSeats:
         self._flows: dict[str, _Flow] = {}
         self._lock = threading.Lock()
         self._n_running = self._n_served = 0
+        self._has_passing = False
         self._mean_s = 0.0
 
     @contextmanager
@@ -80,6 +83,28 @@ class FairSeats:
             raise
         with self._held(flow_id):
             yield
+
+    @contextmanager
+    def passing(self, flow_id: str) -> Iterator[bool]:
+        """Whether the request goes ahead without a seat, for the block: its flow sends few. False: it takes a seat.
+
+        Source: the new flows of FQ-CoDel, RFC 8290, sec. 4.1.1.
+        """
+        with self._lock:
+            flow = self._flows.setdefault(flow_id, _Flow())
+            is_idle = not flow.n_running and not flow.waiting and self._clock() - flow.ended_at >= SPARSE_S
+            is_passing = is_idle and not self._has_passing
+            if is_passing:
+                self._has_passing = True
+                flow.n_running += 1
+        try:
+            yield is_passing
+        finally:
+            if is_passing:
+                with self._lock:
+                    self._has_passing = False
+                    flow.n_running -= 1
+                    flow.ended_at = self._clock()
 
     def _ask(self, flow_id: str) -> Future[None]:
         turn: Future[None] = Future()
@@ -115,6 +140,7 @@ class FairSeats:
             self._mean_s += SMOOTHING * (held_s - self._mean_s)
             self._n_running -= 1
             self._flows[flow_id].n_running -= 1
+            self._flows[flow_id].ended_at = self._clock()
             while self._n_running < self.n_seats:
                 waiting = [flow for flow in self._flows.values() if flow.waiting]
                 if not waiting:
