@@ -4,7 +4,7 @@
 import os
 
 from celery import Celery
-from celery.signals import beat_init, before_task_publish, heartbeat_sent
+from celery.signals import beat_init, before_task_publish, heartbeat_sent, worker_process_init
 
 from mlhub.core import (
     heartbeat,
@@ -22,6 +22,16 @@ app.autodiscover_tasks()
 def record_heartbeat(**_: object) -> None:
     """The worker's main loop turns; its tasks run in other processes."""
     heartbeat.record()
+
+
+@worker_process_init.connect
+def keep_connection(**_: object) -> None:
+    """The next task uses the connection of the last one again; making one costs more than most tasks ask of it."""
+    from django.conf import settings
+
+    from mlhub.core.database.base import keep_connections
+
+    keep_connections(min(1, settings.IDLE_CONNECTIONS))
 
 
 @beat_init.connect

@@ -117,20 +117,20 @@ def submit_job(
                 **given,
             )
             job.validation_key = "" if kind == JobKind.NOTEBOOK else validations.key_of(job)
+            is_validated = _validate_unstored(job)
             job.save(force_insert=True)
             protect(job, further)
             if idempotency_key:
                 Submission.objects.create(user=actor, key=idempotency_key, body_sha256=fingerprint, job=job)
-            _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
-            if kind == JobKind.NOTEBOOK:  # nothing to try out
-                pass_preflight(job, profile=notebooks.PROFILE)
-                return job
-            earlier = validations.find(job)
-            if earlier is None or not reuse_validation(job, earlier):
+            if not is_validated:
                 work_queue.enqueue(
                     HAND_OFF, job.id, organisation=project.organisation, user=actor, is_bulk=True, is_new_subject=True
                 )
-                job.is_as_stored = True
+            # last: from here to the commit nobody else can append an event
+            _record("job.submitted", job, actor, cloned_from=cloned_from and cloned_from.id)
+            if is_validated:
+                _record_validation(job, job.validation)
+            job.is_as_stored = True
     except IntegrityError:
         # the same key came twice at the same time, and the other one was first
         known = _known(actor, idempotency_key, fingerprint)
@@ -214,8 +214,7 @@ def pass_preflight(job: Job, *, profile: dict[str, Any], validation: PassedValid
             startup=startup.with_mark(job.startup, startup.VALIDATED, timezone.now()),
         )
         if changed:
-            earlier = validation.job_id if validation is not None and validation.job_id != job.pk else None
-            _record("job.preflight_passed", job, None, **({"validated_by": earlier} if earlier else {}))
+            _record_validation(job, validation)
     return bool(changed)
 
 
@@ -229,6 +228,24 @@ def reuse_validation(job: Job, validation: PassedValidation) -> bool:
             work_queue.withdraw([job.pk])
             job.refresh_from_db(fields=["preflight", "profile", "steps_total", "validation", "startup"])
     return True
+
+
+def _validate_unstored(job: Job) -> bool:
+    """As pass_preflight(), of a job that is not stored yet. False: it needs a dry run of its own."""
+    validation = validations.find(job)
+    if job.kind == JobKind.NOTEBOOK:  # nothing to try out
+        profile = notebooks.PROFILE
+    elif validation is None or misfit(job, profile := validations.profile_for(job, validation)) is not None:
+        return False
+    job.preflight, job.profile, job.validation = Preflight.PASSED, profile, validation
+    job.steps_total = profile.get("steps_total", 0)
+    job.startup = startup.with_mark(job.startup, startup.VALIDATED, timezone.now())
+    return True
+
+
+def _record_validation(job: Job, validation: PassedValidation | None) -> None:
+    earlier = validation.job_id if validation is not None and validation.job_id != job.pk else None
+    _record("job.preflight_passed", job, None, **({"validated_by": earlier} if earlier else {}))
 
 
 def fail_preflight(job: Job, *, failure: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from typing import BinaryIO, NamedTuple, Self
 import structlog
 
 from mlhub.core.errors import TooLargeError, UnavailableError
+from mlhub.storage.hashing import sha256_of
 
 logger = structlog.stdlib.get_logger(__name__)
 CHUNK_BYTES = 2**20
@@ -70,8 +71,8 @@ class Staging:
         Where the file system has no such names, the bytes are copied. The source must not change any more.
         """
         self._file.close()
-        with source.open("rb") as file, room_on_disk():
-            self._hash = hashlib.file_digest(file, "sha256")
+        with room_on_disk():
+            self._hash = sha256_of(source)
         self.size_bytes = source.stat().st_size
         os.utime(source)  # sweep() judges by it
         self.path.unlink()

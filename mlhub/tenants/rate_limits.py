@@ -8,9 +8,6 @@ members from working for another.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -18,7 +15,7 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.throttling import BaseThrottle
 
 from mlhub.core.rate_limits.buckets import Charge
-from mlhub.core.rate_limits.fair_seats import FairSeats
+from mlhub.core.rate_limits.flows import remember_flow
 from mlhub.core.rate_limits.requests import charge_address, charge_request
 from mlhub.tenants.models import ApiToken, Membership, User
 
@@ -42,6 +39,7 @@ class RequestThrottle(BaseThrottle):
         """Raises RateLimitedError, which has more to say than DRF's own."""
         if isinstance(request.user, User):
             token = request.auth if isinstance(request.auth, ApiToken) else None
+            remember_flow(request._request, "/".join(_organisations_of(request.user)) or str(request.user.pk))
             charge_user(request._request, request.user, token=token, budget=budget_of(view, request.method or "GET"))
         else:
             charge_address(request._request)
@@ -63,24 +61,6 @@ def charge_user(request: HttpRequest, user: User, *, token: ApiToken | None, bud
         found = _organisations_of(user) if limit.subject == ORGANISATION else subjects.get(limit.subject, ())
         charges += [Charge(limit, subject, alternative=limit.name) for subject in found]
     charge_request(request, charges)
-
-
-@contextmanager
-def submission_seat(user: User) -> Iterator[None]:
-    """Holds one of the process's few seats for submissions, shared fairly between organisations, for the block.
-
-    Raises RateLimitedError when too many requests of the user's organisation wait for one.
-    """
-    if not settings.SUBMISSION_SEATS:
-        yield
-        return
-    with _submission_seats().taken("/".join(_organisations_of(user)) or str(user.pk)):
-        yield
-
-
-@cache
-def _submission_seats() -> FairSeats:
-    return FairSeats(settings.SUBMISSION_SEATS)
 
 
 def _organisations_of(user: User) -> tuple[str, ...]:

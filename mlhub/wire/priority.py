@@ -22,6 +22,17 @@ def step_back(niceness: int) -> None:
     apply_to_session(os.getpid())
 
 
+def give_niceness(pid: int, niceness: int) -> bool:
+    """Gives process `pid`, which leads its session, a niceness that is not below its own. False where that is refused,
+    such as for a process of another user."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, pid, niceness)
+    except OSError:
+        return False
+    apply_to_session(pid)
+    return True
+
+
 def apply_to_session(pid: int) -> bool:
     """Gives the session of process `pid` the niceness of that process. False where the kernel has or takes none."""
     for _ in range(TRIES):

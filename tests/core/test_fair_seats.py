@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from mlhub.core.errors import RateLimitedError
-from mlhub.core.rate_limits.fair_seats import QUEUE_LENGTH, TOTAL_LENGTH, FairSeats
+from mlhub.core.rate_limits.fair_seats import QUEUE_LENGTH, SPARSE_S, TOTAL_LENGTH, FairSeats
 
 
 class Request(threading.Thread):
@@ -105,3 +105,21 @@ def test_a_request_that_waited_too_long_is_refused_and_leaves_the_queue(monkeypa
         assert waiting(seats) == 0
     with seats.taken("b"):
         pass
+
+
+def test_a_tenant_that_sends_few_goes_ahead_of_those_that_send_many():
+    now = [0.0]
+    seats = FairSeats(1, clock=lambda: now[0])
+    with seats.taken("busy"):
+        with seats.passing("busy") as is_passing:
+            assert not is_passing
+        with seats.passing("few") as is_passing, seats.passing("another") as is_second:
+            assert (is_passing, is_second) == (True, False)
+        now[0] += SPARSE_S / 2
+        with seats.passing("few") as is_passing:
+            assert not is_passing
+        now[0] += SPARSE_S / 2
+        with seats.passing("few") as is_passing:
+            assert is_passing
+    with seats.passing("busy") as is_passing:
+        assert not is_passing

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from mlhub.events.actions import append
+from mlhub.jobs import validations
 from mlhub.jobs.models import Attempt, Job
 from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
@@ -18,6 +19,7 @@ from tests.jobs.builders import builtin, job, ready_dataset
 
 OF_TRANSACTIONS = ("SAVEPOINT", "RELEASE SAVEPOINT")  # the test's own transaction makes those of requests savepoints
 MOST_BY_ID, MOST_BY_NAME = 20, 23  # with every kind of limit set, those of users too
+PASSING = {"waited_s", "trained_s"}  # fields that change with time
 FEW, MANY = 10, 1000
 LISTS = (
     "/api/v1/jobs?limit=200", "/api/v1/jobs?limit=200&sort=-name", "/api/v1/events?limit=200",
@@ -55,6 +57,25 @@ def test_a_submission_takes_few_queries(cast, client):
     assert len(queries) <= MOST_BY_NAME, [query[:90] for query in queries]
 
 
+def test_a_submission_that_an_earlier_dry_run_counts_for_is_stored_once(cast, client):
+    dataset = ready_dataset(cast.project_a, cast.bob)
+    by_id = {"dataset": str(dataset.dataset_id), "model": str(builtin().model_id), "project": str(cast.project_a.pk)}
+    asked: dict[str, Any] = by_id | {"epochs": 2, "batch_size": 4}
+    first = Job.objects.get(pk=queries_of(client, "post", "/api/v1/jobs", asked)[1]["id"])
+    validations.keep(first, {"parameters_bytes": 10, "steps_per_epoch": 3, "steps_total": 3})
+    queries, made = queries_of(client, "post", "/api/v1/jobs", {**asked, "epochs": 5})
+    _, read = queries_of(client, "get", "/api/v1/jobs")
+    assert (made["preflight"], made["steps_total"]) == ("passed", 15)
+    assert {k: v for k, v in made.items() if k not in PASSING} == {
+        k: v for k, v in read["results"][0].items() if k not in PASSING
+    }
+    assert not [query for query in queries if query.startswith('UPDATE "jobs_job"')]
+    assert len(queries) <= MOST_BY_ID + 5, [query[:90] for query in queries]  # two events, of three queries each
+    _, events = queries_of(client, "get", f"/api/v1/events?subject={made['id']}")
+    kinds = [event["kind"] for event in events["results"] if event["subject_id"] == made["id"]]
+    assert kinds == ["job.preflight_passed", "job.submitted"]
+
+
 def test_the_answer_to_a_submission_is_what_reading_the_job_gives(cast, client):
     dataset = ready_dataset(cast.project_a, cast.bob)
     asked = {
@@ -65,9 +86,8 @@ def test_the_answer_to_a_submission_is_what_reading_the_job_gives(cast, client):
     }  # fmt: skip
     _, made = queries_of(client, "post", "/api/v1/jobs", asked)
     _, read = queries_of(client, "get", "/api/v1/jobs")
-    passing = {"waited_s", "trained_s"}
-    assert {k: v for k, v in made.items() if k not in passing} == {
-        k: v for k, v in read["results"][0].items() if k not in passing
+    assert {k: v for k, v in made.items() if k not in PASSING} == {
+        k: v for k, v in read["results"][0].items() if k not in PASSING
     }
     _, cloned = queries_of(client, "post", f"/api/v1/jobs/{made['id']}/clone", {"epochs": 4})
     assert (cloned["epochs"], cloned["strategy"]) == (4, made["strategy"])

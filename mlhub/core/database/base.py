@@ -21,6 +21,8 @@ from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import IsolationLevel
 from psycopg2 import extensions
 
+from mlhub.core.database.priority import let_step_back
+
 MAX_IDLE_S = 60.0  # an idle one costs the server memory
 MAX_AGE_S = 900.0  # what a server's process has cached of the schema grows
 # nothing of a request stays for the next one: settings, locks of the session, cursors, listening
@@ -105,7 +107,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         found = idle.take(self._key) if idle.most else None
         if found is None:
             self._opened_at = time.monotonic()
-            return super().get_new_connection(conn_params)
+            opened = super().get_new_connection(conn_params)
+            let_step_back(opened)
+            return opened
         self.isolation_level = IsolationLevel.READ_COMMITTED
         connection, self._opened_at = found
         return connection

@@ -34,6 +34,7 @@ def rate_limit_headers(verdict: RateLimitVerdict) -> dict[str, str]:
 
 
 IS_REPEATED = "is_repeated_refusal"
+REFUSED_FOR = "refused_for"  # the error of a request for which there was no room, set before the middleware
 SIGN_IN = "/auth/login"  # refused by name and address, not by whose session the browser happens to have
 refusals = Refusals()
 
@@ -47,6 +48,8 @@ class RateLimitMiddleware(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if not request.path.startswith(API_PREFIX):
             return None
+        if (no_room := getattr(request, REFUSED_FOR, None)) is not None:
+            return problem_of(no_room)
         error = refusals.error_for(request)
         if error is None:
             return None

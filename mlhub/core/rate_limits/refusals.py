@@ -11,9 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from django.conf import settings
-
 from mlhub.core.errors import RateLimitedError
+from mlhub.core.rate_limits.flows import credentials_of
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -59,7 +58,7 @@ class Refusals:
 
 def _key(request: HttpRequest) -> str | None:
     """None for requests without credentials: many people may share an address."""
-    credentials = request.headers.get("Authorization") or request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+    credentials = credentials_of(request)
     if not credentials:
         return None
     sender = request.META.get("REMOTE_ADDR", "")

@@ -22,7 +22,6 @@ from mlhub.jobs.api.views import SUBMISSIONS, dataset_version_of, model_version_
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.models import Organisation, Project
 from mlhub.tenants.named import NamedFilter
-from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -51,25 +50,25 @@ class StudiesView(VisibleMixin, generics.ListAPIView[Study]):
     serializer_class = s.StudySerializer
     filterset_class = StudyFilter
     rate_limit_budgets = {"POST": SUBMISSIONS}
+    is_submission = True
 
     @extend_schema(request=StudyCreateSerializer, responses={201: s.StudySerializer})
     def post(self, request: Request) -> Response:
         """Creates a study, which submits its first jobs in a moment. 422 names what no trial could run with."""
-        with submission_seat(caller(request)):
-            body = read_body(StudyCreateSerializer, request)
-            user, job = caller(request), dict(body.pop("job"))
-            dataset_version = dataset_version_of(user, job)
-            model_version = model_version_of(user, job)
-            project = project_of(user, job)
-            job.pop("kind", None)
-            study = actions.create_study(
-                project,
-                dataset_version=dataset_version,
-                model_version=model_version,
-                settings=job,
-                actor=user,
-                **body,
-            )
+        body = read_body(StudyCreateSerializer, request)
+        user, job = caller(request), dict(body.pop("job"))
+        dataset_version = dataset_version_of(user, job)
+        model_version = model_version_of(user, job)
+        project = project_of(user, job)
+        job.pop("kind", None)
+        study = actions.create_study(
+            project,
+            dataset_version=dataset_version,
+            model_version=model_version,
+            settings=job,
+            actor=user,
+            **body,
+        )
         return Response(shown(study), status=status.HTTP_201_CREATED)
 
 

@@ -20,7 +20,6 @@ from mlhub.jobs.api.views import SUBMISSIONS, JobActionView, shown
 from mlhub.jobs.models import Checkpoint, Job
 from mlhub.storage.downloads import file_response
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.rate_limits import submission_seat
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -131,13 +130,13 @@ class CheckpointWeightsView(VisibleMixin, generics.GenericAPIView[Job]):
 class ForkView(JobActionView):
     serializer_class = JobSerializer
     rate_limit_budgets = {"POST": SUBMISSIONS}
+    is_submission = True
 
     @extend_schema(request=JobForkSerializer, responses={201: JobSerializer})
     def post(self, request: Request, **_: Any) -> Response:
         """A new job with the same request that starts from a checkpoint's weights, but for the fields in the body."""
         overrides = read_body(JobForkSerializer, request)
-        with submission_seat(caller(request)):
-            job = self.job(request)
-            row = checkpoints.checkpoint_of(job, overrides.pop("checkpoint"))
-            fork = checkpoints.fork_job(job, row, actor=caller(request), **overrides)
-            return Response(shown(fork), status=status.HTTP_201_CREATED)
+        job = self.job(request)
+        row = checkpoints.checkpoint_of(job, overrides.pop("checkpoint"))
+        fork = checkpoints.fork_job(job, row, actor=caller(request), **overrides)
+        return Response(shown(fork), status=status.HTTP_201_CREATED)
