@@ -16,7 +16,8 @@ FOLDERS = ("runtime", "wire")
 @cache
 def runtime_fingerprint() -> str:
     """The SHA-256, in hex, of the Python version, the installed packages and the content of runtime/ and wire/."""
-    packages = sorted({f"{found.metadata['Name']}=={found.version}" for found in distributions()})
+    found = [package.metadata for package in distributions()]  # read and parsed at each access
+    packages = sorted({f"{about['Name']}=={about['Version']}" for about in found})
     digest = hashlib.sha256("\n".join([platform.python_version(), platform.machine(), *packages]).encode())
     for folder in FOLDERS:
         for path in sorted((MLHUB / folder).rglob("*.py")):

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Iterator, Mapping
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from types import ModuleType
 
@@ -43,6 +46,31 @@ def find_optional(group: str, name: str) -> ModuleType | None:
         if (missing.name or "").startswith("mlhub.runtime") and not module.startswith(missing.name or ""):
             raise  # of a part that is there, and broken
         return None
+
+
+def find_loaded(group: str, name: str) -> ModuleType | None:
+    """The part's package when somebody has imported it; importing it, which may bring torch, takes seconds."""
+    return sys.modules.get(declared_modules(group).get(name, ""))
+
+
+class HorovodFinder(Loader):
+    """Last in sys.meta_path: `import horovod` finds the part that stands in, unless the image has Horovod itself."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if name != "horovod":
+            return None
+        sys.meta_path.remove(self)
+        part = find_optional(COMPAT, "horovod")
+        if part is None:
+            return None
+        part.stand_in()
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It is complete."""
 
 
 def optional_parts(group: str) -> Iterator[ModuleType]:

@@ -11,9 +11,9 @@ from mlhub.environments.models import PythonEnvironment
 from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.tasks import remove_expired
 from mlhub.storage.models import Holding
-from tests.environments.test_code_that_requires_packages import CODE, settled, uploaded
+from tests.environments.test_code_that_requires_packages import LIGHT, settled, uploaded
 
-FILES = {"model.py": CODE, "requirements.txt": b"greeting\n"}
+FILES = {"model.py": LIGHT, "requirements.txt": b"greeting\n"}
 
 
 def test_people_of_the_organisation_see_environments_and_their_log_and_others_do_not(cast, wheelhouse):

@@ -34,6 +34,10 @@ def build_model(h):
 """
 
 
+# without torch, which takes seconds of a processor to import: for tests of the environment alone
+LIGHT = b"import greeting\ndef build_model(h): pass\n"
+
+
 def uploaded(cast, files, *, name="m", client=None, **given):
     client = client or cast.client(cast.bob)
     project = given.pop("project", cast.project_a)
@@ -90,7 +94,7 @@ name = "clash"
 version = "1.0"
 source = { registry = "https://index.example.org/simple" }
 """
-    code = b"import wording\nassert wording.WORD == 'old'\nfrom torch.nn import Linear\nbuild_model = Linear\n"
+    code = b"import wording\nassert wording.WORD == 'old'\ndef build_model(h): pass\n"
     version = settled(uploaded(cast, {"model.py": code, "uv.lock": lock, "requirements.txt": b"clash"}))
     assert (version.state, version.error) == ("ready", None)
     assert version.environment.packages == [{"name": "wording", "version": "1.0"}]
@@ -113,10 +117,10 @@ def test_requirements_that_the_platform_meets_need_no_layer(cast, wheelhouse):
 
 
 def test_the_same_requirements_are_built_once_and_count_once_in_the_organisations_quota(cast, wheelhouse):
-    first = settled(uploaded(cast, {"model.py": CODE, "requirements.txt": b"greeting\n"}))
+    first = settled(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"}))
     before = used_bytes(cast.a)
     assert before >= first.environment.size_bytes > 0
-    second = uploaded(cast, {"model.py": CODE, "requirements.txt": b"# the same\nGreeting\n"}, name="n")
+    second = uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"# the same\nGreeting\n"}, name="n")
     tasks.validate_version(second)
     again = ModelVersion.objects.get(pk=second)
     assert (again.state, again.environment_id) == ("ready", first.environment_id)
@@ -142,7 +146,7 @@ def test_a_build_that_fails_refuses_the_version_with_the_line_of_the_log(cast, w
 
 
 def test_a_failed_environment_is_built_again_for_the_next_upload(cast, wheelhouse):
-    files = {"model.py": CODE, "requirements.txt": b"greeting\n"}
+    files = {"model.py": LIGHT, "requirements.txt": b"greeting\n"}
     for wheel in list(wheelhouse.glob("greeting-*")):
         wheel.rename(wheelhouse.parent / wheel.name)
     assert settled(uploaded(cast, files)).state == "refused"

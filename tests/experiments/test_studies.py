@@ -59,26 +59,26 @@ def test_asha_trains_the_best_for_longer_and_ends_with_the_best_one_trained_to_t
 @pytest.mark.parametrize("algorithm", ["random", "grid", "tpe"])
 def test_other_algorithms_train_every_trial_to_the_end(cast: Cast, algorithm: str) -> None:
     space = {"width": {"int": [4, 64], "points": 3}, "optimizer": {"choice": ["sgd", "adam"]}}
-    study = study_of(cast, epochs=2, algorithm=algorithm, space=space, max_trials=12)
+    study = study_of(cast, epochs=2, algorithm=algorithm, space=space, max_trials=8)
     Trainer(per_pass=2).run(study)
-    n = 6 if algorithm == "grid" else 12
+    n = 6 if algorithm == "grid" else 8
     assert study.reason == (
         f"All {n} points of the grid are done." if algorithm == "grid" else f"All {n} trials are done."
     )
     assert statuses(study) == {"completed": n}
     points = {repr(parameters) for _, parameters, _, _ in steps_of(study)}
-    assert len(points) == n if algorithm != "tpe" else len(points) > 6
+    assert len(points) == n if algorithm != "tpe" else len(points) > 4
 
 
 def test_a_metric_may_be_minimised(cast: Cast) -> None:
-    study = study_of(cast, direction="minimize")
+    study = study_of(cast, direction="minimize", epochs=3)
     Trainer().run(study)
     best = min(Trial.objects.filter(study=study, status="completed"), key=lambda trial: trial.results[-1]["value"])
     assert best.parameters["width"] == min(t.parameters["width"] for t in Trial.objects.filter(study=study))
 
 
 def test_a_failed_trial_counts_and_does_not_stop_the_study(cast: Cast) -> None:
-    study = study_of(cast)
+    study = study_of(cast, epochs=3)
     Trainer(failing={0, 5}).run(study)
     assert study.state == "completed"
     failed = Trial.objects.filter(study=study, status="failed").order_by("number")
@@ -123,7 +123,7 @@ def test_a_budget_of_gpu_hours_ends_the_study_and_cancels_what_runs(cast: Cast) 
 
 
 def test_pausing_pauses_its_jobs_and_resuming_goes_on_with_the_same_trials(cast: Cast) -> None:
-    study, trainer = study_of(cast), Trainer()
+    study, trainer = study_of(cast, epochs=3), Trainer()
     advance_studies()
     trainer.train()
     pause_study(study, actor=cast.bob)
@@ -138,7 +138,7 @@ def test_pausing_pauses_its_jobs_and_resuming_goes_on_with_the_same_trials(cast:
 
 
 def test_stopping_cancels_its_jobs_and_says_who_did(cast: Cast) -> None:
-    study, trainer = study_of(cast), Trainer()
+    study, trainer = study_of(cast, epochs=3), Trainer()
     advance_studies()
     trainer.train()
     stop_study(study, actor=cast.alice)
@@ -151,7 +151,7 @@ def test_stopping_cancels_its_jobs_and_says_who_did(cast: Cast) -> None:
 
 
 def test_jobs_that_a_person_cancels_or_deletes_are_trials_that_stopped(cast: Cast) -> None:
-    study, trainer = study_of(cast), Trainer()
+    study, trainer = study_of(cast, epochs=3), Trainer()
     advance_studies()
     first, second = Job.objects.order_by("id")[:2]
     for job in (first, second):
@@ -168,7 +168,7 @@ def test_jobs_that_a_person_cancels_or_deletes_are_trials_that_stopped(cast: Cas
 
 def test_a_limit_that_is_reached_is_shown_and_the_study_goes_on_later(cast: Cast, settings: Any) -> None:
     settings.MAX_WAITING_JOBS_PER_USER = 2
-    study = study_of(cast)
+    study = study_of(cast, epochs=3)
     advance_studies()
     study.refresh_from_db()
     assert "2 may wait" in study.problem
@@ -214,7 +214,7 @@ def test_a_study_whose_dataset_is_deleted_before_its_first_job_ends_with_the_rea
 
 
 def test_a_fault_with_one_trial_is_shown_and_keeps_no_other_trial(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    study, trainer, follow = study_of(cast), Trainer(per_pass=9), advance_module.follow
+    study, trainer, follow = study_of(cast, epochs=3), Trainer(per_pass=9), advance_module.follow
 
     def faulty(trial: Trial) -> None:
         if trial.number == 0:
@@ -272,11 +272,12 @@ def test_a_study_that_is_killed_at_any_point_makes_the_same_decisions(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every advance is killed at each of its writes in turn, before and after it, and then made again."""
-    expected = study_of(cast)
+    size = {"epochs": 3, "max_trials": 4, "max_parallel": 2}
+    expected = study_of(cast, **size)
     Trainer().run(expected)
     wanted = steps_of(expected)
     Job.objects.all().delete()
-    study, trainer, n_kills = study_of(cast), Trainer(), 0
+    study, trainer, n_kills = study_of(cast, **size), Trainer(), 0
     for _ in range(200):
         n_kills += _advance_with_kills(study, monkeypatch)
         study.refresh_from_db()
@@ -285,7 +286,7 @@ def test_a_study_that_is_killed_at_any_point_makes_the_same_decisions(
         trainer.train()
     assert study.state == "completed"
     assert steps_of(study) == wanted
-    assert Job.objects.count() == Trial.objects.filter(study=study).count() == 9
+    assert Job.objects.count() == Trial.objects.filter(study=study).count() == 4
     assert n_kills > 50
 
 

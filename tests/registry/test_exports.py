@@ -24,12 +24,15 @@ from mlhub.runtime.prediction.inference import PREDICTION, PROBABILITIES
 from tests.registry import exported
 from tests.registry.packages import a_dataset, code_of, trained, upload
 
-# one process imports torch, then each command runs in a fork of it
+# one process imports torch, and what converts models, then each command runs in a fork of it
 ELSEWHERE = """
 import json, os, runpy, sys
 sys.modules["mlhub"] = None
 import torch
-for folder, argv in json.loads(sys.argv[1]):
+asked = json.loads(sys.argv[1])
+if any("convert.py" in argv for folder, argv in asked):
+    import torch.export._trace, torch.onnx._internal.exporter._core, torch.onnx._internal.exporter._torchlib.ops
+for folder, argv in asked:
     child = os.fork()
     if child == 0:
         os.chdir(folder)
@@ -120,12 +123,19 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
 
 
 def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
+    """A model that cannot be converted gives the reason, and leaves no file."""
     victor = cast.client(cast.victor)
     cases = (exported.table_of_flowers, exported.story, exported.opinions)
     folders = [unpacked(victor, each(tmp_path).registered(cast)[0], tmp_path / each.__name__) for each in cases]
+    branching = exported.table_of_flowers(tmp_path)
+    branching.entry, branching.code = "branching", UNCONVERTIBLE
+    refused = unpacked(victor, branching.registered(cast)[0], tmp_path / "branching")
     commands = [(folder, ["convert.py", "onnx", "model.onnx"]) for folder in folders]
-    statuses, errors = run_elsewhere(*commands, (folders[0], ["convert.py", "torch_export", "m.pt2"]), cwd=tmp_path)
-    assert statuses == [0] * 4, errors
+    commands += [(folder, ["convert.py", "torch_export", "m.pt2"]) for folder in (folders[0], refused)]
+    statuses, errors = run_elsewhere(*commands, cwd=tmp_path)
+    assert statuses == [0, 0, 0, 0, 1], errors
+    assert "convert.py: The model cannot be converted to torch_export: " in errors
+    assert not (refused / "m.pt2").exists()
     assert all((folder / "model.onnx").stat().st_size > 1000 for folder in folders)
     session = onnxruntime.InferenceSession(folders[0] / "model.onnx")
     (width,) = json.loads((folders[0] / "preprocessing.json").read_text())["facts"]["input_shape"]
@@ -133,16 +143,6 @@ def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_ou
     np.testing.assert_allclose(found.sum(1), 1, atol=1e-5)  # probabilities
     read = torch.export.load(folders[0] / "m.pt2").module()
     np.testing.assert_allclose(read(torch.zeros(3, width)).detach().numpy(), found, atol=1e-5)
-
-
-def test_a_model_that_cannot_be_converted_gives_the_reason_and_leaves_no_file(cast, tmp_path):
-    case = exported.table_of_flowers(tmp_path)
-    case.entry, case.code = "branching", UNCONVERTIBLE
-    folder = unpacked(cast.client(cast.victor), case.registered(cast)[0], tmp_path / "folder")
-    statuses, errors = run_elsewhere((folder, ["convert.py", "torch_export", "m.pt2"]), cwd=tmp_path)
-    assert statuses == [1]
-    assert "convert.py: The model cannot be converted to torch_export: " in errors
-    assert not (folder / "m.pt2").exists()
 
 
 def test_the_packages_for_onnx_are_those_that_are_tested():

@@ -30,6 +30,7 @@ PRELOADED = [
 ]
 
 PAUSE_AFTER = "TESTS_PAUSE_AFTER_STEP"  # a variable: the trainer waits there until it is asked to leave
+PROGRESS_EVERY_S = "TESTS_PROGRESS_EVERY_S"  # a variable: more often than by default, for who acts at a step
 NOISE_SCALE = "TESTS_NOISE_SCALE"  # a variable: what the trainer measures, whatever its gradients are
 DECISION = "TESTS_BATCH_DECISION"  # a variable: JSON that worker 0's launcher receives after the step `after`
 PAUSED = "paused"  # the file that says that it waits
@@ -86,6 +87,8 @@ def _train(environment: dict[str, str], folder: str, output: str) -> None:
 
     if PAUSE_AFTER in environment:
         _pause_after(int(environment[PAUSE_AFTER]))
+    if PROGRESS_EVERY_S in environment:
+        _report_progress_every(float(environment[PROGRESS_EVERY_S]))
     if NOISE_SCALE in environment:
         _measure_noise_scale(float(environment[NOISE_SCALE]))
     if DECISION in environment:
@@ -119,6 +122,12 @@ def _pause_after(step: int) -> None:
         is_asked.wait()
 
     TrainingReporter.step = report_and_pause  # type: ignore[method-assign]
+
+
+def _report_progress_every(seconds: float) -> None:
+    from mlhub.runtime.trainer import training_reporter
+
+    training_reporter.PROGRESS_EVERY_S = seconds
 
 
 def _measure_noise_scale(examples: float) -> None:

@@ -34,7 +34,8 @@ class ScriptRecorder(threading.Thread):
     def run(self) -> None:
         while not self._is_over.wait(PERIOD_S):
             optimizers = sys.modules.get("torch.optim.optimizer")
-            if optimizers is None or self._hook is not None:
+            register = getattr(optimizers, "register_optimizer_step_post_hook", None)  # None while it is imported
+            if register is None or self._hook is not None:
                 continue
             try:
                 request = self._files.read_request()
@@ -43,7 +44,7 @@ class ScriptRecorder(threading.Thread):
             if request is not None and request.id != self._seen:
                 self._seen = request.id
                 if self._rank in request.ranks:
-                    self._hook = optimizers.register_optimizer_step_post_hook(self._after_step)
+                    self._hook = register(self._after_step)
 
     def close(self) -> None:
         """Called by the script's thread when the script has ended."""

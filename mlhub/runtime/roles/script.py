@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mlhub.runtime.data import archives
 from mlhub.runtime.errors import ExitStatusError
-from mlhub.runtime.optional import COMPAT, find_optional
+from mlhub.runtime.optional import COMPAT, HorovodFinder, find_loaded, find_optional
 from mlhub.runtime.pod import Pod
 from mlhub.runtime.profiling.script_steps import ScriptRecorder
 from mlhub.runtime.reporting import Reporter
@@ -38,7 +38,8 @@ def run_script(pod: Pod, reporter: Reporter) -> int:
                 profiler.start()
                 status = _run(pod)
                 profiler.close()
-            horovod, tables = find_optional(COMPAT, "horovod"), find_optional(COMPAT, "tables")
+            horovod = find_loaded(COMPAT, "horovod")
+            tables = (find_optional if pod.spec.n_servers else find_loaded)(COMPAT, "tables")
             if horovod is not None:
                 horovod.leave()
             if tables is not None:
@@ -60,9 +61,7 @@ def _run(pod: Pod) -> int:
     found = framework_env.variables(pod.spec, has_accelerator=has_accelerator)
     os.environ.update({name: value for name, value in found.items() if name not in pod.spec.variables})
     os.environ.update(show_datasets(pod))
-    horovod = find_optional(COMPAT, "horovod")
-    if horovod is not None:
-        horovod.stand_in()
+    sys.meta_path.append(HorovodFinder())
     os.chdir(pod.code)
     entry = pod.spec.model.entry
     script = (pod.code / entry).resolve()

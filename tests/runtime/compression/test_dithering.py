@@ -33,8 +33,8 @@ def variance(codec: Dithering, truth: torch.Tensor) -> torch.Tensor:
 
 @forms
 def test_what_arrives_is_right_on_average(levels: int, partition: str, norm: str) -> None:
-    codec, truth, n = Dithering(levels, partition, norm), values(64), 1500
-    arrived = torch.stack([codec.decode(codec.encode(truth, seed=seed), n=64) for seed in range(n)]).double()
+    codec, truth, n = Dithering(levels, partition, norm, column=64), values(64), 1500
+    arrived = codec.decode(codec.encode(truth.repeat(n), seed=3), n=64 * n).view(n, 64).double()
     bound = 5.5 * (variance(codec, truth).double() / n).sqrt() + 1e-5
     assert bool(((arrived.mean(0) - truth).abs() <= bound).all())
     torch.testing.assert_close(arrived.var(0).sum(), variance(codec, truth).double().sum(), rtol=0.1, atol=1e-5)
@@ -75,12 +75,12 @@ def test_the_same_job_worker_and_step_rounds_alike_and_no_other() -> None:
 
 @forms
 @given(seed=st.integers(0, 100), scale=st.sampled_from([1e-6, 1.0, 1e4]))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 def test_under_error_feedback_the_residual_stays_bounded_and_nothing_is_lost(
     levels: int, partition: str, norm: str, seed: int, scale: float
 ) -> None:
     """With levels so coarse that the code alone is noisier than the gradient, too: there it is damped."""
-    n, arrived, steps = 200, torch.zeros(200, dtype=torch.float64), 300
+    n, arrived, steps = 200, torch.zeros(200, dtype=torch.float64), 200
     feedback = ErrorFeedback(Dithering(levels, partition, norm, is_damped=True), torch.zeros(n), seed=str(seed))
     gradient, size = values(n, seed=seed) * scale, 0.0
     for _ in range(steps):

@@ -28,6 +28,7 @@ from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import Input, PodSpec, SyncMode, TrainingSpec
 from tests.runtime.gang import ROOT, Gang, write_blobs
 from tests.runtime.launcher.ingest_server import Ingest
+from tests.runtime.processes import PROGRESS_EVERY_S
 from tests.runtime.scripts.test_script import gang as script_gang
 
 
@@ -222,17 +223,18 @@ def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> 
 
 @pytest.mark.dist
 def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=60, batch_size=4, checkpoint_every_s=0.3, strategy={"name": "asp"})
-    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    training = TrainingSpec(epochs=10, batch_size=4, checkpoint_every_s=0.1, strategy={"name": "asp"})
+    often = {PROGRESS_EVERY_S: "0.05"}
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training, environment=often)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     pod = _launch(gang, ingest, "server-0")
-    gang.wait_for_step(200)
+    gang.wait_for_step(100)
     gang.kill_serving("server-0", guard=_child(pod.pid))
     assert gang.processes["worker-0"].wait(600) == ExitCode.DONE, gang.logs()
     assert pod.wait(600) == ExitCode.DONE
     found = [r for r in ingest.streams["reports"] if r.get("phase") == "server_returned"]
     assert [r["detail"]["signal"] for r in found] == ["SIGKILL"]
-    assert gang.result()["steps"] == 60 * 80
+    assert gang.result()["steps"] == 10 * 80
 
 
 @pytest.mark.dist

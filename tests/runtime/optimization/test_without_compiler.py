@@ -34,28 +34,46 @@ def run(code: str) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_optimisers_of_torch_make_steps_without_the_compiler_and_the_same_ones_as_with_it() -> None:
+def test_optimisers_and_replicas_train_without_the_compiler_as_with_it_and_can_be_compiled() -> None:
+    """The compiler comes with the first model that its user compiles."""
     run("""
-        leave_compiler_out()
-        without = [trained(kind) for kind in KINDS]
-        assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
-        import torch._dynamo
-        assert all(torch.equal(trained(kind), known) for kind, known in zip(KINDS, without))
-        """)
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        from mlhub.runtime.optimization.without_compiler import replicas_without_compiler
 
+        leave_compiler_out()
+        leave_compiler_out()
+        dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
 
-def test_a_model_that_its_user_compiles_trains_with_an_optimiser_from_before() -> None:
-    run("""
-        leave_compiler_out()
-        leave_compiler_out()
+        def replica():
+            torch.manual_seed(3)
+            with replicas_without_compiler():
+                return DistributedDataParallel(torch.nn.Linear(4, 2))
+
+        def trained_replica(replica):
+            optimizer = torch.optim.SGD(replica.parameters(), lr=0.1)
+            for _ in range(3):
+                optimizer.zero_grad()
+                replica(torch.ones(5, 4)).square().sum().backward()
+                optimizer.step()
+            return replica.module.weight.detach().clone()
+
+        without, before = [trained(kind) for kind in KINDS], replica()
+        replica_without = trained_replica(before)
         model = torch.nn.Linear(4, 2)
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
-        compiled = torch.compile(model, backend="eager")
-        before = model.weight.detach().clone()
+        assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
+
+        compiled, weight = torch.compile(model, backend="eager"), model.weight.detach().clone()
         compiled(torch.ones(5, 4)).sum().backward()
         optimizer.step()
         optimizer.zero_grad()
-        assert "torch._dynamo" in sys.modules and not torch.equal(model.weight, before)
+        assert "torch._dynamo" in sys.modules and not torch.equal(model.weight, weight)
+        assert all(torch.equal(trained(kind), known) for kind, known in zip(KINDS, without))
+
+        torch.compile(before, backend="eager")(torch.ones(5, 4)).sum().backward()
+        assert torch.equal(trained_replica(replica()), replica_without)
+        assert torch._dynamo.utils.get_optimize_ddp_mode() == "ddp_optimizer"
         """)
 
 
@@ -78,36 +96,4 @@ def test_a_worker_imports_no_compiler_until_its_first_step() -> None:
         implementation_of("all_reduce")
         found = [name for name in ("torch._dynamo", "torch._inductor", "sympy", "networkx") if name in sys.modules]
         assert found == [], found
-        """)
-
-
-def test_replicas_train_without_the_compiler_and_as_with_it_and_can_be_compiled() -> None:
-    run("""
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-        from mlhub.runtime.optimization.without_compiler import replicas_without_compiler
-
-        leave_compiler_out()
-        dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
-
-        def replica():
-            torch.manual_seed(3)
-            with replicas_without_compiler():
-                return DistributedDataParallel(torch.nn.Linear(4, 2))
-
-        def trained(replica):
-            optimizer = torch.optim.SGD(replica.parameters(), lr=0.1)
-            for _ in range(3):
-                optimizer.zero_grad()
-                replica(torch.ones(5, 4)).square().sum().backward()
-                optimizer.step()
-            return replica.module.weight.detach().clone()
-
-        before = replica()
-        without = trained(before)
-        assert "torch._dynamo" not in sys.modules and "sympy" not in sys.modules
-        torch.compile(before, backend="eager")(torch.ones(5, 4)).sum().backward()
-        assert "torch._dynamo" in sys.modules
-        assert torch.equal(trained(replica()), without)
-        assert torch._dynamo.utils.get_optimize_ddp_mode() == "ddp_optimizer"
         """)

@@ -11,39 +11,42 @@ import pytest
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import DataPlane, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
+from tests.runtime.processes import PROGRESS_EVERY_S
 
 pytestmark = pytest.mark.dist
-EPOCHS, N_STEPS = 15, 15 * 80
+EPOCHS, N_STEPS = 7, 7 * 80
 TOLERANCE = 0.05  # of the loss, which is below 0.01 when no process dies
 
 
 def start(folder: Path, strategy: dict[str, object], *, data_plane: DataPlane = DataPlane.HMAC) -> Gang:
-    training = TrainingSpec(epochs=EPOCHS, batch_size=4, checkpoint_every_s=0.3, strategy=strategy)
+    training = TrainingSpec(epochs=EPOCHS, batch_size=4, checkpoint_every_s=0.1, strategy=strategy)
     blobs = write_blobs(folder / "blobs.npz", n=400)
-    gang = Gang(folder, blobs, training=training, data_plane=data_plane, start_timeout_s=30)
+    often = {PROGRESS_EVERY_S: "0.05"}
+    gang = Gang(folder, blobs, training=training, data_plane=data_plane, start_timeout_s=30, environment=often)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     return gang
 
 
 @pytest.mark.parametrize(
-    "strategy",
+    ("strategy", "data_plane"),
     [
-        {"name": "asp"},
-        {"name": "ssp", "staleness": 1},
-        {"name": "softsync"},
-        {"name": "easgd", "window": 4},
-        {"name": "bounded_delay"},
-        {"name": "downpour", "n_push": 2, "n_fetch": 4},
-        {"name": "dynsgd", "window": 3},
-        {"name": "k_of_n"},
-        {"name": "softsync", "block": True},
-        {"name": "asp", "compression": "top_k", "density": 0.3},
+        ({"name": "asp", "compression": "top_k", "density": 0.3}, DataPlane.HMAC),
+        ({"name": "ssp", "staleness": 1}, DataPlane.TLS),
+        ({"name": "softsync", "block": True}, DataPlane.HMAC),
+        ({"name": "easgd", "window": 4}, DataPlane.HMAC),
+        ({"name": "bounded_delay"}, DataPlane.HMAC),
+        ({"name": "downpour", "n_push": 2, "n_fetch": 4}, DataPlane.HMAC),
+        ({"name": "dynsgd", "window": 3}, DataPlane.HMAC),
+        ({"name": "k_of_n"}, DataPlane.HMAC),
     ],
-    ids=lambda s: "-".join(str(v) for v in s.values()),
+    ids=lambda v: "-".join(str(part) for part in v.values()) if isinstance(v, dict) else str(v),
 )
-def test_training_goes_on_when_a_server_is_killed(strategy: dict[str, object], tmp_path: Path) -> None:
-    gang = start(tmp_path, strategy)
-    for step, server in ((150, "server-1"), (400, "server-0")):
+def test_training_goes_on_when_a_server_is_killed(
+    strategy: dict[str, object], data_plane: DataPlane, tmp_path: Path
+) -> None:
+    """Over encrypted connections, too. What is lost by softsync that waits for nobody is in test_server_restart.py."""
+    gang = start(tmp_path, strategy, data_plane=data_plane)
+    for step, server in ((80, "server-1"), (200, "server-0")):
         gang.wait_for_step(step)
         gang.kill_serving(server)
     assert set(gang.wait(seconds=150).values()) == {ExitCode.DONE}, gang.logs()
@@ -54,15 +57,6 @@ def test_training_goes_on_when_a_server_is_killed(strategy: dict[str, object], t
         (report,) = [r for r in gang.reports("phase", server) if r["phase"] == "server_returned"]
         assert report["detail"]["signal"] == "SIGKILL"
         assert report["detail"]["returns"] == 1
-
-
-def test_it_comes_back_to_encrypted_connections_too(tmp_path: Path) -> None:
-    gang = start(tmp_path, {"name": "ssp"}, data_plane=DataPlane.TLS)
-    for step, server in ((100, "server-0"), (200, "server-1")):
-        gang.wait_for_step(step)
-        gang.kill_serving(server)
-    assert set(gang.wait(seconds=150).values()) == {ExitCode.DONE}, gang.logs()
-    assert gang.result()["steps"] == N_STEPS
 
 
 @pytest.mark.parametrize("server", ["server-0", "server-1"])

@@ -27,7 +27,7 @@ class Squares(Dataset):
         return torch.tensor(float(i * i))
 
 if __name__ == "__main__":
-    loader = DataLoader(Squares(), batch_size=4, num_workers=2, multiprocessing_context="{method}", timeout=600)
+    loader = DataLoader(Squares(), batch_size=4, num_workers=1, multiprocessing_context="{method}", timeout=600)
     from mlhub.runtime import report
     report(1, total=float(sum(batch.sum() for batch in loader)))
 """
@@ -56,6 +56,14 @@ def test_a_data_loader_has_workers_however_deep_the_pods_folder_is(method: str, 
     assert run(gang) == ExitCode.DONE, gang.logs()
     (found,) = gang.reports("metrics")
     assert found["values"] == {"train/total": 140.0}
+
+
+def test_a_script_without_torch_starts_and_ends_without_it(tmp_path: Path) -> None:
+    """Importing it takes seconds."""
+    text = "import atexit, sys\natexit.register(lambda: print('torch' in sys.modules, flush=True))"
+    gang = package(tmp_path, {"train.py": text}, entry="train.py", is_forked=False)
+    assert run(gang) == ExitCode.DONE, gang.logs()
+    assert gang.logs().splitlines()[1:] == ["False"]
 
 
 def test_a_script_in_a_folder_finds_its_neighbours_and_the_top_of_the_zip(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from mlhub.runtime.strategies.registry import implementation_of
 from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
+from tests.runtime.processes import PROGRESS_EVERY_S
 
 pytestmark = pytest.mark.dist
+OFTEN = {PROGRESS_EVERY_S: "0.05"}
 TRAINING = TrainingSpec(epochs=6, batch_size=10, hyperparameters={"optimizer": "sgd", "learning_rate": 0.05})
 
 
@@ -90,21 +92,21 @@ def test_in_the_limit_it_is_the_training_of_one_process(
 
 @pytest.mark.parametrize("name", ["asp", "ssp", "easgd", "bounded_delay"])
 def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=15, batch_size=4, strategy={"name": name})
-    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    training = TrainingSpec(epochs=5, batch_size=4, strategy={"name": name})
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training, environment=OFTEN)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=3, n_servers=1)
     gang.wait_for_step(20)
     gang.processes["worker-2"].kill()
     codes = gang.wait(seconds=150)
     assert codes.pop("worker-2") == -9
     assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
-    assert gang.result()["steps"] == 15 * 80
+    assert gang.result()["steps"] == 5 * 80
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
 
 
 def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
-    training = TrainingSpec(epochs=40, batch_size=4, strategy={"name": "ssp"})
-    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)
+    training = TrainingSpec(epochs=24, batch_size=4, strategy={"name": "ssp"})
+    gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training, environment=OFTEN)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=2, n_servers=2)
     gang.wait_for_step(20)
     gang.processes["worker-1"].kill()
@@ -114,7 +116,7 @@ def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     assert codes.pop("worker-1") == -9
     assert codes[again] == ExitCode.DONE, gang.logs()
     assert set(codes.values()) == {ExitCode.DONE}, gang.logs()
-    assert gang.result()["steps"] == 40 * 80
+    assert gang.result()["steps"] == 24 * 80
 
 
 @pytest.mark.parametrize(("name", "killed"), [("asp", "server-0"), ("asp", "worker-0"), ("bsp", "server-1")])
@@ -130,7 +132,8 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
     codes = gang.wait(seconds=150)
     assert codes.pop(killed) == -9
     assert set(codes.values()) == {ExitCode.PEER_LOST}, gang.logs()
-    gang.training = replace(training, epochs=30)
+    saved = gang.reports("checkpoint")[-1]["step"]
+    gang.training = replace(training, epochs=saved // 40 + 2)
     gang.start(SyncMode.PARAMETER_SERVER, n_workers=1, n_servers=1)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     resumed = next(r for r in gang.reports("phase") if r["phase"] == "resumed")

@@ -150,16 +150,16 @@ def test_a_divided_training_is_resumed_by_another_number_of_workers(
     name: str, before: int, after: int, tmp_path: Path
 ) -> None:
     training = replace(TRAINING, epochs=2, batch_size=8, hyperparameters={"optimizer": "adam", "n_layers": 3})
-    data = write_blobs(tmp_path / "blobs.npz", n=400)
+    data = write_blobs(tmp_path / "blobs.npz", n=200)
     alone = Gang(tmp_path / "alone", data, training=training)
     alone.start()
     gang = Gang(tmp_path / "gang", data, training=replace(training, strategy={"name": name}))
-    gang.start(n_workers=before, pause_after=20)
+    gang.start(n_workers=before, pause_after=10)
     gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
     gang.start(n_workers=after)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
-    assert any(r["phase"] == "resumed" and r["detail"]["step"] >= 20 for r in gang.reports("phase"))
+    assert any(r["phase"] == "resumed" and r["detail"]["step"] >= 10 for r in gang.reports("phase"))
     assert set(alone.wait().values()) == {ExitCode.DONE}, alone.logs()
     for key, value in alone.weights().items():
         np.testing.assert_allclose(gang.weights()[key], value, rtol=0, atol=2e-3, err_msg=key)

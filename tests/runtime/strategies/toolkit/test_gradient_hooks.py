@@ -78,7 +78,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
     given: dict[str, object], part: float | None, tmp_path: Path
 ) -> None:
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=120))
-    gang.training = replace(TRAINING, epochs=40, strategy={"name": "all_reduce", **given})
+    gang.training = replace(TRAINING, epochs=15, strategy={"name": "all_reduce", **given})
     gang.start(n_workers=2)
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
@@ -93,7 +93,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
 def test_the_residual_survives_a_resume_by_another_number_of_workers(tmp_path: Path) -> None:
     strategy = {"name": "all_reduce", "compression": "top_k", "density": 0.01}
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400))
-    gang.training = replace(TRAINING, epochs=12, strategy=strategy)
+    gang.training = replace(TRAINING, epochs=5, strategy=strategy)
     gang.start(n_workers=2, pause_after=20)
     gang.leave_paused()
     assert set(gang.wait().values()) == {ExitCode.PREEMPTED}, gang.logs()
