@@ -123,12 +123,12 @@ def django_db_modify_db_settings(servers: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _state_in_a_temporary_folder(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Blobs, checkpoints and sandboxes of a test that touches the database stay in its own folder."""
+def _state_in_a_temporary_folder(request: pytest.FixtureRequest) -> None:
+    """Blobs, checkpoints and sandboxes of a test that touches the database stay in its own folder. Others have none."""
     uses_database = request.node.get_closest_marker("django_db") is not None
     if not uses_database and not {"db", "transactional_db"} & set(request.fixturenames):
         return
-    settings = request.getfixturevalue("settings")
+    settings, tmp_path = request.getfixturevalue("settings"), request.getfixturevalue("tmp_path")
     settings.RATE_LIMITS = {}  # tests of limits set their own: all tests have the same address
     settings.MLHUB_HOME = tmp_path
     settings.BLOB_ROOT = tmp_path / "blobs"

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The REST API's schema for tests: made from the code once in a process, and as it is committed."""
+"""The REST API's schema for tests: made from the code once in a process, and as it is committed.
+
+Tests ask for it as they run: made while tests are collected, each process of the suite would make one.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import Any
 import yaml
 from drf_spectacular.generators import SchemaGenerator
 
+from mlhub.core.api.operations import METHODS
+
 COMMITTED = Path(__file__).resolve().parents[1] / "frontend" / "openapi.yaml"
 
 
@@ -18,6 +23,13 @@ def schema() -> dict[str, Any]:
     """Of the code; who changes it copies it first."""
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
     return found
+
+
+@cache
+def operations() -> dict[tuple[str, str], dict[str, Any]]:
+    """Each operation of the code by its path and method."""
+    paths = schema()["paths"]
+    return {(path, method): item[method] for path, item in paths.items() for method in METHODS if method in item}
 
 
 def committed() -> dict[str, Any]:

@@ -27,7 +27,7 @@ NOT_NEEDED = re.compile(
 def from_migrations() -> str:
     """The script, from a PostgreSQL of its own on which every migration has run."""
     from mlhub.embedded.ports import free_port
-    from mlhub.embedded.postgres import Postgres, binaries
+    from mlhub.embedded.postgres import Postgres
 
     with tempfile.TemporaryDirectory(prefix="mlhub-tables-") as folder:
         Path(folder).chmod(0o755)  # PostgreSQL's own user has to pass through
@@ -37,11 +37,18 @@ def from_migrations() -> str:
             environment = {**os.environ, "DATABASE_URL": server.url, "MLHUB_SECRET_KEY": secrets.token_hex(32)}
             migrate = [sys.executable, "manage.py", "migrate", "--every-migration", "--verbosity", "0"]
             subprocess.run(migrate, cwd=ROOT, env=environment, check=True)
-            dump = [str(binaries() / "pg_dump"), "--no-owner", "--no-privileges", "--inserts"]
-            dump += [f"--exclude-table-data=public.{table}" for table in MADE_BY_DJANGO]
-            done = subprocess.run([*dump, server.url], capture_output=True, text=True, check=True)
+            return of_database(server.url)
         finally:
             server.stop()
+
+
+def of_database(url: str) -> str:
+    """The script, from a database on which every migration has run."""
+    from mlhub.embedded.postgres import binaries
+
+    dump = [str(binaries() / "pg_dump"), "--no-owner", "--no-privileges", "--inserts"]
+    dump += [f"--exclude-table-data=public.{table}" for table in MADE_BY_DJANGO]
+    done = subprocess.run([*dump, url], capture_output=True, text=True, check=True)
     return HEAD + without_session(done.stdout)
 
 

@@ -7,7 +7,7 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -185,8 +185,14 @@ def _imports(folders: Iterable[str]) -> set[str]:
 
 def _owners(modules: set[str]) -> dict[str, set[str]]:
     """The installed distributions that a module may come from."""
-    known = metadata.packages_distributions()
+    known = _installed()
     return {m: {canonicalize_name(d) for d in known.get(m, [m])} for m in modules}
+
+
+@cache
+def _installed() -> Mapping[str, list[str]]:
+    """Distributions by module: all that is installed is read for it."""
+    return metadata.packages_distributions()
 
 
 def _distributions(modules: set[str]) -> set[str]:

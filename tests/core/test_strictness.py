@@ -20,17 +20,13 @@ from mlhub.tenants.models import Team
 from mlhub.tenants.roles import Role
 from mlhub.webhooks.models import Webhook
 from tests.jobs.builders import builtin, job, ready_dataset
-from tests.openapi import schema
+from tests.openapi import operations, schema
 
-SCHEMA: dict[str, Any] = schema()
-OPERATIONS = [(path, method) for path, item in SCHEMA["paths"].items() for method in METHODS if method in item]
-PEOPLES = [(path, method) for path, method in OPERATIONS if "/ingest/" not in path]
-WITH_FIELDS = [
-    (path, method)
-    for path, method in PEOPLES
-    if "requestBody" in SCHEMA["paths"][path][method]
-]  # fmt: skip
-WITHOUT_BODY = [(p, m) for p, m in PEOPLES if (p, m) not in WITH_FIELDS and m != "get"]
+
+def of_people(*, with_body: bool) -> list[tuple[str, str]]:
+    """The operations that people ask for, and that take a body, or could and do not."""
+    mine = {key: found for key, found in operations().items() if "/ingest/" not in key[0]}
+    return [key for key, found in mine.items() if ("requestBody" in found) == with_body and key[1] != "get"]
 
 
 @pytest.fixture
@@ -64,7 +60,7 @@ def world(cast):
 
 
 def send(client: Any, path: str, method: str, address: str, body: dict[str, Any]) -> Any:
-    declared = SCHEMA["paths"].get(path, {}).get(method, {}).get("requestBody", {}).get("content", {})
+    declared = operations().get((path, method), {}).get("requestBody", {}).get("content", {})
     kind = "multipart" if "multipart/form-data" in declared else "json"
     return getattr(client, method)(address, body, format=kind)
 
@@ -73,14 +69,14 @@ def fields_of(answer: Any) -> dict[str, str]:
     return {e["field"]: e["message"] for e in answer.json().get("errors", [])}
 
 
-def refusals(world: Any, operations: Any, send_to: Any) -> dict[tuple[str, str], tuple[int, str, dict[str, str]]]:
+def refusals(world: Any, asked: Any, send_to: Any) -> dict[tuple[str, str], tuple[int, str, dict[str, str]]]:
     """What each operation answers: status, media type, messages by field. Nothing is changed by what is refused, so one
     world serves all; a route that takes the request shows among those that the tests compare with.
     """
     cast, address = world
     client = cast.client(cast.root)
     found = {}
-    for path, method in operations:
+    for path, method in asked:
         answer = send_to(client, path, method, address(path))
         found[path, method] = (answer.status_code, answer["Content-Type"], fields_of(answer))
     return found
@@ -98,19 +94,19 @@ def not_refused(answers: Any, *, status: int, message: str = "") -> dict[Any, An
 
 
 def test_every_body_refuses_a_field_that_it_does_not_know(world):
-    answers = refusals(world, WITH_FIELDS, lambda *to: send(*to, {"nonsense": "x"}))
+    answers = refusals(world, of_people(with_body=True), lambda *to: send(*to, {"nonsense": "x"}))
     assert len(answers) > 60
     assert not_refused(answers, status=422, message="Unknown field `nonsense`") == {}
 
 
 def test_a_request_that_takes_no_body_refuses_one(world):
-    answers = refusals(world, WITHOUT_BODY, lambda *to: send(*to, {"nonsense": "x"}))
+    answers = refusals(world, of_people(with_body=False), lambda *to: send(*to, {"nonsense": "x"}))
     assert len(answers) > 30
     assert not_refused(answers, status=422) == {}
 
 
 def test_every_route_refuses_a_query_parameter_that_it_does_not_know(world):
-    answers = refusals(world, OPERATIONS, lambda client, _, method, to: getattr(client, method)(to + "?nonsense=1"))
+    answers = refusals(world, operations(), lambda client, _, method, to: getattr(client, method)(to + "?nonsense=1"))
     assert len(answers) > 200
     assert not_refused(answers, status=400, message="Unknown query parameter `nonsense`") == {}
 
@@ -118,10 +114,10 @@ def test_every_route_refuses_a_query_parameter_that_it_does_not_know(world):
 def test_what_the_schema_declares_as_query_is_taken(world):
     cast, address = world
     client, n_taken = cast.client(cast.root), 0
-    for path, method in PEOPLES:
-        if method != "get" or "stream" in path:
+    for (path, method), operation in operations().items():
+        if method != "get" or "stream" in path or "/ingest/" in path:
             continue  # tests/metrics/test_stream.py and tests/events read streams
-        for parameter in SCHEMA["paths"][path][method].get("parameters", []):
+        for parameter in operation.get("parameters", []):
             if parameter["in"] != "query":
                 continue
             value = {"limit": "1", "after": "0", "max_points": "10", "fields": "id"}.get(parameter["name"], "x")
@@ -133,7 +129,7 @@ def test_what_the_schema_declares_as_query_is_taken(world):
 
 
 def bodies() -> list[tuple[str, dict[str, Any]]]:
-    return [(n, c) for n, c in SCHEMA["components"]["schemas"].items() if n.endswith("Request")]
+    return [(n, c) for n, c in schema()["components"]["schemas"].items() if n.endswith("Request")]
 
 
 def test_every_body_of_the_schema_admits_no_further_field():

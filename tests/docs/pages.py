@@ -22,6 +22,7 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text()
 
 
+@cache
 def prose_of(page: str) -> str:
     """The page without its fenced blocks."""
     return FENCED.sub("", text_of(page))
@@ -32,11 +33,16 @@ def inline_code(page: str) -> list[str]:
     return [" ".join(piece.split()) for piece in INLINE.findall(prose_of(page))]
 
 
-def commands(page: str) -> Iterator[list[str]]:
-    """Yields the words of every command line: of fenced blocks without a language, and of code within sentences.
+@cache
+def commands(page: str) -> tuple[list[str], ...]:
+    """The words of every command line: of fenced blocks without a language, and of code within sentences.
 
     Comments are left out, continued lines joined, `VARIABLE=value` in front and "..." removed.
     """
+    return tuple(_commands(page))
+
+
+def _commands(page: str) -> Iterator[list[str]]:
     blocks = [body for language, body in FENCED.findall(text_of(page)) if language in ("", "sh")]
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     for line in [*lines, *inline_code(page)]:
@@ -72,6 +78,7 @@ def files() -> frozenset[str]:
     return frozenset(listed.stdout.split())
 
 
+@cache
 def heading_anchors(page: str) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
