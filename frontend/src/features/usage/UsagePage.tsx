@@ -6,9 +6,9 @@ import { Trans } from "@lingui/react/macro";
 import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import { useOrganisations } from "@/api/session";
+import { isStaff, useMe, useOrganisations } from "@/api/session";
 import { teamsQuery } from "@/api/tenants/teams";
-import type { UsageDimension, UsageReport, UsageRow } from "@/api/types";
+import type { OrganisationBrief, UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { DownloadButton } from "@/components/form/DownloadButton";
@@ -44,7 +44,7 @@ function isDimension(text: string | undefined): text is UsageDimension {
 
 export function UsagePage() {
   const { filters, filter } = useFilters(NAMES);
-  const organisations = useOrganisations();
+  const organisations = useReachedOrganisations();
   const view = filters.view === "budgets" ? "budgets" : "";
   const by = isDimension(filters.by) ? filters.by : "project";
   const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
@@ -73,7 +73,7 @@ export function UsagePage() {
         style={{ alignSelf: "start" }}
       />
       <Group gap="sm" align="end">
-        <OrganisationFilter value={filters.organisation} onChange={(value) => filter("organisation", value, "team")} />
+        <OrganisationFilter organisations={organisations} value={filters.organisation} onChange={(value) => filter("organisation", value, "team")} />
         {view === "" && only && <TeamFilter organisationId={only.id} value={window.team} onChange={(team) => filter("team", team)} />}
         {view === "" && <ReportFilters window={window} by={by} onChange={filter} />}
       </Group>
@@ -172,8 +172,20 @@ function Row({ row, currency }: { row: UsageRow; currency: string }) {
   );
 }
 
-function OrganisationFilter({ value, onChange }: { value: string | undefined; onChange: (value: string) => void }) {
-  const organisations = useOrganisations();
+/** Those whose use this person sees, as a whole or, as an outsider, in part. */
+function useReachedOrganisations(): OrganisationBrief[] {
+  const all = useOrganisations();
+  const me = useMe();
+  return isStaff(me) ? all : me.memberships.map(({ organisation }) => organisation);
+}
+
+interface OrganisationFilterProps {
+  organisations: OrganisationBrief[];
+  value: string | undefined;
+  onChange: (value: string) => void;
+}
+
+function OrganisationFilter({ organisations, value, onChange }: OrganisationFilterProps) {
   return (
     <NativeSelect
       size="xs"
