@@ -223,6 +223,22 @@ class UsageSample(models.Model):
     values = models.JSONField()  # by the names of RESOURCES
 
 
+class GpuBusyTime(models.Model):
+    """For how many seconds a worker's samples say how busy its GPU was, and these seconds weighted by it.
+
+    Added up as samples come, so that nobody who asks reads the samples, and it outlives them.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    attempt = models.ForeignKey(Attempt, on_delete=models.CASCADE, related_name="gpu_busy_times")
+    worker = models.PositiveIntegerField()
+    measured_s = models.FloatField()
+    busy_s = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["attempt", "worker"], name="gpu_busy_time_of_worker")]
+
+
 class DetachedKind(models.TextChoices):
     POINTS = "points"
     LINES = "lines"

@@ -12,15 +12,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import F
 
 from mlhub.core.errors import InvalidInputError
 from mlhub.jobs.models import Attempt
-from mlhub.metrics.models import UsageSample
+from mlhub.metrics.models import GpuBusyTime, UsageSample
 from mlhub.metrics.reports import at
 from mlhub.wire.resource_usage import MAX_SAMPLES, RESOURCES, accepted
 
 MAX_INTERVAL_S = 1e7
 PODS_PER_ANSWER = 16
+GPU_UTILISATION = "gpu_utilisation"  # of RESOURCES
 # a mean over a stretch of time, each sample weighed by its interval; one resource a column
 _COLUMNS = ", ".join(
     f"sum((values->>'{name}')::float8 * interval_s) / sum(interval_s) FILTER (WHERE values ? '{name}')"
@@ -75,6 +77,20 @@ def store_usage(attempt: Attempt, *, role: str, index: int, number: int, lines: 
                 )
             )
     UsageSample.objects.bulk_create(rows, ignore_conflicts=True)
+    if role == "worker":  # servers hold no GPUs
+        _add_busy_time(attempt, index, rows)
+
+
+def _add_busy_time(attempt: Attempt, worker: int, samples: Sequence[UsageSample]) -> None:
+    """Whoever stores a job's samples holds its cursor's lock, and stores each once."""
+    measured = [(one.interval_s, one.values[GPU_UTILISATION]) for one in samples if GPU_UTILISATION in one.values]
+    if not measured:
+        return
+    measured_s = sum(interval_s for interval_s, _ in measured)
+    busy_s = sum(interval_s * utilisation for interval_s, utilisation in measured)
+    added = {"measured_s": F("measured_s") + measured_s, "busy_s": F("busy_s") + busy_s}
+    if not GpuBusyTime.objects.filter(attempt=attempt, worker=worker).update(**added):
+        GpuBusyTime.objects.create(attempt=attempt, worker=worker, measured_s=measured_s, busy_s=busy_s)
 
 
 def newest_sampled_attempt(job_id: UUID) -> Attempt | None:

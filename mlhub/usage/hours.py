@@ -6,7 +6,6 @@ The database adds up the ledger; what runs is added from one query. Both count t
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from django.db import connection
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Allocation
 from mlhub.tenants.models import Team
+from mlhub.usage.holdings import holdings_on
 from mlhub.usage.integral import GpuHolding, gpu_seconds
 
 HOUR_S = 3600.0
@@ -170,7 +170,7 @@ def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveH
     }
     shared = {node for *_, node, _, _ in values if nodes.get(node, ("", 2))[1] > 1}
     earliest = min((began_at for *_, node, _, began_at in values if node in shared), default=now)
-    others = _holdings_on(shared, since=earliest, now=now)
+    others = holdings_on(shared, since=earliest, now=now)
     lines = Team.objects.lines_of({team for _, _, team, *_ in values if team is not None})
     found = []
     for pk, organisation, team, project, user, node, slots, began_at in values:
@@ -179,19 +179,4 @@ def live_holdings(organisations: Sequence[UUID], *, now: datetime) -> list[LiveH
         gpu_type = nodes.get(node, ("", 1))[0]
         above = lines.get(team, ())[1:]
         found.append(LiveHolding(pk, organisation, team, above, project, user, node, gpu_type, own, sharing))
-    return found
-
-
-def _holdings_on(nodes: set[str], *, since: datetime, now: datetime) -> defaultdict[str, list[tuple[int, GpuHolding]]]:
-    """By node: who holds its GPUs, or has released them since then."""
-    found: defaultdict[str, list[tuple[int, GpuHolding]]] = defaultdict(list)
-    if not nodes:
-        return found
-    there = Allocation.objects.filter(node__in=nodes)
-    there = there.filter(released_at=None) | there.filter(released_at__gt=since)
-    for pk, node, slots, began_at, ended_at in there.order_by("id").values_list(
-        "id", "node", "slots", "attempt__created_at", "released_at"
-    ):
-        end = ended_at or now
-        found[node].append((pk, GpuHolding(frozenset(slots), min(began_at, end), end)))
     return found

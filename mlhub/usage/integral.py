@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -39,3 +39,33 @@ def gpu_seconds(own: GpuHolding, others: Iterable[GpuHolding], *, since: datetim
 def _gpus_at(own: GpuHolding, sharing: Sequence[GpuHolding], at: datetime) -> float:
     there = [other.slots for other in sharing if other.began_at <= at < other.ended_at]
     return sum(1.0 / (1 + sum(slot in slots for slots in there)) for slot in own.slots)
+
+
+@dataclass(frozen=True)
+class BusyTime:
+    """For how many seconds it was measured how busy a GPU was, and these seconds weighted by it."""
+
+    measured_s: float
+    busy_s: float
+
+
+def busy_gpu_seconds(
+    own: GpuHolding, others: Iterable[GpuHolding], measured: Mapping[int, BusyTime]
+) -> tuple[float, float]:
+    """Returns the measured and the busy GPU-seconds of `own`; measured: by slot, as its worker reported.
+
+    No slot counts for longer than it was held, whatever a worker reports. Where others hold it, too, both count in the
+    part that gpu_seconds() gives the slot.
+    """
+    held_s = (own.ended_at - own.began_at) / timedelta(seconds=1)
+    if held_s <= 0:
+        return 0.0, 0.0
+    there, sums = list(others), [0.0, 0.0]
+    for slot in own.slots & measured.keys():
+        found = measured[slot]
+        alone = GpuHolding(frozenset({slot}), own.began_at, own.ended_at)
+        share = gpu_seconds(alone, there, since=own.began_at, until=own.ended_at) / held_s
+        factor = share * (min(1.0, held_s / found.measured_s) if found.measured_s > 0 else 0.0)
+        sums[0] += factor * found.measured_s
+        sums[1] += factor * found.busy_s
+    return sums[0], sums[1]

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -16,7 +17,8 @@ from django.utils import timezone
 from mlhub.clusters.models import Node
 from mlhub.jobs.models import Allocation, Attempt, Checkpoint
 from mlhub.tenants.models import Team
-from mlhub.usage.integral import GpuHolding, gpu_seconds
+from mlhub.usage.holdings import Holdings, busy_times, deleted_holdings_on, holdings_on
+from mlhub.usage.integral import BusyTime, GpuHolding, busy_gpu_seconds, gpu_seconds
 from mlhub.usage.models import UsageEntry
 
 logger = structlog.stdlib.get_logger(__name__)
@@ -33,54 +35,95 @@ def enter_closed_attempt(*, attempt_id: UUID, **_: Any) -> None:
     """
     try:
         with transaction.atomic():
-            for allocation in _allocations().filter(attempt=attempt_id, released_at__isnull=False):
-                append(allocation)
+            append(list(_allocations().filter(attempt=attempt_id, released_at__isnull=False)))
     except Exception:
         logger.exception("usage.not_entered", attempt=str(attempt_id))
 
 
-def append(allocation: Allocation) -> None:
-    """Appends the entry of a released allocation, once."""
-    entry = entry_of(allocation, now=timezone.now())
-    fields = {f.attname: getattr(entry, f.attname) for f in UsageEntry._meta.concrete_fields if not f.primary_key}
-    UsageEntry.objects.get_or_create(allocation_id=fields.pop("allocation_id"), defaults=fields)
+def append(released: Sequence[Allocation]) -> None:
+    """Appends the entries of allocations of one attempt, each once."""
+    for entry in _entries(released, {allocation.node for allocation in released}, now=timezone.now()):
+        fields = {f.attname: getattr(entry, f.attname) for f in UsageEntry._meta.concrete_fields if not f.primary_key}
+        UsageEntry.objects.get_or_create(allocation_id=fields.pop("allocation_id"), defaults=fields)
 
 
 def running_entries(
     *,
     now: datetime,
     organisations: Sequence[UUID] | None = None,
+    projects: Sequence[UUID] = (),
     project: UUID | None = None,
     job: UUID | None = None,
 ) -> list[UsageEntry]:
-    """Returns what live attempts have held until now, as entries that are not stored. None = of all."""
+    """Returns what live attempts have held until now, as entries that are not stored.
+
+    organisations: theirs, None = of all; projects: and those of these projects of others. project, job: only of it.
+    """
     live = _allocations().filter(released_at=None)
     if organisations is not None:
-        live = live.filter(attempt__job__project__organisation__in=organisations)
+        of_whole = Q(attempt__job__project__organisation__in=organisations)
+        live = live.filter(of_whole | Q(attempt__job__project__in=projects))
     if project is not None:
         live = live.filter(attempt__job__project=project)
     if job is not None:
         live = live.filter(attempt__job=job)
     found = list(live)
-    teams = {team for allocation in found if (team := allocation.attempt.job.project.team_id) is not None}
-    lines = Team.objects.lines_of(teams)
-    return [_entry(allocation, lines, now=now) for allocation in found]
+    return _entries(found, _shared_nodes(found), now=now)
 
 
-def entry_of(allocation: Allocation, *, now: datetime) -> UsageEntry:
-    """The entry of one allocation, which is not stored."""
-    team = allocation.attempt.job.project.team_id
-    return _entry(allocation, Team.objects.lines_of([team] if team is not None else []), now=now)
+def _shared_nodes(live: Sequence[Allocation]) -> set[str]:
+    """Nodes whose GPUs several jobs may hold at once, of those of these allocations. One query."""
+    nodes = {allocation.node for allocation in live}
+    return nodes - set(Node.objects.filter(name__in=nodes, max_jobs_per_gpu=1).values_list("name", flat=True))
 
 
-def _entry(allocation: Allocation, lines: Mapping[UUID, Sequence[UUID]], *, now: datetime) -> UsageEntry:
-    """lines: by team, itself and those above it."""
+def _entries(allocations: Sequence[Allocation], shared: Collection[str], *, now: datetime) -> list[UsageEntry]:
+    """The queries are as many for a thousand as for one. shared: nodes on which others may have held the same GPUs."""
+    own = {allocation.pk: _holding(allocation, now=now) for allocation in allocations}
+    since = min((own[one.pk].began_at for one in allocations if one.node in shared), default=now)
+    teams = {team for one in allocations if (team := one.attempt.job.project.team_id) is not None}
+    nodes = {allocation.node for allocation in allocations}
+    known = _Known(
+        lines=Team.objects.lines_of(teams),
+        gpu_types=dict(Node.objects.filter(name__in=nodes).values_list("name", "gpu_type")) if nodes else {},
+        present=holdings_on(shared, since=since, now=now),
+        deleted=deleted_holdings_on(shared, since=since, now=now),
+        busy=busy_times({allocation.attempt_id for allocation in allocations}),
+    )
+    return [_entry(allocation, own[allocation.pk], known) for allocation in allocations]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What entries are made of besides their allocations.
+
+    lines: by team, itself and those above it. gpu_types: by node. present, deleted: by node, who held its GPUs.
+    busy: by allocation and slot.
+    """
+
+    lines: Mapping[UUID, Sequence[UUID]]
+    gpu_types: Mapping[str, str]
+    present: Holdings
+    deleted: Holdings
+    busy: Mapping[int, Mapping[int, BusyTime]]
+
+    def others(self, allocation: Allocation, own: GpuHolding) -> list[GpuHolding]:
+        """Who held GPUs of the allocation at that time: attempts, and in the ledger those whose jobs were deleted."""
+        there = [*self.present[allocation.node], *self.deleted[allocation.node]]
+        return [one for pk, one in there if pk != allocation.pk and one.slots & own.slots]
+
+
+def _holding(allocation: Allocation, *, now: datetime) -> GpuHolding:
+    ended_at = allocation.released_at or now
+    return GpuHolding(frozenset(allocation.slots), min(allocation.attempt.created_at, ended_at), ended_at)
+
+
+def _entry(allocation: Allocation, own: GpuHolding, known: _Known) -> UsageEntry:
     attempt, job = allocation.attempt, allocation.attempt.job
     project, team = job.project, job.project.team
-    ended_at = allocation.released_at or now
-    own = GpuHolding(frozenset(allocation.slots), min(attempt.created_at, ended_at), ended_at)
-    others = list(_others(allocation, own))
+    others, ended_at = known.others(allocation, own), own.ended_at
     training_at = attempt.training_at or ended_at
+    measured_gpu_s, busy_gpu_s = busy_gpu_seconds(own, others, known.busy.get(allocation.pk, {}))
     return UsageEntry(
         allocation_id=allocation.pk,
         attempt_id=attempt.pk,
@@ -94,17 +137,19 @@ def _entry(allocation: Allocation, lines: Mapping[UUID, Sequence[UUID]], *, now:
         project=project.name,
         team_id=project.team_id,
         team=team.name if team else "",
-        teams_above=list(lines.get(team.pk, ())[1:]) if team else [],
+        teams_above=list(known.lines.get(team.pk, ())[1:]) if team else [],
         organisation_id=project.organisation_id,
         organisation=project.organisation.name,
         node=allocation.node,
-        gpu_type=Node.objects.filter(name=allocation.node).values_list("gpu_type", flat=True).first() or "",
+        gpu_type=known.gpu_types.get(allocation.node, ""),
         slots=allocation.slots,
         began_at=own.began_at,
         ended_at=ended_at,
         gpu_s=gpu_seconds(own, others, since=own.began_at, until=ended_at),
         startup_gpu_s=gpu_seconds(own, others, since=own.began_at, until=training_at),
         lost_gpu_s=gpu_seconds(own, others, since=_kept_until(attempt, training_at, ended_at), until=ended_at),
+        measured_gpu_s=measured_gpu_s,
+        busy_gpu_s=busy_gpu_s,
     )
 
 
@@ -114,7 +159,7 @@ def append_missing(limit: int = BATCH) -> int:
     missing = _allocations().filter(~is_entered, released_at__isnull=False).order_by("id")[:limit]
     found = list(missing)
     for allocation in found:
-        append(allocation)
+        append([allocation])
     return len(found)
 
 
@@ -131,8 +176,9 @@ def _agrees(row: UsageEntry, began_at: datetime, ended_at: datetime) -> bool:
     tolerance = timedelta(seconds=TOLERANCE_S)
     is_same = abs(row.ended_at - ended_at) <= tolerance and abs(row.began_at - began_at) <= tolerance
     most_s = len(row.slots) * ((row.ended_at - row.began_at) / timedelta(seconds=1))
-    parts_s = row.startup_gpu_s + row.lost_gpu_s
-    return is_same and row.gpu_s <= most_s + TOLERANCE_S and parts_s <= row.gpu_s + TOLERANCE_S
+    parts_s = max(row.startup_gpu_s + row.lost_gpu_s, row.measured_gpu_s)
+    is_part = parts_s <= row.gpu_s + TOLERANCE_S and row.busy_gpu_s <= row.measured_gpu_s + TOLERANCE_S
+    return is_same and row.gpu_s <= most_s + TOLERANCE_S and is_part
 
 
 def _kept_until(attempt: Attempt, training_at: datetime, ended_at: datetime) -> datetime:
@@ -141,18 +187,6 @@ def _kept_until(attempt: Attempt, training_at: datetime, ended_at: datetime) -> 
         return ended_at
     newest = Checkpoint.objects.filter(attempt=attempt).aggregate(at=Max("at"))["at"]
     return min(ended_at, max(training_at, newest or training_at))
-
-
-def _others(allocation: Allocation, own: GpuHolding) -> Iterable[GpuHolding]:
-    """Who held GPUs of the same node at that time: attempts, and in the ledger those whose jobs were deleted."""
-    there = Allocation.objects.filter(node=allocation.node, attempt__created_at__lt=own.ended_at)
-    there = there.filter(Q(released_at=None) | Q(released_at__gt=own.began_at)).exclude(pk=allocation.pk)
-    for slots, began_at, ended_at in there.values_list("slots", "attempt__created_at", "released_at"):
-        yield GpuHolding(frozenset(slots), began_at, ended_at or own.ended_at)
-    is_there = Exists(Allocation.objects.filter(pk=OuterRef("allocation_id")))
-    deleted = UsageEntry.objects.filter(~is_there, node=allocation.node).overlapping(own.began_at, own.ended_at)
-    for slots, began_at, ended_at in deleted.values_list("slots", "began_at", "ended_at"):
-        yield GpuHolding(frozenset(slots), began_at, ended_at)
 
 
 def _allocations() -> QuerySet[Allocation]:

@@ -16,6 +16,7 @@ class UsageEntry(models.Model):
     gpu_s: GPU-seconds held; the time of a GPU is divided equally among the attempts that hold it at that time, so that
     the entries add up to what GPUs were held. startup_gpu_s: of it, before the attempt's first step. lost_gpu_s: of it,
     after the last checkpoint of an attempt that was preempted or failed, so that the work was done again or never.
+    measured_gpu_s: of it, for which workers measured how busy their GPUs were; busy_gpu_s: that weighted by how busy.
     slots: indices of the GPUs on the node. teams_above: the teams that the team was a part of, the nearest first.
     """
 
@@ -43,6 +44,8 @@ class UsageEntry(models.Model):
     gpu_s = models.FloatField()
     startup_gpu_s = models.FloatField()
     lost_gpu_s = models.FloatField()
+    measured_gpu_s = models.FloatField(default=0.0, db_default=0.0)
+    busy_gpu_s = models.FloatField(default=0.0, db_default=0.0)
 
     objects = UsageEntryQuerySet.as_manager()
 

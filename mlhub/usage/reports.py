@@ -44,6 +44,8 @@ class UsageRow:
     gpu_hours: float = 0.0
     startup_gpu_hours: float = 0.0
     lost_gpu_hours: float = 0.0
+    measured_gpu_hours: float = 0.0
+    measured_busy_gpu_hours: float = 0.0
     cost: float | None = None
     n_jobs: int = 0
 
@@ -51,6 +53,16 @@ class UsageRow:
     def useful_gpu_hours(self) -> float:
         """What is neither start-up nor lost."""
         return max(0.0, self.gpu_hours - self.startup_gpu_hours - self.lost_gpu_hours)
+
+    @property
+    def busy_gpu_hours(self) -> float | None:
+        """Of those that were measured; None where nothing was."""
+        return self.measured_busy_gpu_hours if self.measured_gpu_hours > 0 else None
+
+    @property
+    def idle_gpu_hours(self) -> float | None:
+        """The measured ones that were not busy."""
+        return None if (busy := self.busy_gpu_hours) is None else max(0.0, self.measured_gpu_hours - busy)
 
     def charge(self, gpu_hours: float, price: float | None) -> None:
         if price is not None:
@@ -61,6 +73,18 @@ class UsageRow:
 class UsageReport:
     rows: list[UsageRow]
     total: UsageRow
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose entries are asked for: of these organisations (None = of all), and of these projects of others.
+
+    named_teams: which teams may be named, or asked for, among entries of those projects.
+    """
+
+    organisations: Sequence[UUID] | None
+    projects: Sequence[UUID] = ()
+    named_teams: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True)
@@ -75,10 +99,15 @@ class Window:
         return [(first + i * DAY).date().isoformat() for i in range(n)]
 
 
+IS_WHOLE = "(%(organisations)s::uuid[] IS NULL OR organisation_id = ANY(%(organisations)s::uuid[]))"
+NAMES_TEAM = f"({IS_WHOLE} OR team_id = ANY(%(named_teams)s::uuid[]))"
 # key and name of each group; those of what has no id or no value are ""
 GROUPS = {
     Dimension.ORGANISATION: ("organisation_id::text", "organisation"),
-    Dimension.TEAM: ("coalesce(team_id::text, '')", "coalesce(nullif(team, ''), 'none')"),
+    Dimension.TEAM: (
+        f"CASE WHEN {NAMES_TEAM} THEN coalesce(team_id::text, '') ELSE '' END",
+        f"CASE WHEN {NAMES_TEAM} THEN coalesce(nullif(team, ''), 'none') ELSE 'none' END",
+    ),
     Dimension.PROJECT: ("project_id::text", "project"),
     Dimension.USER: ("user_id::text", '"user"'),
     Dimension.GPU_TYPE: ("gpu_type", "coalesce(nullif(gpu_type, ''), 'unknown')"),
@@ -91,7 +120,7 @@ COLUMNS = {
     "organisation_id": "uuid", "organisation": "text", "team_id": "uuid", "team": "text", "teams_above": "uuid[]",
     "project_id": "uuid", "project": "text", "user_id": "uuid", "user": "text", "gpu_type": "text", "job_id": "uuid",
     "job": "text", "outcome": "text", "began_at": "timestamptz", "ended_at": "timestamptz", "gpu_s": "float8",
-    "startup_gpu_s": "float8", "lost_gpu_s": "float8",
+    "startup_gpu_s": "float8", "lost_gpu_s": "float8", "measured_gpu_s": "float8", "busy_gpu_s": "float8",
 }  # fmt: skip
 # each entry as a whole, or once a day; share: of its time, that within the window and the day
 WHOLE = sql.SQL("SELECT e.*, %(since)s::timestamptz AS begins, %(until)s::timestamptz AS ends FROM entry e")
@@ -110,7 +139,7 @@ REPORT = sql.SQL(
     WITH entry AS (
         SELECT {columns} FROM usage_usageentry
         WHERE began_at < %(until)s AND ended_at > %(since)s
-          AND (%(organisations)s::uuid[] IS NULL OR organisation_id = ANY(%(organisations)s::uuid[]))
+          AND ({is_whole} OR project_id = ANY(%(projects)s::uuid[]))
           AND (%(project)s::uuid IS NULL OR project_id = %(project)s::uuid)
         UNION ALL SELECT {columns} FROM jsonb_to_recordset(%(running)s::jsonb) AS running({types})
         WHERE NOT EXISTS (SELECT 1 FROM usage_usageentry u WHERE u.allocation_id = running.allocation_id)
@@ -119,11 +148,15 @@ REPORT = sql.SQL(
                extract(epoch FROM least(ended_at, ends) - greatest(began_at, begins))
                / extract(epoch FROM ended_at - began_at) / 3600 AS hours
         FROM part WHERE ended_at > began_at AND least(ended_at, ends) > greatest(began_at, begins)
-          AND (%(team)s::uuid IS NULL OR team_id = %(team)s::uuid OR %(team)s::uuid = ANY(teams_above))
+          AND (%(team)s::uuid IS NULL OR (
+              ({is_whole} OR %(team)s::uuid = ANY(%(named_teams)s::uuid[]))
+              AND (team_id = %(team)s::uuid OR %(team)s::uuid = ANY(teams_above))
+          ))
     )
     SELECT key, gpu_type, (array_agg(name ORDER BY ended_at DESC))[1], count(DISTINCT job_id),
            coalesce(sum(gpu_s * hours), 0), coalesce(sum(startup_gpu_s * hours), 0),
-           coalesce(sum(lost_gpu_s * hours), 0)
+           coalesce(sum(lost_gpu_s * hours), 0), coalesce(sum(measured_gpu_s * hours), 0),
+           coalesce(sum(busy_gpu_s * hours), 0)
     FROM counted GROUP BY GROUPING SETS ((key, gpu_type), (key), ())
     """
 )
@@ -133,7 +166,7 @@ def report(
     *,
     by: Dimension,
     window: Window,
-    organisations: Sequence[UUID] | None,
+    scope: Scope,
     project: UUID | None,
     running: Iterable[UsageEntry],
     prices: Mapping[str, float],
@@ -142,7 +175,7 @@ def report(
     """Returns the groups, most GPU-hours first; days in their order, without gaps. Days are those of UTC.
 
     A group by team has what ran in the team's own projects, so that the groups add up to the total.
-    organisations: only their entries; None = all. team: only entries of it and of the teams that were below it then.
+    project: only its entries. team: only entries of it and of the teams that were below it then.
     running: entries that are not stored yet, of what is asked for.
     """
     rows: dict[str, UsageRow] = {}
@@ -150,12 +183,13 @@ def report(
         rows = {day: UsageRow(day, day) for day in window.days()}
     total = UsageRow("", "Total")
     hours_by_type: list[tuple[str, str, float]] = []
-    for key, gpu_type, name, n_jobs, *hours in _sums(by, window, organisations, (project, team), running):
+    for key, gpu_type, name, n_jobs, *hours in _sums(by, window, scope, (project, team), running):
         if gpu_type is not None:
             hours_by_type.append((key, gpu_type, hours[0]))
             continue
         row = total if key is None else rows.setdefault(key, UsageRow(key, name))
-        row.gpu_hours, row.startup_gpu_hours, row.lost_gpu_hours = hours
+        row.gpu_hours, row.startup_gpu_hours, row.lost_gpu_hours = hours[:3]
+        row.measured_gpu_hours, row.measured_busy_gpu_hours = hours[3:]
         row.name, row.n_jobs = ("Total" if key is None else name), n_jobs
     for key, gpu_type, gpu_hours in hours_by_type:
         for row in (rows[key], total):
@@ -169,11 +203,14 @@ def report(
 def _sums(
     by: Dimension,
     window: Window,
-    organisations: Sequence[UUID] | None,
+    scope: Scope,
     within: tuple[UUID | None, UUID | None],
     running: Iterable[UsageEntry],
 ) -> list[tuple[Any, ...]]:
-    """(key, GPU type, name, jobs, GPU-hours, of them start-up, lost): by key and type, by key (type None), and all."""
+    """(key, GPU type, name, jobs, GPU-hours, of them start-up, lost, measured, busy).
+
+    By key and type, by key (type None), and all.
+    """
     key, name = GROUPS[by]
     project, team = (None if pk is None else str(pk) for pk in within)
     query = REPORT.format(
@@ -182,11 +219,14 @@ def _sums(
         parts=DAILY if by is Dimension.DAY else WHOLE,
         key=sql.SQL(key),
         name=sql.SQL(name),
+        is_whole=sql.SQL(IS_WHOLE),
     )
     parameters = {
         "since": window.since,
         "until": window.until,
-        "organisations": None if organisations is None else [str(pk) for pk in organisations],
+        "organisations": None if scope.organisations is None else [str(pk) for pk in scope.organisations],
+        "projects": [str(pk) for pk in scope.projects],
+        "named_teams": [str(pk) for pk in scope.named_teams],
         "project": project,
         "team": team,
         "running": json.dumps([{c: getattr(entry, c) for c in COLUMNS} for entry in running], default=str),

@@ -93,7 +93,7 @@ READ_THROUGH_ANOTHER = {
     "PairSample", "RefusedMeasurement", "SchedulerState", "SchedulerMemory", "Round", "ShadowDecision", "SandboxReport",
     "LinkEstimate", "Installation", "RemovedPart", "ChainHead", "MailNotices", "MailCursor",
     "SecondFactor", "PolicyReplay", "LedgerCheck", "NotebookActivity", "UsageSample", "WorkerSteps",
-    "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge",
+    "GpuBusyTime", "ProfileRecording", "ProfileTrace", "DetachedRows", "UsedChallenge",
 }  # fmt: skip
 
 

@@ -8,8 +8,10 @@ import json
 import pytest
 
 from mlhub.cli.app import main
+from mlhub.cli.commands.quota_rules import impact_sentence
 from mlhub.cli.failures import CommandStatus
-from mlhub.tenants.actions import quota_of, set_quota
+from mlhub.tenants.actions import bind_role, quota_of, set_quota
+from mlhub.tenants.roles import Role
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
@@ -89,3 +91,56 @@ def test_limits_of_users_are_set_listed_and_removed(
     assert main(["quota", "users", "set", "vision", "bob"]) != CommandStatus.OK
     assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.OK
     assert main(["quota", "users", "rm", "vision", "bob"]) == CommandStatus.REFUSED
+
+
+def test_a_quota_is_previewed_and_set_by_name(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.a, guarantee=4, actor=bob.root)
+    argv = ["quota", "set", "vision", "--guarantee", "3", "--max-gpus", "8", "--reclaim", "never", "--weight", "2"]
+    assert main([*argv, "--dry-run"]) == CommandStatus.OK
+    assert "Nothing would change for jobs at present. Nothing was changed." in capsys.readouterr().err
+    assert main(argv) == CommandStatus.REFUSED
+    assert "admin" in capsys.readouterr().err
+    bob.a.memberships.filter(user=bob.bob).update(role="admin")
+    assert main(argv) == CommandStatus.OK
+    found = quota_of(bob.project_a)
+    assert (found.guarantee, found.max_gpus, found.reclaim, found.weight) == (3, 8, "never", 2.0)
+    assert main(["quota", "set", "vision", "--max-gpus", "none", "--max-priority", "20"]) == CommandStatus.OK
+    found = quota_of(bob.project_a)
+    assert (found.guarantee, found.max_gpus, found.max_priority) == (3, None, 20)
+    assert main(["quota", "set", "vision", "--guarantee", "5"]) == CommandStatus.REFUSED  # A has 4
+    assert "guarantee" in capsys.readouterr().err
+    for wrong in (["--guarantee", "many"], [], ["--reclaim", "sometimes"], ["--storage-gib", "1"]):
+        assert main(["quota", "set", "vision", *wrong]) != CommandStatus.OK
+    assert main(["quota", "set", "A", "--max-gpus", "9"]) == CommandStatus.REFUSED  # administrators of the platform
+    capsys.readouterr()
+    assert main(["-o", "json", "quota", "ls"]) == CommandStatus.OK
+    assert {row["name"]: row["guarantee"] for row in json.loads(capsys.readouterr().out)} == {"A": 4, "vision": 3}
+
+
+def test_the_impact_counts_what_starts_and_what_is_given_back() -> None:
+    def effect(before: str, after: str, *n_workers: int) -> dict[str, object]:
+        sides = zip((before, after), n_workers or (1, 1), strict=True)
+        first, second = ({"decision": decision, "n_workers": n} for decision, n in sides)
+        return {"before": first, "after": second}
+
+    found = [effect("keep", "preempt"), effect("wait", "launch"), effect("wait", "launch"), effect("launch", "wait")]
+    said = "1 running job gives GPUs back; 2 waiting jobs start now; 1 job that would start now waits."
+    assert impact_sentence(found) == said
+    assert impact_sentence([effect("keep", "resize", 4, 2)]) == "1 running job gives GPUs back."
+    assert impact_sentence([effect("keep", "resize", 2, 4)]) == "Nothing would change for jobs at present."
+
+
+def test_an_outsider_lists_the_quotas_of_their_projects(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bob.a.memberships.filter(user=bob.bob).update(role="outsider")
+    assert main(["-o", "json", "quota", "ls"]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out) == []
+    bind_role(bob.project_a, username="bob", role=Role.MEMBER, actor=bob.alice)
+    assert main(["-o", "json", "quota", "ls"]) == CommandStatus.OK
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["vision"]
+    assert main(["quota"]) == CommandStatus.OK

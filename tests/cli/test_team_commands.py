@@ -10,7 +10,7 @@ import pytest
 
 from mlhub.cli.app import main
 from mlhub.cli.failures import CommandStatus
-from mlhub.tenants.models import Project, Team
+from mlhub.tenants.models import Team
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
@@ -30,7 +30,12 @@ def test_teams_are_made_moved_renamed_and_removed_by_name(
     bob.a.memberships.filter(user=bob.bob).update(role="admin")
     run("team", "add", "research")
     run("team", "add", "sight", "--below", "research")
-    Project.objects.filter(pk=bob.project_a.pk).update(team=Team.objects.get(name="sight"))
+    assert "vision is in sight now" in run("project", "move", "vision", "--team", "sight").err
+    assert main(["project", "move", "vision", "--team", "sihgt"]) == CommandStatus.REFUSED
+    assert "vision is in A now" in run("project", "move", "vision", "--team", "none").err
+    run("project", "move", "vision", "--team", "research")
+    assert main(["quota", "set", "research", "--guarantee", "0"]) == CommandStatus.OK
+    run("project", "move", "vision", "--team", "sight")
     rows = json.loads(run("-o", "json", "team", "ls").out)
     assert [(row["path"], row["projects"]) for row in rows] == [
         (["research"], []),

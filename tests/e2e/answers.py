@@ -151,6 +151,9 @@ NUMBERS: tuple[tuple[str, float], ...] = (
     (r"useful_gpu_hours", 61.2),
     (r"startup_gpu_hours", 3.4),
     (r"lost_gpu_hours", 4.9),
+    (r"measured_gpu_hours", 58.2),
+    (r"busy_gpu_hours", 44.1),
+    (r"idle_gpu_hours", 14.1),
     (r"gpu_hours|cost|price", 69.5),
 )
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from mlhub.tenants.models import Project, User
+from mlhub.tenants.actions import bind_role
+from mlhub.tenants.models import Membership, Project, Team, User
+from mlhub.tenants.roles import Role
 from mlhub.usage.models import UsageEntry
 from mlhub.usage.prices import price_of, read_prices
 from tests.cast import Cast, make_cast
@@ -86,12 +88,52 @@ def test_a_token_for_a_project_sees_the_use_of_that_project(cast: Cast) -> None:
     assert client.get("/api/v1/usage", WINDOW | {"organisation": str(cast.a.id)}).status_code in (403, 404)
 
 
+def test_an_outsider_sees_the_use_of_the_projects_in_which_they_have_a_role(cast: Cast) -> None:
+    secret = Team.objects.create(organisation=cast.a, name="secret")
+    guests = Team.objects.create(organisation=cast.a, name="guests")
+    shared = Project.objects.create(organisation=cast.a, name="shared", team=guests)
+    dora = User.objects.create(username="dora")
+    Membership.objects.create(user=dora, organisation=cast.a, role=Role.OUTSIDER)
+    assert rows(cast, dora) == {}
+    of_a = {"organisation": str(cast.a.id)}
+    assert cast.client(dora).get("/api/v1/usage", WINDOW | of_a).status_code == 404
+    bind_role(shared, username="dora", role=Role.VIEWER, actor=cast.alice)
+    Membership.objects.create(user=dora, organisation=cast.b, role=Role.VIEWER)
+    entry(cast.project_a, cast.bob, team_id=secret.pk, team="secret")
+    entry(cast.project_b, cast.charlie, hours=5)
+    entry(shared, cast.bob, hours=3, team_id=guests.pk, team="guests")
+    entry(shared, cast.alice, hours=1, team_id=secret.pk, team="secret", job="older")  # before it was moved
+    assert rows(cast, dora) == {"language": 5.0, "shared": 4.0}
+    assert rows(cast, dora, **of_a) == {"shared": 4.0}
+    assert rows(cast, dora, **of_a, by="user") == {"bob": 3.0, "alice": 1.0}
+    assert rows(cast, dora, **of_a, by="team") == {"guests": 3.0, "none": 1.0}
+    assert rows(cast, dora, team=str(guests.pk)) == {"shared": 3.0}
+    assert rows(cast, dora, team=str(secret.pk)) == {}
+    assert rows(cast, dora, project=str(cast.project_a.pk)) == {}
+    assert rows(cast, cast.victor, team=str(secret.pk)) == {"vision": 2.0, "shared": 1.0}
+
+
 def test_gpu_hours_are_split_into_useful_start_up_and_lost(cast: Cast) -> None:
     entry(cast.project_a, cast.bob)
     found = cast.client(cast.bob).get("/api/v1/usage", WINDOW).json()["total"]
     assert (found["startup_gpu_hours"], found["lost_gpu_hours"]) == (0.1, 0.2)
     assert found["useful_gpu_hours"] == pytest.approx(1.7)
     assert (found["n_jobs"], found["cost"]) == (1, None)
+
+
+def test_what_was_measured_is_split_into_busy_and_idle_and_the_rest_is_not_taken_for_idle(cast: Cast) -> None:
+    entry(cast.project_a, cast.bob, hours=2, measured_gpu_s=3600.0, busy_gpu_s=2700.0)
+    entry(cast.project_a, cast.alice, hours=1)
+    found = cast.client(cast.bob).get("/api/v1/usage", WINDOW | {"by": "user"}).json()
+    figures = ("gpu_hours", "measured_gpu_hours", "busy_gpu_hours", "idle_gpu_hours")
+    assert [[row[name] for name in figures] for row in found["rows"]] == [
+        [2.0, 1.0, 0.75, 0.25],
+        [1.0, 0.0, None, None],
+    ]
+    assert [found["total"][name] for name in figures] == [3.0, 1.0, 0.75, 0.25]
+    text = cast.client(cast.bob).get("/api/v1/usage/export", WINDOW | {"by": "user"}).content.decode()
+    read = list(csv.DictReader(io.StringIO(text)))
+    assert [(row["busy_gpu_hours"], row["idle_gpu_hours"]) for row in read] == [("0.75", "0.25"), ("", "")]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -17,8 +18,9 @@ from mlhub.usage.models import UsageEntry
 from mlhub.usage.tasks import check_ledger
 from mlhub.wire.exits import Cause
 from tests.cast import make_cast
-from tests.control.worlds import World, state
+from tests.control.worlds import World, node, state
 from tests.jobs.builders import live_attempt
+from tests.metrics.test_ingest import post
 
 pytestmark = pytest.mark.django_db
 
@@ -99,6 +101,59 @@ def test_the_bill_outlives_the_job(world: World) -> None:
     deletion.delete_job(job, actor=world.cast.bob)
     assert not Allocation.objects.exists()
     assert entries(attempt) == [(100.0, 20.0, 0.0, "succeeded")]
+
+
+def busy(of: Attempt, *readings: tuple[int, float, float]) -> None:
+    """Samples as pods post them: worker, seconds, utilisation."""
+    for worker, interval_s, utilisation in readings:
+        line = {"at": 1.7e9, "interval_s": interval_s, "values": {"cpus": 1, "gpu_utilisation": utilisation}}
+        first = of.streams.filter(stream="usage", index=worker).values_list("next", flat=True).first() or 0
+        assert post(of, first, line, stream="usage", index=worker).status_code == 200
+
+
+def measured(entry: UsageEntry) -> tuple[float, float]:
+    return round(entry.measured_gpu_s, 6), round(entry.busy_gpu_s, 6)
+
+
+def test_how_busy_gpus_were_is_entered_as_their_workers_measured_it(world: World) -> None:
+    _, attempt, _ = running(world, min_workers=3, max_workers=3)
+    assert [measured(entry) for entry in ledger.running_entries(now=world.now + timedelta(seconds=50))] == [(0, 0)] * 2
+    busy(attempt, (0, 40.0, 0.5), (0, 40.0, 1.0), (1, 60.0, 0.25), (2, 400.0, 0.5))  # no more than it was held
+    post(attempt, 0, {"at": 1.7e9, "interval_s": 40.0, "values": {"gpu_utilisation": 0.5}}, stream="usage")  # again
+    post(attempt, 1, {"at": 1.7e9, "interval_s": 9.0, "values": {"cpus": 1}}, stream="usage", index=1)  # no meter
+    live = {entry.node: measured(entry) for entry in ledger.running_entries(now=world.now + timedelta(seconds=50))}
+    assert sum(len(entry.slots) for entry in ledger.running_entries(now=world.now)) == 3
+    world.backend.finish(str(attempt.id))
+    world.round(after_s=100)
+    found = {e.node: (len(e.slots), measured(e)) for e in UsageEntry.objects.filter(attempt_id=attempt.pk)}
+    two, one = (next(node for node, (n, _) in found.items() if n == k) for k in (2, 1))
+    assert (live[two], found[two][1]) == ((100.0, 50.0), (140.0, 75.0))
+    assert (live[one], found[one][1]) == ((50.0, 25.0), (100.0, 50.0))
+    assert ledger.mismatches() == []
+
+
+def test_jobs_that_share_a_gpu_divide_its_busy_time(world: World) -> None:
+    _, first, began = running(world, name="first", min_workers=1, max_workers=1)
+    _, second, _ = running(world, name="second", min_workers=1, max_workers=1)
+    for attempt in (first, second):
+        Attempt.objects.filter(pk=attempt.pk).update(created_at=began)
+        busy(attempt, (0, 30.0, 0.8))
+        ended = {"node": "n0", "slots": [0], "released_at": began + timedelta(seconds=30)}
+        Allocation.objects.filter(attempt=attempt).update(**ended)
+    check_ledger()
+    assert [measured(UsageEntry.objects.get(attempt_id=a.pk)) for a in (first, second)] == [(15.0, 12.0)] * 2
+
+
+@pytest.mark.parametrize("n", [1, 12])
+def test_a_report_of_what_runs_takes_as_many_queries_for_twelve_jobs_as_for_one(
+    world: World, n: int, django_assert_max_num_queries: Any
+) -> None:
+    world.backend.nodes = [node(f"n{i}") for i in range(6)]
+    for i in range(n):
+        running(world, name=f"job {i}", min_workers=1, max_workers=1)
+        busy(Attempt.objects.live().latest("created_at"), (0, 5.0, 1.0))
+    with django_assert_max_num_queries(6):
+        assert len(ledger.running_entries(now=world.now)) == n
 
 
 def test_entries_are_neither_changed_nor_deleted(world: World) -> None:

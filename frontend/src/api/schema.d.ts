@@ -3489,7 +3489,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them. */
+        /**
+         * @description GPU-hours held by attempts, running ones included, and what became of them.
+         *
+         *     Of the caller's organisations; for an outsider of one, of the projects in which a role is held there.
+         */
         get: operations["usage_retrieve"];
         put?: never;
         post?: never;
@@ -12778,6 +12782,21 @@ export interface components {
              * @description Of them, after the last checkpoint of attempts that were preempted or failed.
              */
             lost_gpu_hours: number;
+            /**
+             * Format: double
+             * @description Of them, for which it was measured how busy their GPUs were: where pods find NVIDIA's driver.
+             */
+            measured_gpu_hours: number;
+            /**
+             * Format: double
+             * @description The measured ones times the utilisation; null where nothing was measured.
+             */
+            busy_gpu_hours: number | null;
+            /**
+             * Format: double
+             * @description The measured ones that were not busy; null where nothing was measured.
+             */
+            idle_gpu_hours: number | null;
             /**
              * Format: double
              * @description By the prices of MLHUB_GPU_PRICES; null without a price.

@@ -101,7 +101,7 @@ def usage(
     team: Annotated[str, typer.Option(help="Only this team, with all teams below it; name or id.")] = "",
     csv: Annotated[bool, typer.Option("--csv", help="All columns as CSV, as the page exports them.")] = False,
 ) -> None:
-    """GPU-hours of your organisations: held, useful, lost, and what they cost."""
+    """GPU-hours of your organisations: held, useful, lost, how busy the GPUs were, and what they cost."""
     session = session_of(context)
     query = {name: value for name, value in {"since": since, "until": until}.items() if value is not None}
     if team:
@@ -119,10 +119,16 @@ def usage(
         "USEFUL": lambda row: f"{row['useful_gpu_hours']:.2f}",
         "START-UP": lambda row: f"{row['startup_gpu_hours']:.2f}",
         "LOST": lambda row: f"{row['lost_gpu_hours']:.2f}",
+        "BUSY": lambda row: _measured(row["busy_gpu_hours"], row["measured_gpu_hours"], absent="not measured"),
+        "IDLE": lambda row: _measured(row["idle_gpu_hours"], row["measured_gpu_hours"], absent=""),
         "JOBS": lambda row: row["n_jobs"],
         "COST": lambda row: "" if row["cost"] is None else f"{row['cost']:.2f} {found['currency']}".strip(),
     }
     session.output.rows(found["rows"], columns)
+
+
+def _measured(hours: float | None, measured: float, *, absent: str) -> str:
+    return absent if hours is None else f"{hours:.2f} ({hours / measured:.0%})"
 
 
 def _of(used: Any, limit: Any) -> str:

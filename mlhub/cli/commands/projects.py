@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlhub project ls|create|rename|archive|unarchive|rm|retention."""
+"""mlhub project ls|create|rename|move|archive|unarchive|rm|retention."""
 
 from __future__ import annotations
 
@@ -51,6 +51,25 @@ def rename_project(
 ) -> None:
     """Give a project another name; for admins."""
     _change(context, name, "Renamed", {"name": new})
+
+
+@project.command("move")
+def move_project(
+    context: typer.Context,
+    name: ProjectName,
+    team: Annotated[
+        str, typer.Option(help="Name or id of the team to put it into; none: directly below the organisation.")
+    ],
+) -> None:
+    """Put a project into a team, whose quota it shares from then on; for admins of both."""
+    session = session_of(context)
+    moved = found(session.api, "projects", name)
+    place = None if team == "none" else found(session.api, "teams", team, organisation=moved["organisation"]["id"])
+    row = session.api.patch(f"/projects/{moved['id']}", team=place and place["id"])
+    if session.output.form != "table":
+        session.output.data(row)
+    else:
+        session.output.note(f"{row['name']} is in {place['name'] if place else row['organisation']['name']} now.")
 
 
 @project.command("archive")

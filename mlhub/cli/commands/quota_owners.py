@@ -15,9 +15,10 @@ OwnerName = Annotated[str, typer.Argument(help="Name or id of an organisation, a
 
 
 def owners_of(api: Api) -> list[dict[str, Any]]:
-    """All organisations, teams and projects that the caller sees, with their boosts."""
-    organisations = list(api.all("/organisations"))
-    return [owner for one in organisations for owner in api.get(f"/organisations/{one['id']}/quota-tree")["owners"]]
+    """All organisations, teams and projects that the caller sees, with their rules, books and boosts."""
+    outside = [one["organisation"] for one in api.get("/auth/me")["memberships"] if one["role"] == "outsider"]
+    ids = {one["id"]: None for one in (*api.all("/organisations"), *outside)}  # in this order, each once
+    return [owner for id in ids for owner in api.get(f"/organisations/{id}/quota-tree")["owners"]]
 
 
 def owner_of(session: Session, name: str) -> dict[str, Any]:

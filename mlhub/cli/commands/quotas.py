@@ -9,12 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from mlhub.cli.commands.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.commands.quota_rules import list_owners, set_rules
 from mlhub.cli.commands.user_limits import users
 from mlhub.cli.output import Format, size, until
 from mlhub.cli.session import session_of
 
 quota = typer.Typer(help="What may be used, and is used now; boosts; requests.", invoke_without_command=True)
 quota.add_typer(users, name="users")
+quota.command("ls")(list_owners)
+quota.command("set")(set_rules)
 
 
 @quota.callback()
@@ -26,7 +29,7 @@ def show(context: typer.Context) -> None:
     rows = []
     for membership in session.api.get("/auth/me")["memberships"]:
         organisation = membership["organisation"]
-        if membership["role"] == "outsider":  # who does not see the organisation's quota
+        if membership["role"] == "outsider":  # who sees what `quota ls` lists
             continue
         found = session.api.get(f"/organisations/{organisation['id']}/quota")
         rows.append({"organisation": organisation["name"], **found})

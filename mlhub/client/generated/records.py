@@ -2842,6 +2842,9 @@ class UsageRow(ApiRecord):
     useful_gpu_hours: float
     startup_gpu_hours: float
     lost_gpu_hours: float
+    measured_gpu_hours: float
+    busy_gpu_hours: float | None
+    idle_gpu_hours: float | None
     cost: float | None
     n_jobs: int
 

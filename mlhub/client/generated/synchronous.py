@@ -4500,7 +4500,9 @@ class UsageOperations:
         team: str | None = None,
         until: datetime | str | None = None,
     ) -> r.UsageReport:
-        """GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them.
+        """GPU-hours held by attempts, running ones included, and what became of them.
+
+        Of the caller's organisations; for an outsider of one, of the projects in which a role is held there.
 
         GET /usage
 

@@ -19,8 +19,9 @@ from mlhub.tenants.actions import set_quota
 from mlhub.tenants.actions.quotas import require_quota_right
 from mlhub.tenants.assignments import administered_by
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Organisation, Project, Quota, Team
+from mlhub.tenants.models import Organisation, Project, Quota, Team, User
 from mlhub.tenants.permissions import require_administrator
+from mlhub.tenants.roles import Role
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -46,16 +47,40 @@ class QuotaView(APIView):
 class QuotaTreeView(APIView):
     @extend_schema(responses=s.QuotaTreeSerializer)
     def get(self, request: Request, id: str) -> Response:
-        """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now."""
-        organisation = _organisation(request, id)
+        """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now.
+
+        For an outsider of it the teams and projects in which a role is held, and none of what is above them.
+        """
+        user = caller(request)
+        organisation = _outside_of(user, id)
+        is_outsider = organisation is not None
+        organisation = organisation or _organisation(request, id)
         owners = quota_tree.quota_tree(organisation)
-        administered = administered_by(caller(request), organisation)
+        if is_outsider:
+            owners = _parts_seen_by(user, owners)
+        administered = administered_by(user, organisation)
         found = {
             "may_edit": organisation.pk in administered,
             "editable": _below(administered, owners),
             "owners": owners,
         }
         return Response(s.QuotaTreeSerializer(found).data)
+
+
+def _outside_of(user: User, id: str) -> Organisation | None:
+    """The organisation of that id if the person is an outsider of it."""
+    found = Organisation.objects.filter(memberships__user=user, memberships__role=Role.OUTSIDER)
+    if user.acting_token is not None:
+        found = found.filter(pk=user.acting_token.organisation_id)
+    return None if user.is_staff else found.filter(pk=id).first()
+
+
+def _parts_seen_by(user: User, owners: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    ids = [owner["id"] for owner in owners]
+    visible = (model._default_manager.visible_to(user) for model in (Team, Project))
+    seen = {pk for rows in visible for pk in rows.filter(pk__in=ids).values_list("pk", flat=True)}
+    parts = (owner for owner in owners if owner["id"] in seen)
+    return [{**owner, "above": owner["above"] if owner["above"] in seen else None} for owner in parts]
 
 
 def _below(administered: set[UUID], owners: list[dict[str, Any]]) -> list[UUID]:

@@ -60,6 +60,15 @@ class UsageRowSerializer(serializers.Serializer[Any]):
     lost_gpu_hours = serializers.FloatField(
         help_text="Of them, after the last checkpoint of attempts that were preempted or failed."
     )
+    measured_gpu_hours = serializers.FloatField(
+        help_text="Of them, for which it was measured how busy their GPUs were: where pods find NVIDIA's driver."
+    )
+    busy_gpu_hours = serializers.FloatField(
+        allow_null=True, help_text="The measured ones times the utilisation; null where nothing was measured."
+    )
+    idle_gpu_hours = serializers.FloatField(
+        allow_null=True, help_text="The measured ones that were not busy; null where nothing was measured."
+    )
     cost = serializers.FloatField(allow_null=True, help_text="By the prices of MLHUB_GPU_PRICES; null without a price.")
     n_jobs = serializers.IntegerField(help_text="The number of jobs.")
 

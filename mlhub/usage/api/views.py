@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -19,11 +20,11 @@ from rest_framework.views import APIView
 
 from mlhub.core.api.views import AnyAccept, read_query
 from mlhub.tenants.authentication import caller
-from mlhub.tenants.models import Organisation, Project, User
+from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.named import id_of_named
 from mlhub.usage import ledger
 from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
-from mlhub.usage.reports import Dimension, UsageReport, Window, report
+from mlhub.usage.reports import Dimension, Scope, UsageReport, Window, report
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
 
@@ -31,7 +32,10 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would com
 class UsageView(APIView):
     @extend_schema(parameters=[UsageQuerySerializer], responses=UsageReportSerializer)
     def get(self, request: Request) -> Response:
-        """GPU-hours held by attempts of the caller's organisations, running ones included, and what became of them."""
+        """GPU-hours held by attempts, running ones included, and what became of them.
+
+        Of the caller's organisations; for an outsider of one, of the projects in which a role is held there.
+        """
         query = read_query(UsageQuerySerializer, request)
         found = _report(request, query)
         shown = {"currency": settings.CURRENCY, "rows": found.rows, "total": found.total}
@@ -62,12 +66,14 @@ def _report(request: Request, query: dict[str, Any]) -> UsageReport:
     """Raises NotFoundError for an organisation that the caller does not see, InvalidInputError for namesakes."""
     user, asked = caller(request), {"organisation": Organisation, "project": Project}
     ids = {name: id_of_named(m, query[name], user=user, field=name) for name, m in asked.items() if query.get(name)}
-    organisations, project = _scope(user, ids.get("organisation"), ids.get("project"))
-    running = ledger.running_entries(now=timezone.now(), organisations=organisations, project=project)
+    scope, project = _scope(user, ids.get("organisation")), ids.get("project")
+    running = ledger.running_entries(
+        now=timezone.now(), organisations=scope.organisations, projects=scope.projects, project=project
+    )
     return report(
         by=Dimension(query["by"]),
         window=Window(query["since"], query["until"]),
-        organisations=organisations,
+        scope=scope,
         project=project,
         running=running,
         prices=settings.GPU_PRICES,
@@ -75,16 +81,30 @@ def _report(request: Request, query: dict[str, Any]) -> UsageReport:
     )
 
 
-def _scope(user: User, organisation: UUID | None, project: UUID | None) -> tuple[list[UUID] | None, UUID | None]:
-    """The organisations (None = all) and the project (None = all of theirs) that the caller may see and asked for."""
-    visible = Organisation.objects.visible_to(user)
+def _scope(user: User, organisation: UUID | None) -> Scope:
+    """What of it the caller may see: whole organisations, and of others the projects in which a role is held."""
+    whole, projects = Organisation.objects.visible_to(user), Project.objects.visible_to(user)
     token = user.acting_token
-    if organisation is not None:
-        return [visible.get_visible(user, organisation, field="organisation").pk], project
     if token is not None and token.project is not None:
-        is_other = project not in (None, token.project.pk)
-        return ([] if is_other else [token.project.organisation_id]), token.project.pk
-    return (None if user.is_staff else list(visible.values_list("id", flat=True))), project
+        if organisation is not None:
+            whole.get_visible(user, organisation, field="organisation")  # raises: it reaches one project
+        return _with_parts([], projects.filter(pk=token.project.pk), user)
+    if organisation is None:
+        seen = list(whole.values_list("pk", flat=True))
+        return Scope(None) if user.is_staff else _with_parts(seen, projects.exclude(organisation__in=seen), user)
+    if whole.filter(pk=organisation).exists():
+        return Scope([organisation])
+    parts = projects.filter(organisation=organisation)
+    if not parts.exists():
+        whole.get_visible(user, organisation, field="organisation")  # raises
+    return _with_parts([], parts, user)
+
+
+def _with_parts(organisations: list[UUID], parts: QuerySet[Project], user: User) -> Scope:
+    """parts: projects of others. Their teams may be named, and those in which the caller has a role."""
+    projects = dict(parts.values_list("pk", "team"))
+    teams = {*Team.objects.visible_to(user).values_list("pk", flat=True), *projects.values()} if projects else set()
+    return Scope(organisations, list(projects), [team for team in teams if team is not None])
 
 
 def cell(value: Any) -> Any:

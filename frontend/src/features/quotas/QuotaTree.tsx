@@ -39,7 +39,7 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
         <QueryResult of={tree}>
           {({ owners }) => (
             <Stack gap="md">
-              <Legend />
+              {owners.length === 0 ? <Text size="sm">{t`There is none that you may see.`}</Text> : <Legend />}
               {inLevels(owners).map(({ owner, level }) => (
                 <Box key={owner.id} className={classes.owner} style={{ "--level": level }}>
                   <Group justify="space-between" wrap="nowrap" gap="xs">

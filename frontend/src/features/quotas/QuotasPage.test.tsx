@@ -87,6 +87,18 @@ describe("People who are not staff", () => {
     expect(within(acme).getByText("1 GiB of 10 GiB")).toBeVisible();
     expect(screen.queryByRole("textbox")).not.toBeInTheDocument();
   });
+
+  it("see as outsiders the teams and projects in which they have a role", async () => {
+    server.use(
+      answers("/api/v1/auth/me", me({ memberships: me().memberships.map((one) => ({ ...one, role: "outsider" as const })) })),
+      http.get("/api/v1/organisations/:id/quota-tree", () =>
+        HttpResponse.json({ may_edit: false, editable: [], owners: [quotaOwner({ name: "Shared", above: null })] }),
+      ),
+    );
+    renderPage("/quotas");
+    expect(await screen.findByText(/You are an outsider of/)).toBeVisible();
+    expect(await screen.findByText("Shared")).toBeVisible();
+  });
 });
 
 const ACME = quotaOwner({

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much each organisation may use and uses: staff may change it, everyone else sees their own.
 import { t } from "@lingui/core/macro";
-import { NativeSelect, Paper, Stack, Title } from "@mantine/core";
+import { NativeSelect, Paper, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 
@@ -20,7 +20,9 @@ import { quotaQuery } from "@/features/quotas/queries";
 
 export function QuotasPage() {
   const me = useMe();
-  return isStaff(me) ? <AllQuotas /> : <OwnQuotas organisations={seenOrganisations(me)} />;
+  if (isStaff(me)) return <AllQuotas />;
+  const outside = me.memberships.filter(({ role }) => role === "outsider").map(({ organisation }) => organisation);
+  return <OwnQuotas organisations={seenOrganisations(me)} outside={outside} />;
 }
 
 function AllQuotas() {
@@ -49,21 +51,34 @@ function AllQuotas() {
   );
 }
 
-function OwnQuotas({ organisations }: { organisations: OrganisationBrief[] }) {
-  const isOutsider = useMe().memberships.length > 0;
+interface OwnQuotasProps {
+  organisations: OrganisationBrief[];
+  /** Those of which one is an outsider: only what one has a role in is shown. */
+  outside: OrganisationBrief[];
+}
+
+function OwnQuotas({ organisations, outside }: OwnQuotasProps) {
   return (
     <Page title={t`Quotas`} subtitle={t`The most that your organisations may use at a time. Staff of MLHub change them.`}>
-      {organisations.length === 0 &&
-        (isOutsider ? (
-          <EmptyState title={t`There is nothing to show`} text={t`Quotas are shown to the members of an organisation, and you are an outsider.`} />
-        ) : (
-          <EmptyState title={t`You belong to no organisation`} text={t`Ask an administrator to make you a member of one.`} />
-        ))}
+      {organisations.length + outside.length === 0 && (
+        <EmptyState title={t`You belong to no organisation`} text={t`Ask an administrator to make you a member of one.`} />
+      )}
       {organisations.map((organisation) => (
         <Stack key={organisation.id} maw={760}>
           <OwnQuota organisation={organisation} />
           <RoleNeeded organisation={organisation} role="admin" action={t`Dividing the quota`} />
           <QuotaTree organisationId={organisation.id} isStaff={false} />
+        </Stack>
+      ))}
+      {outside.map(({ id, name }) => (
+        <Stack key={id} maw={760} gap="xs">
+          <Title order={2} size="h4">
+            {name}
+          </Title>
+          <Text size="sm" c="dimmed">
+            {t`You are an outsider of ${name}: these are the teams and projects in which you have a role.`}
+          </Text>
+          <QuotaTree organisationId={id} isStaff={false} />
         </Stack>
       ))}
     </Page>

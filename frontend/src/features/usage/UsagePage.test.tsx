@@ -17,6 +17,9 @@ function row(over: Partial<UsageRow>): UsageRow {
     useful_gpu_hours: 8,
     startup_gpu_hours: 1.5,
     lost_gpu_hours: 0.5,
+    measured_gpu_hours: 0,
+    busy_gpu_hours: null,
+    idle_gpu_hours: null,
     cost: null,
     n_jobs: 3,
     ...over,
@@ -45,6 +48,17 @@ it("shows GPU-hours by group with what became of them, and by day as a picture",
   }
   expect(screen.getByRole("img", { name: /GPU-hours of 1 day,/ })).toBeVisible();
   expect(screen.getByRole("heading", { name: "10 GPU-hours" })).toBeVisible();
+  expect(within(table).getByRole("cell", { name: "not measured" })).toBeVisible();
+  expect(screen.getByText(/was not measured/)).toBeVisible();
+});
+
+it("shows how busy GPUs were where that was measured", async () => {
+  const measured = { measured_gpu_hours: 8, busy_gpu_hours: 6, idle_gpu_hours: 2 };
+  shown("/usage", { total: row(measured), rows: [row(measured)] });
+  const table = await screen.findByRole("table", { name: "GPU-hours: Project" });
+  for (const text of ["6 (75 %)", "2 (25 %)"]) expect(within(table).getByRole("cell", { name: text })).toBeVisible();
+  expect(screen.getByText(/measured for 8 \(80 %\): busy 6 \(75 %\), idle 2 \(25 %\)/)).toBeVisible();
+  expect(screen.getByRole("img", { name: /How busy GPUs were by day/ })).toBeVisible();
 });
 
 it("asks for whole days, for the group and the organisation in the address, and offers the same as CSV", async () => {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU-hours: who held how many, when, what became of them and what they cost, as bars, a table and a CSV file; and what
-// is left of budgets.
+// GPU-hours: who held how many, when, what became of them, how busy the GPUs were and what they cost, as bars, a table and
+// a CSV file; and what is left of budgets.
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Group, NativeSelect, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 
-import { useOrganisations } from "@/api/session";
+import { isStaff, useMe, useOrganisations } from "@/api/session";
 import { teamsQuery } from "@/api/tenants/teams";
-import type { UsageDimension, UsageReport, UsageRow } from "@/api/types";
+import type { OrganisationBrief, UsageDimension, UsageReport, UsageRow } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { DownloadButton } from "@/components/form/DownloadButton";
@@ -17,9 +17,9 @@ import { SectionCard } from "@/components/layout/Section";
 import { ScrollTable } from "@/components/table/ScrollTable";
 import { useFilters } from "@/components/table/useFilters";
 import { inTreeOrder, teamOptions } from "@/domain/teamTree";
-import { gpuHours, hourDigits, money, part } from "@/features/usage/quantities";
+import { gpuHours, hourDigits, measuredPart, money, part } from "@/features/usage/quantities";
 import { day, daysAgo, usageParams, usageQuery, type UsageWindow } from "@/features/usage/queries";
-import { UsageBars } from "@/features/usage/UsageBars";
+import { BUSY, OUTCOME, UsageBars } from "@/features/usage/UsageBars";
 import { UsageBudgets } from "@/features/usage/UsageBudgets";
 
 const NAMES = ["view", "organisation", "team", "by", "since", "until"] as const;
@@ -44,7 +44,7 @@ function isDimension(text: string | undefined): text is UsageDimension {
 
 export function UsagePage() {
   const { filters, filter } = useFilters(NAMES);
-  const organisations = useOrganisations();
+  const organisations = useReachedOrganisations();
   const view = filters.view === "budgets" ? "budgets" : "";
   const by = isDimension(filters.by) ? filters.by : "project";
   const chosen = organisations.filter(({ id }) => filters.organisation === undefined || id === filters.organisation);
@@ -73,7 +73,7 @@ export function UsagePage() {
         style={{ alignSelf: "start" }}
       />
       <Group gap="sm" align="end">
-        <OrganisationFilter value={filters.organisation} onChange={(value) => filter("organisation", value, "team")} />
+        <OrganisationFilter organisations={organisations} value={filters.organisation} onChange={(value) => filter("organisation", value, "team")} />
         {view === "" && only && <TeamFilter organisationId={only.id} value={window.team} onChange={(team) => filter("team", team)} />}
         {view === "" && <ReportFilters window={window} by={by} onChange={filter} />}
       </Group>
@@ -107,9 +107,36 @@ function Days({ report: { total, rows, currency } }: { report: UsageReport }) {
           {part(total.lost_gpu_hours, total.gpu_hours)}.
         </Trans>
       </Text>
-      <UsageBars days={rows} />
+      <UsageBars days={rows} parts={OUTCOME} label={picture(rows)} />
+      <HowBusy total={total} days={rows} />
     </SectionCard>
   );
+}
+
+function HowBusy({ total, days }: { total: UsageRow; days: UsageRow[] }) {
+  const { busy_gpu_hours: busy, idle_gpu_hours: idle, measured_gpu_hours: measured, gpu_hours: held } = total;
+  if (busy === null || idle === null) {
+    return (
+      <Text size="sm" c="dimmed" mt="md">
+        {t`How busy GPUs were was not measured: no pod of these jobs found NVIDIA's driver.`}
+      </Text>
+    );
+  }
+  return (
+    <>
+      <Text size="sm" mt="lg" mb="sm">
+        <Trans>
+          How busy GPUs were was measured for {part(measured, held)}: busy {part(busy, measured)}, idle {part(idle, measured)}.
+        </Trans>
+      </Text>
+      <UsageBars days={days} parts={BUSY} label={t`How busy GPUs were by day: busy ${part(busy, measured)}, idle ${part(idle, measured)}`} />
+    </>
+  );
+}
+
+function picture(days: UsageRow[]): string {
+  const most = Math.max(...days.map((row) => row.gpu_hours), 0);
+  return t`GPU-hours of ${plural(days.length, { one: "# day", other: "# days" })}, at most ${gpuHours(most)} a day`;
 }
 
 function Groups({ report, by }: { report: UsageReport; by: UsageDimension }) {
@@ -119,7 +146,8 @@ function Groups({ report, by }: { report: UsageReport; by: UsageDimension }) {
   return (
     <ScrollTable
       label={t`GPU-hours: ${DIMENSIONS[by]}`}
-      head={[DIMENSIONS[by], t`GPU-hours`, t`Useful`, t`Start-up`, t`Lost`, t`Jobs`, t`Cost`]}
+      head={[DIMENSIONS[by], t`GPU-hours`, t`Useful`, t`Start-up`, t`Lost`, t`Busy`, t`Idle`, t`Jobs`, t`Cost`]}
+      minWidth={860}
     >
       {report.rows.map((row) => (
         <Row key={row.key} row={row} currency={report.currency} />
@@ -136,14 +164,28 @@ function Row({ row, currency }: { row: UsageRow; currency: string }) {
       <Table.Td>{part(row.useful_gpu_hours, row.gpu_hours)}</Table.Td>
       <Table.Td>{part(row.startup_gpu_hours, row.gpu_hours)}</Table.Td>
       <Table.Td>{part(row.lost_gpu_hours, row.gpu_hours)}</Table.Td>
+      <Table.Td>{measuredPart(row.busy_gpu_hours, row.measured_gpu_hours, t`not measured`)}</Table.Td>
+      <Table.Td>{measuredPart(row.idle_gpu_hours, row.measured_gpu_hours, "–")}</Table.Td>
       <Table.Td>{row.n_jobs}</Table.Td>
       <Table.Td>{money(row.cost, currency)}</Table.Td>
     </Table.Tr>
   );
 }
 
-function OrganisationFilter({ value, onChange }: { value: string | undefined; onChange: (value: string) => void }) {
-  const organisations = useOrganisations();
+/** Those whose use this person sees, as a whole or, as an outsider, in part. */
+function useReachedOrganisations(): OrganisationBrief[] {
+  const all = useOrganisations();
+  const me = useMe();
+  return isStaff(me) ? all : me.memberships.map(({ organisation }) => organisation);
+}
+
+interface OrganisationFilterProps {
+  organisations: OrganisationBrief[];
+  value: string | undefined;
+  onChange: (value: string) => void;
+}
+
+function OrganisationFilter({ organisations, value, onChange }: OrganisationFilterProps) {
   return (
     <NativeSelect
       size="xs"

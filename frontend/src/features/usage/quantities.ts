@@ -23,3 +23,8 @@ export function money(cost: number | null, currency: string): string {
 export function part(hours: number, whole: number): string {
   return whole === 0 ? hourDigits(hours) : `${hourDigits(hours)} (${percent(hours / whole)})`;
 }
+
+/** "1.2 (75 %)" of what was measured; where nothing was, the text instead. */
+export function measuredPart(hours: number | null, measured: number, absent: string): string {
+  return hours === null ? absent : part(hours, measured);
+}

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlhub quota ls|set: rules of an organisation's, a team's or a project's quota, and what a change would do to jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from mlhub.cli.commands.quota_owners import OwnerName, owner_of, owners_of
+from mlhub.cli.failures import CommandError
+from mlhub.cli.output import Format, until
+from mlhub.cli.session import Session, session_of
+
+# rules that the scheduler does not decide by: they change no plan
+NOT_PREVIEWED = ("max_priority", "max_storage_bytes")
+GIB = 2**30
+NONE = "none"
+
+
+def list_owners(context: typer.Context) -> None:
+    """List what you see of organisations, teams and projects: what each is guaranteed, uses, borrows and lends."""
+    session = session_of(context)
+    columns: dict[str, Any] = {
+        "NAME": lambda row: row["name"],
+        "KIND": lambda row: row["kind"],
+        "GUARANTEE": lambda row: row["guaranteed"],
+        "USED": lambda row: row["used"],
+        "MAX GPUS": lambda row: "no limit" if row["max_gpus"] is None else row["max_gpus"],
+        "BORROWED": lambda row: row["borrowed"],
+        "LENT": lambda row: row["lent"],
+        "RUNNING JOBS": lambda row: row["running_jobs"],
+        "QUEUED GPUS": lambda row: row["queued_gpus"],
+    }
+    session.output.rows(owners_of(session.api), columns)
+
+
+def set_rules(
+    context: typer.Context,
+    name: OwnerName,
+    guarantee: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="GPUs that it has for certain.")] = None,
+    max_gpus: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs at a time.")] = None,
+    running_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that run at a time.")] = None,
+    borrow_limit: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs above the guarantee.")
+    ] = None,
+    lend_limit: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="The most of the guarantee that others may use.")
+    ] = None,
+    reclaim: Annotated[
+        str | None, typer.Option(metavar="any|lower_priority|never", help="From whom it takes back what it lent.")
+    ] = None,
+    weight: Annotated[float | None, typer.Option(min=0, help="Its part where the place above shares fairly.")] = None,
+    max_priority: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="The highest priority of its members' jobs.")
+    ] = None,
+    storage_gib: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="GiB stored, of an organisation only.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do to jobs.")] = False,
+) -> None:
+    """Change the rules of a quota; what is left out stays as it is, none lifts a limit or a guarantee."""
+    session = session_of(context)
+    counts = {
+        "guarantee": (guarantee, 1), "max_gpus": (max_gpus, 1), "max_running_jobs": (running_jobs, 1),
+        "borrow_limit": (borrow_limit, 1), "lend_limit": (lend_limit, 1), "max_priority": (max_priority, 1),
+        "max_storage_bytes": (storage_gib, GIB),
+    }  # fmt: skip
+    rules: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
+    rules |= {key: value for key, value in (("reclaim", reclaim), ("weight", weight)) if value is not None}
+    if not rules:
+        raise CommandError("Nothing to change.", remedy="Give at least one rule; see --help.")
+    owner = owner_of(session, name)
+    if dry_run:
+        _preview(session, owner, rules)
+        return
+    made = session.api.patch(f"/{owner['kind']}s/{owner['id']}/quota", version=owner["version"], **rules)
+    if session.output.form is not Format.TABLE:
+        session.output.data(made)
+    else:
+        session.output.note(f"The quota of {owner['name']} is saved; it counts from the next round on.")
+
+
+def _preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
+    """What the scheduler would decide now, with the rules as they are and as they would be."""
+    wish = {key: value for key, value in rules.items() if key not in NOT_PREVIEWED}
+    found: dict[str, Any] = {"effects": []}
+    if wish:
+        found = session.api.post("/what-if", quotas=[{owner["kind"]: owner["id"], **wish}])
+    columns: dict[str, Any] = {
+        "JOB": lambda row: row["name"],
+        "ID": lambda row: row["id"][:8],
+        "NOW": lambda row: _decision(row["before"]),
+        "THEN": lambda row: _decision(row["after"]),
+        "STARTS": lambda row: until(row["after"] and row["after"]["start_at"]),
+        "ENDS": lambda row: until(row["after"] and row["after"]["finish_at"]),
+    }
+    if session.output.form is not Format.TABLE:
+        session.output.data(found)
+    elif found["effects"]:
+        session.output.rows(found["effects"], columns)
+    session.output.note(f"{impact_sentence(found['effects'])} Nothing was changed.")
+
+
+def impact_sentence(effects: list[dict[str, Any]]) -> str:
+    """As on the page Quotas: "1 running job gives GPUs back; 2 waiting jobs start now."."""
+    changes = [(row["before"] or _NOTHING, row["after"] or _NOTHING) for row in effects]
+    decided = [(before["decision"], after["decision"]) for before, after in changes]
+    gives = sum(b != "preempt" and a == "preempt" for b, a in decided)
+    gives += sum(a["decision"] == "resize" and a["n_workers"] < b["n_workers"] for b, a in changes)
+    starts = sum(b != "launch" and a == "launch" for b, a in decided)
+    waits = sum(b == "launch" and a == "wait" for b, a in decided)
+    parts = [
+        _counted(gives, "running job gives GPUs back", "running jobs give GPUs back"),
+        _counted(starts, "waiting job starts now", "waiting jobs start now"),
+        _counted(waits, "job that would start now waits", "jobs that would start now wait"),
+    ]
+    return "; ".join(filter(None, parts)) + "." if any(parts) else "Nothing would change for jobs at present."
+
+
+_NOTHING: dict[str, Any] = {"decision": "", "n_workers": 0}
+
+
+def _counted(n: int, one: str, other: str) -> str:
+    return "" if n == 0 else f"{n} {one if n == 1 else other}"
+
+
+def _decision(prospect: dict[str, Any] | None) -> str:
+    if prospect is None:
+        return ""
+    workers = f" ({prospect['n_workers']} workers)" if prospect["n_workers"] else ""
+    return f"{prospect['decision']}{workers}"
+
+
+def _number(text: str, unit: int) -> int | None:
+    if text == NONE:
+        return None
+    try:
+        return int(float(text) * unit) if unit > 1 else int(text)
+    except (ValueError, OverflowError) as error:
+        raise CommandError(f"{text} is no number.", remedy="Give a whole number, or none.") from error
