@@ -1318,11 +1318,14 @@ CREATE TABLE public.tenants_projectquota (
     max_priority smallint,
     budgets jsonb NOT NULL,
     budget_alerts jsonb NOT NULL,
+    gpus_by_type jsonb NOT NULL,
+    max_waiting_jobs integer,
     CONSTRAINT tenants_projectquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_projectquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_projectquota_lend_limit_check CHECK ((lend_limit >= 0)),
     CONSTRAINT tenants_projectquota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_projectquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
+    CONSTRAINT tenants_projectquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
     CONSTRAINT tenants_projectquota_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.tenants_quota (
@@ -1342,12 +1345,15 @@ CREATE TABLE public.tenants_quota (
     max_priority smallint,
     budgets jsonb NOT NULL,
     budget_alerts jsonb NOT NULL,
+    gpus_by_type jsonb NOT NULL,
+    max_waiting_jobs integer,
     CONSTRAINT tenants_quota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_quota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_quota_lend_limit_check CHECK ((lend_limit >= 0)),
     CONSTRAINT tenants_quota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_quota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_quota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
+    CONSTRAINT tenants_quota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
     CONSTRAINT tenants_quota_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.tenants_quotaboost (
@@ -1425,11 +1431,14 @@ CREATE TABLE public.tenants_teamquota (
     max_priority smallint,
     budgets jsonb NOT NULL,
     budget_alerts jsonb NOT NULL,
+    gpus_by_type jsonb NOT NULL,
+    max_waiting_jobs integer,
     CONSTRAINT tenants_teamquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_teamquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_teamquota_lend_limit_check CHECK ((lend_limit >= 0)),
     CONSTRAINT tenants_teamquota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_teamquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
+    CONSTRAINT tenants_teamquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
     CONSTRAINT tenants_teamquota_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.tenants_usedchallenge (
@@ -1854,15 +1863,16 @@ INSERT INTO public.django_migrations VALUES (130, 'retention', '0001_organisatio
 INSERT INTO public.django_migrations VALUES (131, 'storage', '0008_holding_of_user', now());
 INSERT INTO public.django_migrations VALUES (132, 'tenants', '0020_role_bindings', now());
 INSERT INTO public.django_migrations VALUES (133, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (134, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (135, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (136, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (137, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (138, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (139, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (140, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (134, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
+INSERT INTO public.django_migrations VALUES (135, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (136, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (137, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (138, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (139, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (140, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (141, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 140, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 141, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

@@ -17,9 +17,10 @@ from mlhub.jobs.capacity import check_capacity
 from mlhub.jobs.models import Job
 from mlhub.jobs.priorities import check_priority
 from mlhub.jobs.states import Intent
-from mlhub.jobs.user_limits import check_user_room, check_user_waiting_jobs
+from mlhub.jobs.user_limits import check_user_room, check_user_waiting_jobs, jobs_within
 from mlhub.storage import actions as storage
 from mlhub.tenants.actions import require_open
+from mlhub.tenants.actions.quotas import raised_by, rules_above
 from mlhub.tenants.models import Organisation, Project, User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, of_organisation, quotas_above
 
@@ -36,8 +37,8 @@ def check_resumption(job: Job, *, actor: User) -> None:
     is_actor = job.created_by_id == actor.id
     limits = quotas_above(job.project, job.created_by)
     check_storage_left(organisation, job.created_by, limits, is_actor=is_actor)
-    check_capacity(job.project, job.min_workers)
     gpu_types = (job.resources or {}).get("gpu_types") or ()
+    check_capacity(job.project, job.min_workers, gpu_types)
     check_user_room(limits, job.created_by, n_gpus=job.min_workers, gpu_types=gpu_types, is_actor=is_actor)
     check_waiting_jobs(job.project, job.created_by, limits, is_actor=is_actor)
 
@@ -60,7 +61,29 @@ def check_waiting_jobs(project: Project, user: User, limits: Sequence[UserQuota]
     _require(
         waiting["of_all"], of_organisation, whose=f"{organisation.name} has", limit="max_waiting_jobs_per_organisation"
     )
+    _check_waiting_jobs_above(project)
     check_user_waiting_jobs(limits, user, is_actor=is_actor)
+
+
+def _check_waiting_jobs_above(project: Project) -> None:
+    """Whether the project, the teams above it and its organisation let one more job wait. Raises QuotaExceededError.
+
+    Jobs that return to the queue count, and are never refused.
+    """
+    for owner, rules in rules_above(project):
+        if rules.max_waiting_jobs is None:
+            continue
+        waiting = Job.objects.queued().filter(intent=Intent.RUN, **jobs_within(owner)).count()
+        if waiting >= rules.max_waiting_jobs:
+            raise QuotaExceededError(
+                f"{owner.name} has {waiting:,} jobs waiting, and its quota lets {rules.max_waiting_jobs:,} wait.",
+                remedy=f"Wait until some have started, cancel or pause some, or ask {raised_by(owner)} to raise "
+                f"max_waiting_jobs of {owner.name} on the page Quotas.",
+                limit="max_waiting_jobs",
+                waiting_jobs=waiting,
+                max_waiting_jobs=rules.max_waiting_jobs,
+                owner=owner.name,
+            )
 
 
 def check_storage_left(
