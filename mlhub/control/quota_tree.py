@@ -22,6 +22,7 @@ from mlhub.control.models import SchedulerSettings
 from mlhub.control.user_limits import UserLimitBooks
 from mlhub.jobs.models import Allocation, Attempt, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
+from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.boosts import raised
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
@@ -257,11 +258,30 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     present = organisation.boosts.in_effect(timezone.now()).select_related("created_by", "team", "project")
     for boost in present.order_by("ends_at", "id"):
         boosts[boost.owner.pk].append(boost)
-    return [{**row, "budgets": as_rows(budgets[str(row["id"])]), "boosts": boosts[row["id"]]} for row in rows]
+    stored = _stored([organisation, *teams.values(), *projects])
+    return [
+        {
+            **row,
+            "budgets": as_rows(budgets[str(row["id"])]),
+            "boosts": boosts[row["id"]],
+            "storage_bytes": stored.get(row["id"]),
+        }
+        for row in rows
+    ]
+
+
+def _stored(owners: Iterable[Owner]) -> dict[UUID, int]:
+    """Bytes stored by owner, where they are limited. Two queries for each of these."""
+    return {
+        owner.pk: used_bytes_within(owner)
+        for owner in owners
+        if (quota := getattr(owner, "quota", None)) is not None and quota.max_storage_bytes is not None
+    }
 
 
 _RULES = (
-    "max_gpus", "max_running_jobs", "max_waiting_jobs", "guarantee", "borrow_limit", "lend_limit", "max_priority",
+    "max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit",
+    "max_priority",
 )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def submit_job(
     further = request.pop("datasets", {})
     check_further(project, further, model_version)
     limits = quotas_above(project, actor)
-    check_storage_left(project.organisation, actor, limits)
+    check_storage_left(project, actor, limits)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])

@@ -12,8 +12,8 @@ from mlhub.core.errors import QuotaExceededError
 from mlhub.jobs.capacity import usable_types
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
-from mlhub.tenants.actions.quotas import Owner
-from mlhub.tenants.models import Project, Team, User, UserQuota
+from mlhub.tenants.actions.quotas import within
+from mlhub.tenants.models import User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, owner_name
 
 
@@ -47,7 +47,7 @@ def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor
     for row in limits:
         if row.max_waiting_jobs is None:
             continue
-        waiting = Job.objects.queued().filter(created_by=user, intent=Intent.RUN, **jobs_within(row.owner)).count()
+        waiting = Job.objects.queued().filter(created_by=user, intent=Intent.RUN, **within(row.owner)).count()
         if waiting >= row.max_waiting_jobs:
             whose = "You have" if is_actor else f"{user.username} has"
             raise QuotaExceededError(
@@ -60,15 +60,6 @@ def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor
                 max_waiting_jobs=row.max_waiting_jobs,
                 owner=owner_name(row),
             )
-
-
-def jobs_within(owner: Owner) -> dict[str, object]:
-    """Which jobs count for the owner, with all below it, as a filter."""
-    if isinstance(owner, Project):
-        return {"project": owner}
-    if isinstance(owner, Team):
-        return {"project__team__in": Team.objects.below([owner.pk])}
-    return {"project__organisation": owner}
 
 
 def _most_of_one_type(row: UserQuota, gpu_types: Sequence[str]) -> int | None:

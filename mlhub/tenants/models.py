@@ -234,6 +234,7 @@ class QuotaRules(models.Model):
     gpus_by_type = models.JSONField(default=dict, blank=True)
     max_running_jobs = models.PositiveIntegerField(null=True, blank=True)
     max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True)
+    max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
     guarantee = models.PositiveIntegerField(null=True, blank=True)
     borrow_limit = models.PositiveIntegerField(null=True, blank=True)
     lend_limit = models.PositiveIntegerField(null=True, blank=True)
@@ -255,7 +256,6 @@ class Quota(QuotaRules):
     """An organisation's; it holds for the sum of its teams and projects."""
 
     organisation = models.OneToOneField(Organisation, on_delete=models.CASCADE, primary_key=True, related_name="quota")
-    max_storage_bytes = models.PositiveBigIntegerField(null=True, blank=True)
 
     objects = TenantOwnedQuerySet.as_manager()
 

@@ -58,10 +58,11 @@ class QuotaUsedSerializer(serializers.Serializer[Any]):
 
 BY_TYPE = "The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit."
 MAX_WAITING = "The most jobs that may wait in the queue; null: no limit but the installation's."
+MAX_STORAGE = "The most bytes that may be stored, with all below it; each content counts once; null: no limit."
 MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
-    "max_gpus", "gpus_by_type", "max_running_jobs", "max_waiting_jobs", "guarantee", "borrow_limit", "lend_limit",
-    "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets",
+    "max_gpus", "gpus_by_type", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee",
+    "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets",
 ]  # fmt: skip
 
 
@@ -83,7 +84,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
 
     class Meta:
         model = Quota
-        fields = [*RULES, "max_storage_bytes", "version", "used", "boosted_gpus"]
+        fields = [*RULES, "version", "used", "boosted_gpus"]
         read_only_fields = fields
         extra_kwargs = described(
             max_gpus="The most GPUs that may be in use at a time, without boosts; null: no limit.",
@@ -97,7 +98,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             shares_fairly="Whether unguaranteed GPUs are shared by weight, whatever the policy.",
             half_life_s="The half-life of past use, in seconds; 0: only present use counts.",
             max_priority=MAX_PRIORITY,
-            max_storage_bytes="The most bytes that may be stored; null: no limit.",
+            max_storage_bytes=MAX_STORAGE,
             version="The version of these settings, which rises with every change.",
         )
 
@@ -169,6 +170,9 @@ class QuotaRulesChangeSerializer(QuotaRulesSerializer):
     max_waiting_jobs = serializers.IntegerField(
         min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_WAITING
     )
+    max_storage_bytes = serializers.IntegerField(
+        min_value=0, max_value=MAX_BYTES, allow_null=True, required=False, help_text=MAX_STORAGE
+    )
     max_priority = serializers.IntegerField(
         min_value=0, max_value=100, allow_null=True, required=False, help_text=MAX_PRIORITY
     )
@@ -177,16 +181,6 @@ class QuotaRulesChangeSerializer(QuotaRulesSerializer):
         max_value=MAX_COUNT,
         required=False,
         help_text="The version that the caller saw; 409 when it is stale.",
-    )
-
-
-class QuotaChangeSerializer(QuotaRulesChangeSerializer):
-    max_storage_bytes = serializers.IntegerField(
-        min_value=0,
-        max_value=MAX_BYTES,
-        allow_null=True,
-        required=False,
-        help_text="The most bytes that may be stored; null: no limit.",
     )
 
 
@@ -233,6 +227,7 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     )
     gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BY_TYPE)
     max_waiting_jobs = serializers.IntegerField(allow_null=True, help_text=MAX_WAITING)
+    max_storage_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_STORAGE)
     guarantee = serializers.IntegerField(allow_null=True, help_text="GPUs that are guaranteed; null: none.")
     borrow_limit = serializers.IntegerField(
         allow_null=True, help_text="The most GPUs that may be borrowed above the guarantee; null: no limit."
@@ -263,6 +258,9 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
     waiting_jobs = serializers.IntegerField(help_text="Jobs that wait in the queue now.")
     queued_gpus = serializers.IntegerField(help_text="GPUs that waiting jobs need at least.")
+    storage_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Bytes stored now, where max_storage_bytes is set; else null."
+    )
 
 
 class QuotaTreeSerializer(serializers.Serializer[Any]):

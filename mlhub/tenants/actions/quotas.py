@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,9 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project
-LIMITS = ("max_gpus", "max_running_jobs", "max_waiting_jobs", "guarantee", "borrow_limit", "lend_limit")
+LIMITS = (
+    "max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit",
+)  # fmt: skip
 RULES = (*LIMITS, "gpus_by_type", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
 MOST_PRIORITY = 100
 MOST_TYPES = 50
@@ -44,7 +46,7 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
         changes["budgets"] = checked_budgets(changes["budgets"])
     if "gpus_by_type" in changes:
         changes["gpus_by_type"] = checked_types(changes["gpus_by_type"])
-    _check_values(changes, fields=(*RULES, "max_storage_bytes") if isinstance(owner, Organisation) else RULES)
+    _check_values(changes)
     with transaction.atomic():
         organisation = owner if isinstance(owner, Organisation) else owner.organisation
         # one lock for the whole tree, so that two edits cannot guarantee the same GPUs
@@ -104,6 +106,15 @@ def rules_above(project: Project) -> list[tuple[Owner, QuotaRules]]:
     return [(owner, rules) for owner in owners if (rules := getattr(owner, "quota", None)) is not None]
 
 
+def within(owner: Owner) -> dict[str, Any]:
+    """What belongs to the owner, with all below it, as a filter of rows that have a project."""
+    if isinstance(owner, Project):
+        return {"project": owner}
+    if isinstance(owner, Team):
+        return {"project__team__in": Team.objects.below([owner.pk])}
+    return {"project__organisation": owner}
+
+
 def raised_by(owner: Owner) -> str:
     """Who can raise the owner's limits, as a remedy names them."""
     if isinstance(owner, Organisation):
@@ -143,10 +154,10 @@ def require_quota_right(owner: Owner, actor: User | None) -> None:
         )
 
 
-def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
+def _check_values(changes: Mapping[str, Any]) -> None:
     for field, value in changes.items():
-        if field not in fields:
-            raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(fields)}.")
+        if field not in RULES:
+            raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(RULES)}.")
         if field in ("budgets", "gpus_by_type"):
             continue  # checked_budgets() and checked_types() have seen them
         if field in _CHOICES:
