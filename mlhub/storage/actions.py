@@ -26,7 +26,7 @@ from mlhub.tenants.actions.quotas import Owner, raised_by, rules_above, within
 from mlhub.tenants.models import Organisation, Project, Quota, User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, quota_of_user
 
-Place = Organisation | Project  # where bytes are stored: quotas of all above a project count
+StoragePlace = Organisation | Project  # where bytes are stored: quotas of all above a project count
 logger = structlog.stdlib.get_logger(__name__)
 UNHELD_FOR = timedelta(days=1)
 REMOVAL = "removal of blobs"  # a lock: blobs are not removed while a backup is made
@@ -71,7 +71,7 @@ def used_bytes_within(owner: Owner) -> int:
     return Holding.objects.filter(**rows).size_bytes() + ResumableUpload.objects.filter(**rows).length_bytes()
 
 
-def storage_limits(place: Place) -> list[tuple[Owner, int]]:
+def storage_limits(place: StoragePlace) -> list[tuple[Owner, int]]:
     """The most bytes that the project and the teams above it may store, where they are limited; the nearest first."""
     if isinstance(place, Organisation):
         return []
@@ -79,7 +79,7 @@ def storage_limits(place: Place) -> list[tuple[Owner, int]]:
     return [(o, most) for o, most in limited if most is not None and not isinstance(o, Organisation)]
 
 
-def bytes_left_for(place: Place, user: User | None) -> int | None:
+def bytes_left_for(place: StoragePlace, user: User | None) -> int | None:
     """What all quotas that count there and the user's limit have room for; None without any limit."""
     organisation = _organisation_of(place)
     lefts = [bytes_left(organisation), None if user is None else bytes_left_of_user(organisation, user)]
@@ -87,7 +87,7 @@ def bytes_left_for(place: Place, user: User | None) -> int | None:
     return min((left for left in lefts if left is not None), default=None)
 
 
-def require_room(place: Place, *, size_bytes: int, user: User | None = None) -> None:
+def require_room(place: StoragePlace, *, size_bytes: int, user: User | None = None) -> None:
     """Whether so many further bytes fit into all quotas, and the user's limit, now. Raises QuotaExceededError.
 
     For bytes whose size is known before they are staged: the platform's disk is not filled with what keep() refuses.
@@ -95,7 +95,7 @@ def require_room(place: Place, *, size_bytes: int, user: User | None = None) -> 
     _require_room(place, sha256=None, size_bytes=size_bytes, user=user)
 
 
-def reserve(place: Place, *, size_bytes: int, user: User | None = None) -> None:
+def reserve(place: StoragePlace, *, size_bytes: int, user: User | None = None) -> None:
     """As require_room, until the transaction that stores the reservation ends. Raises QuotaExceededError."""
     _require_room(place, sha256=None, size_bytes=size_bytes, user=user, is_locked=True)
 
@@ -103,7 +103,7 @@ def reserve(place: Place, *, size_bytes: int, user: User | None = None) -> None:
 def keep(
     staging: Staging,
     *,
-    place: Place,
+    place: StoragePlace,
     owner_kind: str,
     owner_id: UUID,
     user: User | None = None,
@@ -131,7 +131,7 @@ def keep(
 
 
 def hold(
-    place: Place,
+    place: StoragePlace,
     *,
     sha256: str,
     size_bytes: int,
@@ -189,7 +189,7 @@ def collect(sha256: str, *, unheld_for: timedelta = UNHELD_FOR) -> bool:
 
 
 def _require_room(
-    place: Place, *, sha256: str | None, size_bytes: int, user: User | None, is_locked: bool = False
+    place: StoragePlace, *, sha256: str | None, size_bytes: int, user: User | None, is_locked: bool = False
 ) -> None:
     """sha256: None for bytes that are not read yet, which count as new. is_locked: until the transaction ends."""
     organisation = _organisation_of(place)
@@ -216,7 +216,7 @@ def _require_room(
         )
 
 
-def _require_room_of_parts(place: Place, *, sha256: str | None, size_bytes: int, is_locked: bool) -> None:
+def _require_room_of_parts(place: StoragePlace, *, sha256: str | None, size_bytes: int, is_locked: bool) -> None:
     """Whether the project and the teams above it have room."""
     limits = storage_limits(place)
     if limits and is_locked:  # an organisation may have no quota of its own that could be locked
@@ -239,7 +239,7 @@ def _require_room_of_parts(place: Place, *, sha256: str | None, size_bytes: int,
             )
 
 
-def _organisation_of(place: Place) -> Organisation:
+def _organisation_of(place: StoragePlace) -> Organisation:
     return place if isinstance(place, Organisation) else place.organisation
 
 
@@ -270,7 +270,9 @@ def _of_which(organisation: Organisation) -> str:
     return f", of which {reserved:,} are reserved by uploads under way" if reserved else ""
 
 
-def _hold(place: Place, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID, user: User | None) -> Blob:
+def _hold(
+    place: StoragePlace, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID, user: User | None
+) -> Blob:
     project = None if isinstance(place, Organisation) else place
     blob, _ = Blob.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})
     Holding.objects.get_or_create(
