@@ -30,7 +30,7 @@ BY_ADMINISTRATOR = frozenset({ActionKind.LARGER_QUOTA, ActionKind.MORE_RUNNING_J
 BLOCKERS: Mapping[BlockerKind, str] = {
     BlockerKind.FREE_GPUS: "Free GPUs{types}: {have} of {total}; it needs {need}.",
     BlockerKind.PLACEMENT: "Free GPUs, CPUs and memory have room for {have} workers as one gang; it needs {need}.",
-    BlockerKind.QUOTA_GPUS: "{tenant} may use {have} more of its {total} GPUs; it needs {need}.",
+    BlockerKind.QUOTA_GPUS: "{tenant} may use {have} more of its {total} GPUs{types}; it needs {need}.",
     BlockerKind.QUOTA_RUNNING_JOBS: "{tenant} may run {have} more of its {total} jobs.",
     BlockerKind.USER_GPUS: "{user} may use {have} more of {total} GPUs{types} in {tenant}, as one person; it needs "
     "{need}.",

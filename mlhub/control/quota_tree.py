@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,8 +20,9 @@ from mlhub.control.budgets import BudgetBooks, as_rows
 from mlhub.control.isolation import FaultIsolation
 from mlhub.control.models import SchedulerSettings
 from mlhub.control.user_limits import UserLimitBooks
-from mlhub.jobs.models import Attempt, Job
-from mlhub.jobs.states import HOLDING_GPUS, JobState
+from mlhub.jobs.models import Allocation, Attempt, Job
+from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
+from mlhub.storage.actions import used_bytes_within
 from mlhub.tenants.actions.quotas import Owner
 from mlhub.tenants.boosts import raised
 from mlhub.tenants.models import Organisation, Project, QuotaBoost, QuotaRules, Team
@@ -201,7 +202,13 @@ def _tenant(owner: Owner, parent: str | None, books: BudgetsAndBoosts) -> Tenant
         half_life_s=quota.half_life_s,
         budgets=books.budgets.budgets_of(owner, quota.budgets),
         user_limits=limits,
+        gpus_by_type=type_limits(quota.gpus_by_type),
     )
+
+
+def type_limits(by_type: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Returns limits of single GPU types as the scheduler has them."""
+    return tuple(sorted((str(gpu_type), int(most)) for gpu_type, most in by_type.items()))
 
 
 def books(tree: QuotaTree) -> dict[str, Account]:
@@ -214,6 +221,16 @@ def books(tree: QuotaTree) -> dict[str, Account]:
     for row in held:
         lending.reserve(tree.tenant_of[row["job__project"]], row["n"])
     return lending.accounts()
+
+
+@dataclass
+class ProjectJobs:
+    """Jobs of a project. queued_gpus: what waiting ones need at least. used_by_type: GPUs held, by type."""
+
+    running_jobs: int = 0
+    waiting_jobs: int = 0
+    queued_gpus: int = 0
+    used_by_type: Counter[str] = field(default_factory=Counter)
 
 
 def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
@@ -241,10 +258,31 @@ def quota_tree(organisation: Organisation) -> list[dict[str, Any]]:
     present = organisation.boosts.in_effect(timezone.now()).select_related("created_by", "team", "project")
     for boost in present.order_by("ends_at", "id"):
         boosts[boost.owner.pk].append(boost)
-    return [{**row, "budgets": as_rows(budgets[str(row["id"])]), "boosts": boosts[row["id"]]} for row in rows]
+    stored = _stored([organisation, *teams.values(), *projects])
+    return [
+        {
+            **row,
+            "budgets": as_rows(budgets[str(row["id"])]),
+            "boosts": boosts[row["id"]],
+            "storage_bytes": stored.get(row["id"]),
+        }
+        for row in rows
+    ]
 
 
-_RULES = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "max_priority")
+def _stored(owners: Iterable[Owner]) -> dict[UUID, int]:
+    """Bytes stored by owner, where they are limited. Two queries for each of these."""
+    return {
+        owner.pk: used_bytes_within(owner)
+        for owner in owners
+        if (quota := getattr(owner, "quota", None)) is not None and quota.max_storage_bytes is not None
+    }
+
+
+_RULES = (
+    "max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit",
+    "max_priority",
+)  # fmt: skip
 
 
 def _row(
@@ -252,7 +290,7 @@ def _row(
     owner: Owner,
     parent: UUID | None,
     accounts: Mapping[str, Account],
-    jobs: Mapping[str, int],
+    jobs: Mapping[str, Any],
 ) -> dict[str, Any]:
     quota: QuotaRules | None = getattr(owner, "quota", None)
     account = accounts[str(owner.id)]
@@ -263,6 +301,7 @@ def _row(
         "name": owner.name,
         "above": parent,
         **rules,
+        "gpus_by_type": quota.gpus_by_type if quota else {},
         "reclaim": quota.reclaim if quota else Reclaim.ANY,
         "weight": quota.weight if quota else 1.0,
         "shares_fairly": quota.shares_fairly if quota else False,
@@ -276,18 +315,30 @@ def _row(
     }
 
 
-def _jobs_by_project(organisation: Organisation) -> dict[UUID, dict[str, int]]:
-    """Running jobs, and GPUs that waiting jobs need at least, by project."""
-    found: defaultdict[UUID, dict[str, int]] = defaultdict(lambda: {"running_jobs": 0, "queued_gpus": 0})
+def _jobs_by_project(organisation: Organisation) -> dict[UUID, ProjectJobs]:
+    """What jobs hold and wait for, by project. Two queries; one more where jobs hold GPUs."""
+    found: defaultdict[UUID, ProjectJobs] = defaultdict(ProjectJobs)
     wanted = Job.objects.filter(project__organisation=organisation, state__in=[JobState.QUEUED, *HOLDING_GPUS])
-    for project, state, least in wanted.values_list("project", "state", "min_workers"):
+    for project, state, intent, least in wanted.values_list("project", "state", "intent", "min_workers"):
         if state == JobState.QUEUED:
-            found[project]["queued_gpus"] += least
+            found[project].queued_gpus += least
+            found[project].waiting_jobs += intent == Intent.RUN
         else:
-            found[project]["running_jobs"] += 1
+            found[project].running_jobs += 1
+    held = Allocation.objects.filter(
+        released_at=None, attempt__ended_at=None, attempt__job__project__organisation=organisation
+    ).values_list("attempt__job__project", "node", "slots")
+    types = dict(Node.objects.values_list("name", "gpu_type")) if held else {}
+    for project, node, slots in held:
+        found[project].used_by_type[types.get(node, "")] += len(slots)
     return found
 
 
-def _sum(jobs: Mapping[UUID, Mapping[str, int]], projects: Iterable[Project]) -> dict[str, int]:
-    there = [jobs[p.id] for p in projects if p.id in jobs]
-    return {key: sum(one[key] for one in there) for key in ("running_jobs", "queued_gpus")}
+def _sum(jobs: Mapping[UUID, ProjectJobs], projects: Iterable[Project]) -> dict[str, Any]:
+    total = ProjectJobs()
+    for one in (jobs[p.id] for p in projects if p.id in jobs):
+        total.running_jobs += one.running_jobs
+        total.waiting_jobs += one.waiting_jobs
+        total.queued_gpus += one.queued_gpus
+        total.used_by_type.update(one.used_by_type)
+    return {**vars(total), "used_by_type": {t: n for t, n in sorted(total.used_by_type.items()) if n}}

@@ -15,7 +15,7 @@ from mlhub.control.learned_pairs import learned_slowdowns
 from mlhub.control.quarantine import quarantined_for
 from mlhub.control.status import backend_standing
 from mlhub.jobs.models import Allocation, Attempt, Job
-from mlhub.jobs.states import HOLDING_GPUS
+from mlhub.jobs.states import HOLDING_GPUS, Intent
 from mlhub.metrics.family_labels import family_labels
 from mlhub.storage import actions as storage
 from mlhub.tenants.models import Organisation, User
@@ -25,10 +25,15 @@ MOST_PAIRS = 100  # of jobs that slow each other, on the page
 
 
 def used_by(organisation: Organisation) -> dict[str, int]:
-    """GPUs held, jobs that hold some, bytes stored."""
+    """GPUs held, jobs that hold some and that wait, bytes stored."""
     jobs = Job.objects.filter(project__organisation=organisation, state__in=HOLDING_GPUS)
     gpus = Attempt.objects.live().filter(job__in=jobs).aggregate(n=Sum("n_workers"))["n"]
-    return {"gpus": gpus or 0, "running_jobs": jobs.count(), "storage_bytes": storage.used_bytes(organisation)}
+    return {
+        "gpus": gpus or 0,
+        "running_jobs": jobs.count(),
+        "waiting_jobs": Job.objects.queued().filter(project__organisation=organisation, intent=Intent.RUN).count(),
+        "storage_bytes": storage.used_bytes(organisation),
+    }
 
 
 def cluster_as_seen_by(user: User) -> dict[str, Any]:

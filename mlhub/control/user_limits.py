@@ -15,7 +15,7 @@ from mlhub.control.budgets import BudgetBooks, as_rows
 from mlhub.jobs.models import Allocation, Job
 from mlhub.jobs.states import HOLDING_GPUS, Intent, JobState
 from mlhub.storage.actions import used_bytes_of_user
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.quotas import Owner, within
 from mlhub.tenants.models import Organisation, Project, Team, User, UserQuota
 from mlhub.tenants.user_quotas import UserQuotaIndex, user_quotas_of
 from scheduler.api.user_limits import UserLimit
@@ -84,7 +84,7 @@ def use_of(owner: Owner, user: User, row: UserQuota, *, now: datetime) -> dict[s
     """What the user has of the owner now, next to the limits that hold."""
     organisation = owner if isinstance(owner, Organisation) else owner.organisation
     gpus = _gpus_by_type(owner, user)
-    jobs = Job.objects.filter(created_by=user, **_jobs_of(owner))
+    jobs = Job.objects.filter(created_by=user, **within(owner))
     budgets = BudgetBooks(now, frozenset({organisation.pk})).budgets_of(owner, row.budgets, user=user.pk)
     return {
         "gpus": sum(gpus.values()),
@@ -114,18 +114,10 @@ def limits_in(organisations: Iterable[Organisation], user: User) -> list[tuple[O
 
 
 def _gpus_by_type(owner: Owner, user: User) -> dict[str, int]:
-    paths = {f"attempt__job__{path}": value for path, value in _jobs_of(owner).items()}
+    paths = {f"attempt__job__{path}": value for path, value in within(owner).items()}
     held = Allocation.objects.filter(released_at=None, attempt__ended_at=None, attempt__job__created_by=user, **paths)
     types = dict(Node.objects.values_list("name", "gpu_type"))
     found: defaultdict[str, int] = defaultdict(int)
     for node, slots in held.values_list("node", "slots"):
         found[types.get(node, "")] += len(slots)
     return dict(found)
-
-
-def _jobs_of(owner: Owner) -> dict[str, Any]:
-    if isinstance(owner, Project):
-        return {"project": owner}
-    if isinstance(owner, Team):
-        return {"project__team__in": Team.objects.below([owner.pk])}
-    return {"project__organisation": owner}

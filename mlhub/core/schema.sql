@@ -1198,7 +1198,8 @@ CREATE TABLE public.storage_holding (
     created_at timestamp with time zone NOT NULL,
     blob_id character varying(64) NOT NULL,
     organisation_id uuid NOT NULL,
-    user_id uuid
+    user_id uuid,
+    project_id uuid
 );
 CREATE TABLE public.storage_resumableupload (
     id uuid NOT NULL,
@@ -1334,11 +1335,16 @@ CREATE TABLE public.tenants_projectquota (
     max_priority smallint,
     budgets jsonb NOT NULL,
     budget_alerts jsonb NOT NULL,
+    gpus_by_type jsonb NOT NULL,
+    max_waiting_jobs integer,
+    max_storage_bytes bigint,
     CONSTRAINT tenants_projectquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_projectquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_projectquota_lend_limit_check CHECK ((lend_limit >= 0)),
     CONSTRAINT tenants_projectquota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_projectquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
+    CONSTRAINT tenants_projectquota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
+    CONSTRAINT tenants_projectquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
     CONSTRAINT tenants_projectquota_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.tenants_quota (
@@ -1358,12 +1364,15 @@ CREATE TABLE public.tenants_quota (
     max_priority smallint,
     budgets jsonb NOT NULL,
     budget_alerts jsonb NOT NULL,
+    gpus_by_type jsonb NOT NULL,
+    max_waiting_jobs integer,
     CONSTRAINT tenants_quota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_quota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_quota_lend_limit_check CHECK ((lend_limit >= 0)),
     CONSTRAINT tenants_quota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_quota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
     CONSTRAINT tenants_quota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
+    CONSTRAINT tenants_quota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
     CONSTRAINT tenants_quota_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.tenants_quotaboost (
@@ -1441,11 +1450,16 @@ CREATE TABLE public.tenants_teamquota (
     max_priority smallint,
     budgets jsonb NOT NULL,
     budget_alerts jsonb NOT NULL,
+    gpus_by_type jsonb NOT NULL,
+    max_waiting_jobs integer,
+    max_storage_bytes bigint,
     CONSTRAINT tenants_teamquota_borrow_limit_check CHECK ((borrow_limit >= 0)),
     CONSTRAINT tenants_teamquota_guarantee_check CHECK ((guarantee >= 0)),
     CONSTRAINT tenants_teamquota_lend_limit_check CHECK ((lend_limit >= 0)),
     CONSTRAINT tenants_teamquota_max_gpus_check CHECK ((max_gpus >= 0)),
     CONSTRAINT tenants_teamquota_max_running_jobs_check CHECK ((max_running_jobs >= 0)),
+    CONSTRAINT tenants_teamquota_max_storage_bytes_check CHECK ((max_storage_bytes >= 0)),
+    CONSTRAINT tenants_teamquota_max_waiting_jobs_check CHECK ((max_waiting_jobs >= 0)),
     CONSTRAINT tenants_teamquota_version_check CHECK ((version >= 0))
 );
 CREATE TABLE public.tenants_usedchallenge (
@@ -1870,19 +1884,22 @@ INSERT INTO public.django_migrations VALUES (128, 'storage', '0006_resumable_upl
 INSERT INTO public.django_migrations VALUES (129, 'storage', '0007_outgoing_work', now());
 INSERT INTO public.django_migrations VALUES (130, 'registry', '0008_logged_versions', now());
 INSERT INTO public.django_migrations VALUES (131, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (132, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (133, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (134, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (135, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (136, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (137, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (138, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (139, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (140, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (141, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (142, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (132, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (133, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (134, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (135, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (136, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
+INSERT INTO public.django_migrations VALUES (137, 'tenants', '0023_storage_of_parts', now());
+INSERT INTO public.django_migrations VALUES (138, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (139, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (140, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (141, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (142, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (143, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (144, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (145, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 142, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 145, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact
@@ -2393,6 +2410,7 @@ CREATE INDEX storage_hol_organis_c3329b_idx ON public.storage_holding USING btre
 CREATE INDEX storage_holding_blob_id_04d53ab4 ON public.storage_holding USING btree (blob_id);
 CREATE INDEX storage_holding_blob_id_04d53ab4_like ON public.storage_holding USING btree (blob_id varchar_pattern_ops);
 CREATE INDEX storage_holding_organisation_id_da2bfd2d ON public.storage_holding USING btree (organisation_id);
+CREATE INDEX storage_holding_project_id_d6cfcf48 ON public.storage_holding USING btree (project_id);
 CREATE INDEX storage_holding_user_id_452d6a5f ON public.storage_holding USING btree (user_id);
 CREATE INDEX storage_resumableupload_project_id_9d35f48b ON public.storage_resumableupload USING btree (project_id);
 CREATE INDEX storage_resumableupload_user_id_4fcc3717 ON public.storage_resumableupload USING btree (user_id);
@@ -2664,6 +2682,8 @@ ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_blob_id_04d53ab4_fk_storage_blob_sha256 FOREIGN KEY (blob_id) REFERENCES public.storage_blob(sha256) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_organisation_id_da2bfd2d_fk_tenants_o FOREIGN KEY (organisation_id) REFERENCES public.tenants_organisation(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.storage_holding
+    ADD CONSTRAINT storage_holding_project_id_d6cfcf48_fk_tenants_project_id FOREIGN KEY (project_id) REFERENCES public.tenants_project(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_holding
     ADD CONSTRAINT storage_holding_user_id_452d6a5f_fk_tenants_user_id FOREIGN KEY (user_id) REFERENCES public.tenants_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.storage_resumableupload

@@ -168,9 +168,7 @@ def _add_version(
     options = checked_options(kind, options)
     files = [{"name": Path(filename).name, "sha256": sha256, "size_bytes": size_bytes}]
     version = create_version(dataset, format=kind, options=options, files=files, actor=actor)
-    storage.keep(
-        staging, organisation=dataset.project.organisation, owner_kind=OWNER_KIND, owner_id=version.id, user=actor
-    )
+    storage.keep(staging, place=dataset.project, owner_kind=OWNER_KIND, owner_id=version.id, user=actor)
     enqueue_inspection(version, actor)
     return version
 

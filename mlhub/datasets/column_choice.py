@@ -63,7 +63,7 @@ def _add_chosen(version: DatasetVersion, options: dict[str, Any], actor: User) -
     )
     for file in version.files:
         storage.hold(
-            version.dataset.project.organisation,
+            version.dataset.project,
             sha256=file["sha256"],
             size_bytes=file["size_bytes"],
             owner_kind=actions.OWNER_KIND,

@@ -106,7 +106,7 @@ def _report(version: DatasetVersion, found: FoundFile, fetched_bytes: int) -> No
 
 
 def _room(version: DatasetVersion) -> int:
-    left = storage.bytes_left_for(version.dataset.project.organisation, version.created_by)
+    left = storage.bytes_left_for(version.dataset.project, version.created_by)
     most: int = settings.MAX_UPLOAD_BYTES
     return most if left is None else max(0, min(left, most))
 

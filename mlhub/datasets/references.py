@@ -163,11 +163,11 @@ def finish_fetch(version: DatasetVersion, found: FoundFile, staging: Staging | N
             "owner_id": UUID(str(version.pk)),
             "user": version.created_by,
         }
-        organisation = version.dataset.project.organisation
+        project = version.dataset.project
         if staging is not None:
-            storage.keep(staging, organisation=organisation, **owner)
+            storage.keep(staging, place=project, **owner)
         else:
-            storage.hold(organisation, sha256=files[0]["sha256"], size_bytes=size_bytes, **owner)
+            storage.hold(project, sha256=files[0]["sha256"], size_bytes=size_bytes, **owner)
         version.size_bytes = size_bytes
         actions.enqueue_inspection(version, version.created_by)
         facts = {"version_id": str(version.pk), "number": version.number, "is_changed": is_changed}

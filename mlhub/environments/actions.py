@@ -110,7 +110,7 @@ def finish_build(environment: PythonEnvironment, folder: Path, *, scratch: Path)
             if row is None:
                 return False
             if packages:
-                row.layer = storage.keep(staging, organisation=row.organisation, owner_kind=OWNER_KIND, owner_id=row.id)
+                row.layer = storage.keep(staging, place=row.organisation, owner_kind=OWNER_KIND, owner_id=row.id)
                 row.size_bytes = row.layer.size_bytes
             row.packages, row.state, row.finished_at = packages, EnvironmentState.READY, timezone.now()
             row.save(update_fields=["layer", "size_bytes", "packages", "state", "finished_at"])

@@ -18,7 +18,7 @@ from mlhub.environments.variables import check_variables
 from mlhub.events.actions import append
 from mlhub.jobs import notebooks, startup, validations
 from mlhub.jobs.admission import check_request, check_versions
-from mlhub.jobs.capacity import check_capacity, check_resources
+from mlhub.jobs.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.further_datasets import check_further, described, further_of, protect
 from mlhub.jobs.lifecycle import advance
 from mlhub.jobs.models import Job, JobKind, PassedValidation, Preflight, Submission
@@ -86,7 +86,7 @@ def submit_job(
     further = request.pop("datasets", {})
     check_further(project, further, model_version)
     limits = quotas_above(project, actor)
-    check_storage_left(project.organisation, actor, limits)
+    check_storage_left(project, actor, limits)
     given = {"environment": request.pop("environment", {}), "secrets": sorted(set(request.pop("secrets", ())))}
     check_variables(given["environment"], given["secrets"])
     check_secrets(project, given["secrets"])
@@ -97,9 +97,9 @@ def submit_job(
         request = notebooks.check_notebook(project, request)
     else:
         request = check_prediction(kind, dataset_version, model_version, request)
-        check_capacity(project, request["min_workers"])
+        check_capacity(project, request["min_workers"], types_of(request))
         check_resources(request)
-    gpu_types = (request.get("resources") or {}).get("gpu_types") or ()
+    gpu_types = types_of(request)
     check_user_room(limits, actor, n_gpus=request.get("min_workers", 1), gpu_types=gpu_types)
     try:
         with transaction.atomic():

@@ -9,7 +9,7 @@ from typing import Any
 from mlhub.core.errors import ConflictError, InvalidInputError
 from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.jobs.batch_ranges import check_batch_range
-from mlhub.jobs.capacity import check_capacity, check_resources
+from mlhub.jobs.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.models import ModeChoice
 from mlhub.jobs.training_defaults import n_held_out
 from mlhub.registry.models import Kind, ModelVersion
@@ -125,7 +125,7 @@ def check_request(
     request = {**request, **_strategy(model, request)}
     if model.kind != Kind.SCRIPT:
         check_batch_range(request)
-    check_capacity(project, request.get("min_workers", 1))
+    check_capacity(project, request.get("min_workers", 1), types_of(request))
     check_resources(request)
     return request
 

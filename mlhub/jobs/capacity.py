@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Sum
@@ -11,7 +11,8 @@ from django.db.models import Sum
 from mlhub.clusters.models import Node
 from mlhub.core.errors import InvalidInputError, QuotaExceededError
 from mlhub.tenants.actions import gpu_limits_above
-from mlhub.tenants.models import Organisation, Project
+from mlhub.tenants.actions.quotas import Owner, raised_by, rules_above
+from mlhub.tenants.models import Project
 
 GIB = 2**30
 
@@ -79,10 +80,20 @@ def _check_nodes(asked: Mapping[str, Any]) -> None:
         )
 
 
-def check_capacity(project: Project, n_gpus: int) -> None:
+def types_of(request: Mapping[str, Any]) -> Sequence[str]:
+    """Returns the GPU types that a job of this request may use; () = all."""
+    return (request.get("resources") or {}).get("gpu_types") or ()
+
+
+def usable_types(gpu_types: Sequence[str]) -> list[str]:
+    """Returns these types, or where none is given those of the cluster."""
+    return list(gpu_types) or list(Node.objects.order_by().values_list("gpu_type", flat=True).distinct())
+
+
+def check_capacity(project: Project, n_gpus: int, gpu_types: Sequence[str] = ()) -> None:
     """Whether the cluster, and the limits of the project and of what is above it, could ever give so many.
 
-    Raises InvalidInputError, QuotaExceededError.
+    gpu_types: those that the job may use; () = all. Raises InvalidInputError, QuotaExceededError.
     """
     have = Node.objects.aggregate(n=Sum("n_slots"))["n"]
     if have is not None and n_gpus > have:
@@ -93,17 +104,39 @@ def check_capacity(project: Project, n_gpus: int) -> None:
         )
     owner, limit = min(gpu_limits_above(project), key=lambda one: one[1], default=(project, n_gpus))
     if n_gpus > limit:
-        raised_by = (
-            "an administrator of the platform"
-            if isinstance(owner, Organisation)
-            else f"an admin of {project.organisation.name}"
-        )
         raise QuotaExceededError(
             f"min_workers is {n_gpus}, and {owner.name} may use {limit} GPUs.",
             field="min_workers",
-            remedy=f"Give fewer, or ask {raised_by} for a larger quota (Ask for more on the page Quotas).",
+            remedy=f"Give fewer, or ask {raised_by(owner)} for a larger quota (Ask for more on the page Quotas).",
             limit="max_gpus",
             limit_gpus=limit,
+            asked_gpus=n_gpus,
+            owner=owner.name,
+        )
+    _check_types(project, n_gpus, gpu_types)
+
+
+def _check_types(project: Project, n_gpus: int, gpu_types: Sequence[str]) -> None:
+    """Whether limits of single types could ever give so many of one type. Raises QuotaExceededError."""
+    limits = [(owner, rules.gpus_by_type) for owner, rules in rules_above(project) if rules.gpus_by_type]
+    if not limits:
+        return
+    tightest: list[tuple[int, Owner]] = []
+    types = usable_types(gpu_types)
+    for gpu_type in types:
+        of_type = [(int(by_type[gpu_type]), owner) for owner, by_type in limits if gpu_type in by_type]
+        if not of_type:
+            return
+        tightest.append(min(of_type, key=lambda one: one[0]))
+    most, owner = max(tightest, key=lambda one: one[0], default=(n_gpus, project))
+    if n_gpus > most:
+        raise QuotaExceededError(
+            f"min_workers is {n_gpus}, and {owner.name} may use {most} GPUs of one type out of {', '.join(types)}.",
+            field="min_workers",
+            remedy=f"Give fewer, allow other types, or ask {raised_by(owner)} to raise gpus_by_type of {owner.name} on "
+            "the page Quotas.",
+            limit="gpus_by_type",
+            limit_gpus=most,
             asked_gpus=n_gpus,
             owner=owner.name,
         )

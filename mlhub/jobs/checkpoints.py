@@ -112,7 +112,7 @@ def fork_job(job: Job, checkpoint: Checkpoint, *, name: str = "", actor: User, *
     with file:
         checkpoint_files.refuse_sparse(file, checkpoint.name)
         if not _is_registered(job, checkpoint, size_bytes):
-            storage.require_room(job.project.organisation, size_bytes=size_bytes, user=actor)
+            storage.require_room(job.project, size_bytes=size_bytes, user=actor)
         with blob_store().stage(limit_bytes=size_bytes) as staging:  # pods may still write: no more than was checked
             copy_into(staging, file)
             with transaction.atomic():

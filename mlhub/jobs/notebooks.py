@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.jobs.capacity import check_capacity, check_resources
+from mlhub.jobs.capacity import check_capacity, check_resources, types_of
 from mlhub.jobs.models import Attempt, Job, JobKind, ModeChoice, NotebookActivity
 from mlhub.jobs.states import JobState
 from mlhub.tenants.models import Project, User
@@ -51,7 +51,7 @@ def check_notebook(project: Project, request: dict[str, Any]) -> dict[str, Any]:
         "max_workers": 1,
         "mode": ModeChoice.ALL_REDUCE,
     }
-    check_capacity(project, 1)
+    check_capacity(project, 1, types_of(request))
     check_resources(fields)
     return fields
 

@@ -29,7 +29,7 @@ def indivisible(least: int, most: int, profile: dict[str, Any]) -> dict[str, Any
 
 def _too_large(job: Job, profile: dict[str, Any]) -> dict[str, Any] | None:
     """An error when the trained weights could not be stored, before the job holds GPUs for hours."""
-    left = storage.bytes_left_for(job.project.organisation, job.created_by)
+    left = storage.bytes_left_for(job.project, job.created_by)
     needed = int(profile.get("parameters_bytes") or 0)
     if left is None or needed <= left:
         return None

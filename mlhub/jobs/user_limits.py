@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mlhub.clusters.models import Node
 from mlhub.core.errors import QuotaExceededError
+from mlhub.jobs.capacity import usable_types
 from mlhub.jobs.models import Job
 from mlhub.jobs.states import Intent
-from mlhub.tenants.models import Team, User, UserQuota
+from mlhub.tenants.actions.quotas import within
+from mlhub.tenants.models import User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, owner_name
 
 
@@ -46,7 +47,7 @@ def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor
     for row in limits:
         if row.max_waiting_jobs is None:
             continue
-        waiting = Job.objects.queued().filter(created_by=user, intent=Intent.RUN, **_within(row)).count()
+        waiting = Job.objects.queued().filter(created_by=user, intent=Intent.RUN, **within(row.owner)).count()
         if waiting >= row.max_waiting_jobs:
             whose = "You have" if is_actor else f"{user.username} has"
             raise QuotaExceededError(
@@ -61,20 +62,9 @@ def check_user_waiting_jobs(limits: Iterable[UserQuota], user: User, *, is_actor
             )
 
 
-def _within(row: UserQuota) -> dict[str, object]:
-    """Which jobs count, as a filter."""
-    if row.project_id is not None:
-        return {"project": row.project_id}
-    if row.team_id is not None:
-        return {"project__team__in": Team.objects.below([row.team_id])}
-    return {"project__organisation": row.organisation_id}
-
-
 def _most_of_one_type(row: UserQuota, gpu_types: Sequence[str]) -> int | None:
     """The most GPUs of one type that the job could have; None where a type has no limit."""
-    if not row.gpus_by_type:
-        return None
-    types = list(gpu_types) or list(Node.objects.order_by().values_list("gpu_type", flat=True).distinct())
+    types = usable_types(gpu_types) if row.gpus_by_type else []
     if not types or any(t not in row.gpus_by_type for t in types):
         return None
     return max(int(row.gpus_by_type[t]) for t in types)

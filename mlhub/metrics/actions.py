@@ -144,12 +144,11 @@ def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str
                 field="name",
                 remedy="Pack small files into one.",
             )
-        organisation = attempt.job.project.organisation
         if name == METADATA:
             Attempt.objects.filter(pk=attempt.pk).update(result_metadata=_metadata(staging, size_bytes))
         blob = storage.keep(
             staging,
-            organisation=organisation,
+            place=attempt.job.project,
             owner_kind="artifact",
             owner_id=attempt.id,
             user=attempt.job.created_by,

@@ -219,7 +219,7 @@ def register_trained(
             created_by=created_by,
         )
         storage.hold(
-            project.organisation,
+            project,
             sha256=weights_blob.sha256,
             size_bytes=weights_blob.size_bytes,
             owner_kind=OWNER_KIND,
@@ -268,7 +268,7 @@ def register_checkpoint(
             created_by=created_by,
         )
         version.weights = storage.keep(
-            staging, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id, user=created_by
+            staging, place=project, owner_kind=OWNER_KIND, owner_id=version.id, user=created_by
         )
         version.save(update_fields=["weights"])
         _record("model.checkpoint_registered", model, created_by, version_id=str(version.id), metrics=metrics)
@@ -311,9 +311,7 @@ def _add_version(
             size_bytes=package.finish().size_bytes,
             created_by=actor,
         )
-        version.package = storage.keep(
-            package, organisation=project.organisation, owner_kind=OWNER_KIND, owner_id=version.id, user=actor
-        )
+        version.package = storage.keep(package, place=project, owner_kind=OWNER_KIND, owner_id=version.id, user=actor)
         version.save(update_fields=["package"])
     work_queue.enqueue(
         VALIDATE, version.id, organisation=project.organisation, user=actor, size_bytes=version.size_bytes

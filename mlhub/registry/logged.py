@@ -92,7 +92,7 @@ def register_files(
         )
         for blob in {blob.pk: blob for blob in files.values()}.values():
             storage.hold(
-                project.organisation,
+                project,
                 sha256=blob.sha256,
                 size_bytes=blob.size_bytes,
                 owner_kind=OWNER_KIND,

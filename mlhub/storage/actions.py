@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes to storage: an organisation holds a blob, within its quota, or releases it; what no owner holds is collected.
+"""Writes to storage: a project or an organisation holds a blob, within the quotas that count for it, or releases it;
+what no owner holds is collected.
 
 A transaction that names or removes the bytes of a blob does so under that blob's lock, so that the collector never
 removes what an upload is about to hold. Order of locks: the organisation's quota row, then the blob, then (in events)
@@ -13,7 +14,7 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import ProtectedError, QuerySet
+from django.db.models import ProtectedError
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, QuotaExceededError
@@ -21,9 +22,11 @@ from mlhub.core.installation import is_restored_lately
 from mlhub.core.locks import lock_until_commit
 from mlhub.storage.models import Blob, Holding, ResumableUpload
 from mlhub.storage.stores import Staging, blob_store
-from mlhub.tenants.models import Organisation, Quota, User, UserQuota
+from mlhub.tenants.actions.quotas import Owner, raised_by, rules_above, within
+from mlhub.tenants.models import Organisation, Project, Quota, User, UserQuota
 from mlhub.tenants.user_quotas import RAISED_BY, quota_of_user
 
+StoragePlace = Organisation | Project  # where bytes are stored: quotas of all above a project count
 logger = structlog.stdlib.get_logger(__name__)
 UNHELD_FOR = timedelta(days=1)
 REMOVAL = "removal of blobs"  # a lock: blobs are not removed while a backup is made
@@ -60,29 +63,47 @@ def bytes_left_within(limit: UserQuota | None, organisation: Organisation, user:
     return int(limit.max_storage_bytes) - used_bytes_of_user(organisation, user)
 
 
-def bytes_left_for(organisation: Organisation, user: User | None) -> int | None:
-    """What both the organisation's quota and the user's limit have room for; None without any limit."""
-    lefts = (bytes_left(organisation), None if user is None else bytes_left_of_user(organisation, user))
+def used_bytes_within(owner: Owner) -> int:
+    """Storage that counts against the quota of an organisation, a team or a project."""
+    if isinstance(owner, Organisation):
+        return used_bytes(owner)
+    rows = within(owner)
+    return Holding.objects.filter(**rows).size_bytes() + ResumableUpload.objects.filter(**rows).length_bytes()
+
+
+def storage_limits(place: StoragePlace) -> list[tuple[Owner, int]]:
+    """The most bytes that the project and the teams above it may store, where they are limited; the nearest first."""
+    if isinstance(place, Organisation):
+        return []
+    limited = [(owner, rules.max_storage_bytes) for owner, rules in rules_above(place)]
+    return [(o, most) for o, most in limited if most is not None and not isinstance(o, Organisation)]
+
+
+def bytes_left_for(place: StoragePlace, user: User | None) -> int | None:
+    """What all quotas that count there and the user's limit have room for; None without any limit."""
+    organisation = _organisation_of(place)
+    lefts = [bytes_left(organisation), None if user is None else bytes_left_of_user(organisation, user)]
+    lefts += [most - used_bytes_within(owner) for owner, most in storage_limits(place)]
     return min((left for left in lefts if left is not None), default=None)
 
 
-def require_room(organisation: Organisation, *, size_bytes: int, user: User | None = None) -> None:
-    """Whether so many further bytes fit into the quota, and the user's limit, now. Raises QuotaExceededError.
+def require_room(place: StoragePlace, *, size_bytes: int, user: User | None = None) -> None:
+    """Whether so many further bytes fit into all quotas, and the user's limit, now. Raises QuotaExceededError.
 
     For bytes whose size is known before they are staged: the platform's disk is not filled with what keep() refuses.
     """
-    _require_room(Quota.objects.all(), organisation, sha256=None, size_bytes=size_bytes, user=user)
+    _require_room(place, sha256=None, size_bytes=size_bytes, user=user)
 
 
-def reserve(organisation: Organisation, *, size_bytes: int, user: User | None = None) -> None:
+def reserve(place: StoragePlace, *, size_bytes: int, user: User | None = None) -> None:
     """As require_room, until the transaction that stores the reservation ends. Raises QuotaExceededError."""
-    _require_room(Quota.objects.select_for_update(), organisation, sha256=None, size_bytes=size_bytes, user=user)
+    _require_room(place, sha256=None, size_bytes=size_bytes, user=user, is_locked=True)
 
 
 def keep(
     staging: Staging,
     *,
-    organisation: Organisation,
+    place: StoragePlace,
     owner_kind: str,
     owner_id: UUID,
     user: User | None = None,
@@ -96,10 +117,10 @@ def keep(
     """
     sha256, size_bytes = staging.finish()
     if within_quota:
-        _require_room(Quota.objects.all(), organisation, sha256=sha256, size_bytes=size_bytes, user=user)
+        _require_room(place, sha256=sha256, size_bytes=size_bytes, user=user)
     blob_store().keep(staging)
     return hold(
-        organisation,
+        place,
         sha256=sha256,
         size_bytes=size_bytes,
         owner_kind=owner_kind,
@@ -110,7 +131,7 @@ def keep(
 
 
 def hold(
-    organisation: Organisation,
+    place: StoragePlace,
     *,
     sha256: str,
     size_bytes: int,
@@ -128,12 +149,11 @@ def hold(
     with transaction.atomic():
         if within_quota:
             # locked until the commit, so that uploads at the same time cannot pass it together
-            quotas = Quota.objects.select_for_update()
-            _require_room(quotas, organisation, sha256=sha256, size_bytes=size_bytes, user=user)
+            _require_room(place, sha256=sha256, size_bytes=size_bytes, user=user, is_locked=True)
         lock_until_commit(f"blob:{sha256}")
         if not blob_store().exists(sha256):
             raise ConflictError("These bytes are not stored.", code="no_such_blob", remedy="Send them again.")
-        return _hold(organisation, sha256, size_bytes, owner_kind, owner_id, user)
+        return _hold(place, sha256, size_bytes, owner_kind, owner_id, user)
 
 
 def release(*, owner_kind: str, owner_id: UUID, sha256: str | None = None) -> int:
@@ -169,12 +189,15 @@ def collect(sha256: str, *, unheld_for: timedelta = UNHELD_FOR) -> bool:
 
 
 def _require_room(
-    quotas: QuerySet[Quota], organisation: Organisation, *, sha256: str | None, size_bytes: int, user: User | None
+    place: StoragePlace, *, sha256: str | None, size_bytes: int, user: User | None, is_locked: bool = False
 ) -> None:
-    """sha256: None for bytes that are not read yet, which count as new."""
+    """sha256: None for bytes that are not read yet, which count as new. is_locked: until the transaction ends."""
+    organisation = _organisation_of(place)
+    quotas = Quota.objects.select_for_update() if is_locked else Quota.objects.all()
     quota = quotas.filter(organisation=organisation).first()
     if user is not None:
         _require_room_of_user(organisation, user, sha256=sha256, size_bytes=size_bytes)
+    _require_room_of_parts(place, sha256=sha256, size_bytes=size_bytes, is_locked=is_locked)
     if quota is None or quota.max_storage_bytes is None:
         return
     if sha256 is not None and Holding.objects.filter(organisation=organisation, blob=sha256).exists():
@@ -191,6 +214,33 @@ def _require_room(
             used_bytes=used,
             asked_bytes=size_bytes,
         )
+
+
+def _require_room_of_parts(place: StoragePlace, *, sha256: str | None, size_bytes: int, is_locked: bool) -> None:
+    """Whether the project and the teams above it have room."""
+    limits = storage_limits(place)
+    if limits and is_locked:  # an organisation may have no quota of its own that could be locked
+        lock_until_commit(f"storage:{_organisation_of(place).pk}")
+    for owner, most in limits:
+        if sha256 is not None and Holding.objects.filter(blob=sha256, **within(owner)).exists():
+            continue
+        used = used_bytes_within(owner)
+        if used + size_bytes > most:
+            raise QuotaExceededError(
+                f"{owner.name} may store {most:,} bytes and uses {used:,}; this needs {size_bytes:,} more.",
+                field="file",
+                remedy=f"Delete datasets or models that are no longer needed, or ask {raised_by(owner)} to raise "
+                f"max_storage_bytes of {owner.name} on the page Quotas.",
+                limit="max_storage_bytes",
+                limit_bytes=most,
+                used_bytes=used,
+                asked_bytes=size_bytes,
+                owner=owner.name,
+            )
+
+
+def _organisation_of(place: StoragePlace) -> Organisation:
+    return place if isinstance(place, Organisation) else place.organisation
 
 
 def _require_room_of_user(organisation: Organisation, user: User, *, sha256: str | None, size_bytes: int) -> None:
@@ -221,11 +271,15 @@ def _of_which(organisation: Organisation) -> str:
 
 
 def _hold(
-    organisation: Organisation, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID, user: User | None
+    place: StoragePlace, sha256: str, size_bytes: int, owner_kind: str, owner_id: UUID, user: User | None
 ) -> Blob:
+    project = None if isinstance(place, Organisation) else place
     blob, _ = Blob.objects.get_or_create(sha256=sha256, defaults={"size_bytes": size_bytes})
     Holding.objects.get_or_create(
-        blob=blob, owner_kind=owner_kind, owner_id=owner_id, defaults={"organisation": organisation, "user": user}
+        blob=blob,
+        owner_kind=owner_kind,
+        owner_id=owner_id,
+        defaults={"organisation": _organisation_of(place), "project": project, "user": user},
     )
     return blob
 

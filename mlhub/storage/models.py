@@ -29,8 +29,9 @@ class Blob(models.Model):
 class Holding(models.Model):
     """An organisation keeps a blob for its owner (a dataset version, model version ...). They add up to storage used.
 
-    Two holdings of one blob by one organisation count once; two organisations are charged each. user: whose limit of
-    storage it counts against; None = of no single person.
+    Two holdings of one blob by one organisation count once; two organisations are charged each. project: whose quota,
+    with those of the teams above, it counts against; None = of the organisation alone. user: whose limit of storage;
+    None = of no single person.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -38,6 +39,7 @@ class Holding(models.Model):
     blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="holdings")
     owner_kind = models.CharField(max_length=30)  # dataset_version | model_version | artifact
     owner_id = models.UUIDField()
+    project = models.ForeignKey(Project, on_delete=models.SET_NULL, null=True, related_name="+")
     user = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 

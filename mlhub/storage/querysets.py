@@ -28,9 +28,12 @@ class HoldingQuerySet(TenantOwnedQuerySet):
     def used_bytes(self, organisation: Organisation, user: User | None = None) -> int:
         """Storage that the organisation uses, or one user of it: each blob counts once, however often it is held."""
         rows = self.filter(organisation=organisation)
-        held = (rows if user is None else rows.filter(user=user)).values("blob").distinct()
-        total = held.aggregate(total=models.Sum("blob__size_bytes"))["total"]
-        return int(total or 0)
+        return (rows if user is None else rows.filter(user=user)).size_bytes()
+
+    def size_bytes(self) -> int:
+        """Bytes of these holdings: each blob counts once, however often it is held."""
+        held = self.values("blob").distinct()
+        return int(held.aggregate(total=models.Sum("blob__size_bytes"))["total"] or 0)
 
 
 class ResumableUploadQuerySet(TenantOwnedQuerySet):
@@ -45,9 +48,12 @@ class ResumableUploadQuerySet(TenantOwnedQuerySet):
         """Storage that uploads under way, or those of one user, will use: their whole lengths. Concatenations count by
         their parts.
         """
-        of_files = self.filter(project__organisation=organisation, part_ids=[])
-        of_files = of_files if user is None else of_files.filter(user=user)
-        return int(of_files.aggregate(total=models.Sum("length_bytes"))["total"] or 0)
+        rows = self.filter(project__organisation=organisation)
+        return (rows if user is None else rows.filter(user=user)).length_bytes()
+
+    def length_bytes(self) -> int:
+        """Lengths of these uploads; concatenations count by their parts."""
+        return int(self.filter(part_ids=[]).aggregate(total=models.Sum("length_bytes"))["total"] or 0)
 
 
 class WorkItemQuerySet(TenantOwnedQuerySet):

@@ -49,7 +49,7 @@ def begin(
     require_open(project)
     _require_allowed_length(length_bytes)
     with transaction.atomic():
-        actions.reserve(project.organisation, size_bytes=length_bytes, user=actor)
+        actions.reserve(project, size_bytes=length_bytes, user=actor)
         _require_few(actor)
         created: ResumableUpload = ResumableUpload.objects.create(
             project=project,

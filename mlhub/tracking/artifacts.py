@@ -58,8 +58,7 @@ def store(caller: Caller, target: FileOwner, *, path: str, staging: Staging) -> 
             raise InvalidInputError(f"{path[:200]!r} is too long for a job's artifact.", field="path")
         store_artifact(live_attempt(changed), name=name, staging=staging, sha256=sha256)
         return
-    organisation = changed.project.organisation
-    storage.require_room(organisation, size_bytes=size_bytes, user=caller.user)
+    storage.require_room(changed.project, size_bytes=size_bytes, user=caller.user)
     blob_store().keep(staging)  # before the row is locked: a bucket may take minutes
     with transaction.atomic():
         rows = _locked_rows(changed)
@@ -71,7 +70,7 @@ def store(caller: Caller, target: FileOwner, *, path: str, staging: Staging) -> 
         if former is not None and former.blob_id != sha256:
             caller.require_owner(changed)
         blob = storage.hold(
-            organisation,
+            changed.project,
             sha256=sha256,
             size_bytes=size_bytes,
             owner_kind=_owner_kind(changed),

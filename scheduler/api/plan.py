@@ -53,6 +53,8 @@ class Reason(StrEnum):
     USER_BUDGET_EXHAUSTED = "user_budget_exhausted"
     LARGER_THAN_USER_QUOTA = "larger_than_user_quota"
     OVER_USER_QUOTA = "over_user_quota"
+    QUOTA_GPUS_OF_TYPE = "quota_gpus_of_type"
+    LARGER_THAN_QUOTA_OF_TYPE = "larger_than_quota_of_type"
     # why a job starts, changes or stays
     FITS = "fits"
     SHORTENS_AVERAGE = "shortens_average"
@@ -62,6 +64,7 @@ class Reason(StrEnum):
     RESTART_NOT_WORTH_IT = "restart_not_worth_it"
     OVER_QUOTA = "over_quota"
     OVER_QUOTA_JOBS = "over_quota_jobs"
+    OVER_QUOTA_OF_TYPE = "over_quota_of_type"
     NODE_LEFT = "node_left"
     UNCHANGED = "unchanged"
     STARTING = "starting"
@@ -159,6 +162,10 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.LARGER_THAN_USER_QUOTA: "Pending: it requests {need} GPUs, but {user} may never use more than {have} in "
     "{tenant}. An admin of the organisation can raise that.",
     Reason.OVER_USER_QUOTA: "Over the limit of a user: {user} has {used} {what} in {tenant} and may have {quota}.",
+    Reason.QUOTA_GPUS_OF_TYPE: "Insufficient quota: {tenant} uses {used} of its {quota} GPUs of type {gpu_type}; "
+    "{need} more would exceed the quota. An admin of {above} can raise it.",
+    Reason.LARGER_THAN_QUOTA_OF_TYPE: "Pending: it requests {need} GPUs of one type out of {types}, but the quota of "
+    "{tenant} never allows more than {have}. An admin of {above} can raise it.",
     Reason.QUARANTINED: "The scheduler cannot handle this job and leaves it as it is; platform administrators see why.",
     Reason.FITS: "Admitted: {n_workers} GPUs are free, and no job is before it.",
     Reason.SHORTENS_AVERAGE: "Admitted: {n_workers} GPUs for this job shorten the average completion time the most.",
@@ -169,6 +176,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.RESTART_NOT_WORTH_IT: "Another size would save {gain_s:.0f} s, but a restart costs {cost_s:.0f} s.",
     Reason.OVER_QUOTA: "Over quota: {tenant} uses {used} GPUs and may use {quota}.",
     Reason.OVER_QUOTA_JOBS: "Over quota: {tenant} runs {used} jobs and may run {quota} at once.",
+    Reason.OVER_QUOTA_OF_TYPE: "Over quota: {tenant} uses {used} GPUs of type {gpu_type} and may use {quota}.",
     Reason.NODE_LEFT: "Node {node} has left the cluster.",
     Reason.UNCHANGED: "No better allocation was found.",
     Reason.STARTING: "It is starting on {n_workers} GPUs.",

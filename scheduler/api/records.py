@@ -151,14 +151,19 @@ def plan_from_json(value: Mapping[str, Any]) -> Plan:
 def _tenant_from_json(value: Mapping[str, Any]) -> TenantSnapshot:
     budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
     user_limits = tuple(_user_limit_from_json(limit) for limit in value.get("user_limits", ()))
-    tenant = TenantSnapshot(**{**value, "budgets": budgets, "user_limits": user_limits})
+    by_type = _numbers_by_type(value)
+    tenant = TenantSnapshot(**{**value, "budgets": budgets, "user_limits": user_limits, "gpus_by_type": by_type})
     return replace(tenant, reclaim=Reclaim(tenant.reclaim))
 
 
 def _user_limit_from_json(value: Mapping[str, Any]) -> UserLimit:
-    by_type = tuple((gpu_type, most) for gpu_type, most in value.get("gpus_by_type", ()))
+    by_type = _numbers_by_type(value)
     budgets = tuple(_budget_from_json(budget) for budget in value.get("budgets", ()))
     return UserLimit(**{**value, "gpus_by_type": by_type, "budgets": budgets})
+
+
+def _numbers_by_type(value: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((gpu_type, most) for gpu_type, most in value.get("gpus_by_type", ()))
 
 
 def _budget_from_json(value: Mapping[str, Any]) -> GpuHourBudget:

@@ -122,7 +122,7 @@ def _quotas(need: int, blockers: Sequence[Blocker]) -> Iterator[Action]:
     for blocker in blockers:
         if not blocker.is_blocking:
             continue
-        if blocker.kind is BlockerKind.QUOTA_GPUS:
+        if blocker.kind is BlockerKind.QUOTA_GPUS and not blocker.gpu_types:
             limits = {"max_gpus": blocker.total - blocker.have + need}
             yield Action(ActionKind.LARGER_QUOTA, tenant=blocker.tenant, changes=limits)
         elif blocker.kind is BlockerKind.QUOTA_RUNNING_JOBS:

@@ -34,7 +34,7 @@ class Blocker:
 
     need: workers, or 1 running job. have: of these, what it could get now. total: all that there is, or the limit.
     tenant: whose quota; "" for resources. user: whose limit within the tenant; "" = the tenant's own. gpu_types: that
-    count; () for quota. guarantee: the tenant's, in GPUs.
+    count; () = all. guarantee: the tenant's, in GPUs.
     """
 
     kind: BlockerKind
@@ -93,11 +93,16 @@ def _largest_gang(free: FreeResources, job: JobSnapshot, types: tuple[str, ...])
 
 
 def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
+    """Of limits by GPU type only those of the job's one type count: with several it may take another one."""
     ledger = state.ledger_now
     for tenant in _line(state.snapshot, job.tenant):
         if tenant.max_gpus is not None:
             have = max(0, tenant.max_gpus - ledger.gpus_of(tenant.id))
             yield Blocker(BlockerKind.QUOTA_GPUS, need, have, tenant.max_gpus, tenant.id, guarantee=tenant.guarantee)
+        for gpu_type, most in tenant.gpus_by_type if len(job.gpu_types) == 1 else ():
+            if gpu_type == job.gpu_types[0]:
+                have = max(0, most - ledger.gpus_of(tenant.id, gpu_type))
+                yield Blocker(BlockerKind.QUOTA_GPUS, need, have, most, tenant.id, (gpu_type,))
         if tenant.max_running_jobs is not None:
             have = max(0, tenant.max_running_jobs - ledger.jobs_of(tenant.id))
             yield Blocker(BlockerKind.QUOTA_RUNNING_JOBS, 1, have, tenant.max_running_jobs, tenant.id)
@@ -112,7 +117,6 @@ def _quota(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
 
 
 def _of_user(state: RoundState, job: JobSnapshot, need: int) -> Iterator[Blocker]:
-    """Of limits by GPU type only those of the job's one type count: with several it may take another one."""
     users = state.ledger_now.users
     if users is None:
         return

@@ -91,7 +91,7 @@ class Budget:
         if refused is not None:
             return refused
         if self._type_for(job, n_workers, gpu_type) is None:
-            refused = self._about_user_types(job, n_workers, gpu_type)
+            refused = self._about_types(job, n_workers, gpu_type)
             if refused is None and self.entitlement is not None:
                 refused = self.entitlement.about_kept(job, n_workers, self._left)
             if refused is not None:
@@ -190,22 +190,22 @@ class Budget:
         """Returns which limit the tenant exceeds now; None if none."""
         return self._ledger.excess(tenant_id)
 
-    def _about_user_types(self, job: JobSnapshot, n_workers: int, wanted: str | None) -> Explanation | None:
-        """The user's limit of a type that the job would get without it; None if no such limit is the cause."""
-        if self._ledger.users is None or not job.user:
+    def _about_types(self, job: JobSnapshot, n_workers: int, wanted: str | None) -> Explanation | None:
+        """The limit of a type that the job would get without it; None if no such limit is the cause."""
+        if not self._ledger.limits_types(job.tenant, job.user):
             return None
         gpu_type = self._type_for(job, n_workers, wanted, is_limited=False)
         if gpu_type is None:
             return None
         more = n_workers - (self.granted(job) if self._granted.get(job.id, ("",))[0] == gpu_type else 0)
-        return self._ledger.users.type_limit(job.tenant, job.user, gpu_type, gpus=more)
+        return self._ledger.type_limit(job.tenant, gpu_type, gpus=more, user=job.user)
 
     def _type_for(
         self, job: JobSnapshot, n_workers: int, wanted: str | None = None, *, is_limited: bool = True
     ) -> str | None:
         """The type that is wanted; else the one it has, else the one with the most left that the job may use.
 
-        is_limited: False = limits of users do not count.
+        is_limited: False = limits of single types do not count.
         """
         own_type, had = self._granted.get(job.id, (self._present.get(job.id, ""), 0))
         if job.id in self._sharing:
@@ -223,11 +223,11 @@ class Budget:
         return min(fitting, key=lambda t: (-all_left[t], t), default=None)
 
     def _left_for(self, job: JobSnapshot, *, is_limited: bool) -> Mapping[str, int]:
-        """What is left, without what waiting jobs of others claim by right, and within the user's limits of types."""
+        """What is left, without what waiting jobs of others claim by right, and within limits of single types."""
         found: Mapping[str, int] = self._left
         if self.entitlement is not None:
             found = {t: left - self.entitlement.kept(job.tenant, t) for t, left in found.items()}
-        users = self._ledger.users
-        if users is not None and job.user and is_limited:
-            found = {t: min(left, users.left_of_type(job.tenant, job.user, t)) for t, left in found.items()}
+        if is_limited and self._ledger.limits_types(job.tenant, job.user):
+            ledger = self._ledger
+            found = {t: min(left, ledger.left_of_type(job.tenant, t, user=job.user)) for t, left in found.items()}
         return found

@@ -100,8 +100,7 @@ class GuaranteeClaims:
         return False
 
     def _may_have(self, job: JobSnapshot, n: int, gpu_type: str) -> bool:
-        users = self.limits.users
-        return users is None or users.type_limit(job.tenant, job.user, gpu_type, gpus=n) is None
+        return self.limits.type_limit(job.tenant, gpu_type, gpus=n, user=job.user) is None
 
     def _meet(self, job: JobSnapshot, n: int, owner: str, gpu_type: str) -> bool:
         """Whether free GPUs of the type, with those that borrowers give back, suffice: in number and by the books.

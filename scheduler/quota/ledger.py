@@ -7,12 +7,12 @@ Hard limits are counted here; guarantees and borrowing in borrowing.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.borrowing import BorrowingLedger, has_guarantees
-from scheduler.quota.user_limits import UserLedger, has_user_limits
+from scheduler.quota.user_limits import ENDLESS, UserLedger, has_user_limits
 
 _Limits = tuple[str, float, float]  # tenant, the most running jobs, the most GPUs; infinite = no limit
 
@@ -36,6 +36,8 @@ class Ledger:
         self._limits = {tenant_id: _limits_of(line) for tenant_id, line in self._lines.items()}
         self._gpus = dict.fromkeys(self._tenants, 0)
         self._jobs = dict.fromkeys(self._tenants, 0)
+        self._typed = _typed_limits(self._lines)
+        self._gpus_of_type: dict[tuple[str, str], int] = {}
         known = self._tenants.values()
         self.lending = BorrowingLedger(known, n_gpus=n_gpus) if has_guarantees(known) else None
         self.users = UserLedger(self._lines) if has_user_limits(known) else None
@@ -44,20 +46,24 @@ class Ledger:
     def has_limits(self) -> bool:
         """Returns whether any tenant has a limit or a guarantee; without, nothing is ever refused."""
         limits = (limit for t in self._tenants.values() for limit in (t.max_gpus, t.max_running_jobs))
-        return self.lending is not None or self.users is not None or any(limit is not None for limit in limits)
+        has_any = self.lending is not None or self.users is not None or bool(self._typed)
+        return has_any or any(limit is not None for limit in limits)
 
     def copy(self) -> Ledger:
         """Returns a copy that is booked on independently."""
         twin = Ledger.__new__(Ledger)
         twin._tenants, twin._lines, twin._limits = self._tenants, self._lines, self._limits
         twin._gpus, twin._jobs = dict(self._gpus), dict(self._jobs)
+        twin._typed, twin._gpus_of_type = self._typed, dict(self._gpus_of_type)
         twin.lending = None if self.lending is None else self.lending.copy()
         twin.users = None if self.users is None else self.users.copy()
         return twin
 
-    def gpus_of(self, tenant_id: str) -> int:
-        """Returns the GPUs that the tenant and all below it use."""
-        return self._gpus[tenant_id]
+    def gpus_of(self, tenant_id: str, gpu_type: str = "") -> int:
+        """Returns the GPUs that the tenant and all below it use; of a type, if one is given, where a limit of types
+        counts for any of them.
+        """
+        return self._gpus_of_type.get((tenant_id, gpu_type), 0) if gpu_type else self._gpus[tenant_id]
 
     def jobs_of(self, tenant_id: str) -> int:
         """Returns the running jobs of the tenant and of all below it."""
@@ -77,7 +83,7 @@ class Ledger:
 
     def allows(self, tenant_id: str, *, gpus: int, jobs: int = 1, user: str = "", gpu_type: str = "") -> bool:
         """Returns whether refusal() has nothing against so much more: for who does not ask why."""
-        if self.users is not None and user:
+        if (self.users is not None and user) or (gpu_type and self._typed):
             return self.refusal(tenant_id, gpus=gpus, jobs=jobs, user=user, gpu_type=gpu_type) is None
         for at, most_jobs, most_gpus in self._limits_above(tenant_id):
             if (jobs > 0 and self._jobs[at] + jobs > most_jobs) or (gpus > 0 and self._gpus[at] + gpus > most_gpus):
@@ -103,6 +109,34 @@ class Ledger:
             if gpus > 0 and tenant.max_gpus is not None and used + gpus > tenant.max_gpus:
                 facts = {"tenant": name_of(tenant), "used": used, "quota": tenant.max_gpus, "need": gpus}
                 return Explanation(Reason.QUOTA_GPUS, facts)
+        return self._type_limit(tenant_id, gpu_type, gpus) if gpu_type and self._typed else None
+
+    def type_limit(self, tenant_id: str, gpu_type: str, *, gpus: int, user: str = "") -> Explanation | None:
+        """Returns the limit of this type of GPU that so many more would break, the user's first; None if there is
+        none.
+        """
+        refused = None
+        if self.users is not None and user:
+            refused = self.users.type_limit(tenant_id, user, gpu_type, gpus=gpus)
+        return refused or self._type_limit(tenant_id, gpu_type, gpus)
+
+    def limits_types(self, tenant_id: str, user: str) -> bool:
+        """Returns whether limits of single types may count for the user's jobs of the tenant."""
+        return tenant_id in self._typed or (self.users is not None and bool(user))
+
+    def left_of_type(self, tenant_id: str, gpu_type: str, *, user: str = "") -> int:
+        """Returns the GPUs of the type that limits of types leave, at least 0; many where there is none."""
+        left = ENDLESS if self.users is None or not user else self.users.left_of_type(tenant_id, user, gpu_type)
+        for at, most in self._typed.get(tenant_id, {}).get(gpu_type, ()):
+            left = min(left, max(0, most - self._gpus_of_type.get((at.id, gpu_type), 0)))
+        return left
+
+    def _type_limit(self, tenant_id: str, gpu_type: str, gpus: int) -> Explanation | None:
+        for at, most in self._typed.get(tenant_id, {}).get(gpu_type, ()) if gpus > 0 else ():
+            used = self._gpus_of_type.get((at.id, gpu_type), 0)
+            if used + gpus > most:
+                facts = {"tenant": name_of(at), "above": self._above(at), "gpu_type": gpu_type}
+                return Explanation(Reason.QUOTA_GPUS_OF_TYPE, {**facts, "used": used, "quota": most, "need": gpus})
         return None
 
     @property
@@ -114,8 +148,11 @@ class Ledger:
         """Returns whether so many more are within a guarantee of the tenant, or of one above it."""
         return self.lending is not None and self.lending.owner(tenant_id, gpus)[0]
 
-    def never(self, tenant_id: str, *, gpus: int) -> Explanation | None:
-        """Returns LARGER_THAN_QUOTA if the tenant may not use so many GPUs even alone; else None."""
+    def never(self, tenant_id: str, *, gpus: int, gpu_types: Iterable[str] = ()) -> Explanation | None:
+        """Returns why the tenant may not use so many GPUs of one of these types even alone; None if that is allowed.
+
+        gpu_types: those that the job may use and the cluster has; () = limits of types do not count.
+        """
         for tenant in self._line(tenant_id):
             limit = 0 if tenant.max_running_jobs == 0 else tenant.max_gpus
             if limit is not None and gpus > limit:
@@ -123,7 +160,23 @@ class Ledger:
         if self.lending is not None and gpus > (most := self.lending.most(tenant_id)):
             facts = {"need": gpus, "tenant": name_of(self._tenants[tenant_id]), "have": most}
             return Explanation(Reason.LARGER_THAN_QUOTA, facts)
-        return None
+        return self._never_of_type(tenant_id, gpus, tuple(gpu_types)) if tenant_id in self._typed else None
+
+    def _never_of_type(self, tenant_id: str, gpus: int, gpu_types: tuple[str, ...]) -> Explanation | None:
+        """Each type by its tightest limit; of the type that allows the most, whose limit that is."""
+        tightest = []
+        for gpu_type in gpu_types:
+            limits = self._typed[tenant_id].get(gpu_type, ())
+            if not limits:
+                return None
+            tightest.append(min(limits, key=lambda one: one[1]))
+        if not tightest:
+            return None
+        at, most = max(tightest, key=lambda one: one[1])
+        if gpus <= most:
+            return None
+        facts = {"need": gpus, "have": most, "types": ", ".join(gpu_types), "tenant": name_of(at)}
+        return Explanation(Reason.LARGER_THAN_QUOTA_OF_TYPE, {**facts, "above": self._above(at)})
 
     def excess(self, tenant_id: str, *, user: str = "") -> Explanation | None:
         """Returns OVER_QUOTA, with numbers, if the user, the tenant or an ancestor has more than it may; else None."""
@@ -136,6 +189,11 @@ class Ledger:
             if tenant.max_running_jobs is not None and self._jobs[tenant.id] > tenant.max_running_jobs:
                 facts = {"tenant": name_of(tenant), "used": self._jobs[tenant.id], "quota": tenant.max_running_jobs}
                 return Explanation(Reason.OVER_QUOTA_JOBS, facts)
+            for gpu_type, most in tenant.gpus_by_type:
+                used = self._gpus_of_type.get((tenant.id, gpu_type), 0)
+                if used > most:
+                    facts = {"tenant": name_of(tenant), "gpu_type": gpu_type, "used": used, "quota": most}
+                    return Explanation(Reason.OVER_QUOTA_OF_TYPE, facts)
         return None
 
     def reserve(
@@ -148,6 +206,9 @@ class Ledger:
         for tenant in self._line(tenant_id):
             self._gpus[tenant.id] += gpus
             self._jobs[tenant.id] += jobs
+        if gpu_type and tenant_id in self._typed:
+            for at, _ in self._typed[tenant_id].get(gpu_type, ()):
+                self._gpus_of_type[at.id, gpu_type] = self._gpus_of_type.get((at.id, gpu_type), 0) + gpus
         if self.lending is not None:
             self.lending.reserve(tenant_id, gpus - n_shared)
         if self.users is not None and user:
@@ -158,6 +219,10 @@ class Ledger:
     ) -> None:
         """Takes a job out of the books."""
         self.reserve(tenant_id, gpus=-gpus, jobs=-jobs, n_shared=-n_shared, user=user, gpu_type=gpu_type)
+
+    def _above(self, tenant: TenantSnapshot) -> str:
+        """Whose admins share out what the tenant has, by name."""
+        return "the platform" if tenant.parent is None else name_of(self._tenants[tenant.parent])
 
     def _line(self, tenant_id: str) -> tuple[TenantSnapshot, ...]:
         try:
@@ -196,6 +261,20 @@ def _limits_of(line: Iterable[TenantSnapshot]) -> tuple[_Limits, ...]:
         for tenant in line
         if tenant.max_running_jobs is not None or tenant.max_gpus is not None
     )
+
+
+_TypedLimits = dict[str, dict[str, tuple[tuple[TenantSnapshot, int], ...]]]
+
+
+def _typed_limits(lines: Mapping[str, tuple[TenantSnapshot, ...]]) -> _TypedLimits:
+    """By tenant for which any counts, by type: whose limits they are, and how many GPUs, the nearest first."""
+    found: _TypedLimits = {}
+    for tenant_id, line in lines.items():
+        types = dict.fromkeys(gpu_type for at in line for gpu_type, _ in at.gpus_by_type)
+        for gpu_type in types:
+            limits = tuple((at, most) for at in line for name, most in at.gpus_by_type if name == gpu_type)
+            found.setdefault(tenant_id, {})[gpu_type] = limits
+    return found
 
 
 def name_of(tenant: TenantSnapshot) -> str:

@@ -10,7 +10,7 @@ from scheduler.api.plan import Explanation, Reason
 from scheduler.api.snapshot import TenantSnapshot
 from scheduler.api.user_limits import UserLimit
 
-_ENDLESS = 1 << 60
+ENDLESS = 1 << 60  # GPUs, where there is no limit
 _Owned = tuple[TenantSnapshot, UserLimit]
 
 
@@ -74,7 +74,7 @@ class UserLedger:
 
     def left_of_type(self, tenant_id: str, user: str, gpu_type: str) -> int:
         """Returns the GPUs of the type that limits of types leave the user, at least 0; many where there is none."""
-        left = _ENDLESS
+        left = ENDLESS
         for at, limit in self.of(tenant_id, user):
             most = limit.most_of(gpu_type)
             if most is not None:

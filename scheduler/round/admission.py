@@ -125,8 +125,7 @@ def _settled_holder(
 def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, runnable: set[Needs]) -> None:
     """runnable: needs of jobs that could run, as found so far."""
     reason = _hold(job, state.snapshot) or cluster.refusal(job)
-    reason = reason or state.ledger_now.never(job.tenant, gpus=job.min_workers)
-    reason = reason or _never_of_user(job, state)
+    reason = reason or _never(job, state)
     if reason is not None and job.hold is None:  # without the budget it could run on GPUs of another type
         reason = state.limits.narrowed.get(job.id, reason)
     exhausted = state.limits.refusal(job) if reason is None else None
@@ -140,13 +139,16 @@ def _settle_waiting(job: JobSnapshot, state: RoundState, cluster: EmptyCluster, 
         runnable.add(job.needs)
 
 
-def _never_of_user(job: JobSnapshot, state: RoundState) -> Explanation | None:
-    users = state.ledger_now.users
-    if users is None or not job.user:
-        return None
-    there = {node.gpu_type for node in state.snapshot.nodes}
-    types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
-    return users.never(job.tenant, job.user, gpus=job.min_workers, gpu_types=types)
+def _never(job: JobSnapshot, state: RoundState) -> Explanation | None:
+    """Why quota, or a limit of its user, can never allow the job's least size; None if it can."""
+    ledger, types = state.ledger_now, list[str]()
+    if ledger.limits_types(job.tenant, job.user):
+        there = {node.gpu_type for node in state.snapshot.nodes}
+        types = [t for t in sorted(there) if not job.gpu_types or t in job.gpu_types]
+    reason = ledger.never(job.tenant, gpus=job.min_workers, gpu_types=types)
+    if reason is None and ledger.users is not None and job.user:
+        return ledger.users.never(job.tenant, job.user, gpus=job.min_workers, gpu_types=types)
+    return reason
 
 
 def _book(ledger: Ledger, job: JobSnapshot, held: GangAllocation, free: FreeResources, *, n_shared: int = 0) -> None:

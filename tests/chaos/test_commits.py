@@ -120,7 +120,7 @@ def _trained_to_the_end(world: World, name: str) -> Job:
     attempt = Attempt.objects.live().get(job=found)
     with blob_store().stage(limit_bytes=1000) as staging:
         staging.write(name.encode() + b" weights")
-        blob = storage.keep(staging, organisation=world.cast.a, owner_kind="artifact", owner_id=attempt.id)
+        blob = storage.keep(staging, place=world.cast.a, owner_kind="artifact", owner_id=attempt.id)
     Artifact.objects.create(attempt=attempt, name=attempts.WEIGHTS, blob=blob)
     world.backend.finish(str(attempt.pk))
     return found

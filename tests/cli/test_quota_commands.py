@@ -144,3 +144,16 @@ def test_an_outsider_lists_the_quotas_of_their_projects(
     assert main(["-o", "json", "quota", "ls"]) == CommandStatus.OK
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["vision"]
     assert main(["quota"]) == CommandStatus.OK
+
+
+def test_the_tree_shows_limits_of_every_node_with_what_is_used(
+    bob: Cast,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_quota(bob.project_a, gpus_by_type={"A100": 2}, max_waiting_jobs=5, max_storage_bytes=2**30, actor=None)
+    assert main(["quota", "tree"]) == CommandStatus.OK
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "vision project 0, no limit A100 0 of 2" in shown
+    assert "0 of 5 0 B of 1.0 GiB" in shown
+    assert main(["-o", "json", "quota"]) == CommandStatus.OK
+    assert json.loads(capsys.readouterr().out)[0]["used"]["waiting_jobs"] == 0

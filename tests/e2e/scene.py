@@ -206,7 +206,18 @@ TREE = (
 
 
 def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
-    """A tree of four levels, each owner a change of `whole`."""
+    """A tree of four levels, each owner a change of `whole`; the first team has limits of all kinds."""
+    limited = {
+        "gpus_by_type": {"A100": 16, "T4": 4},
+        "used_by_type": {"A100": 15, "T4": 3},
+        "max_running_jobs": 20,
+        "running_jobs": 9,
+        "max_waiting_jobs": 100,
+        "waiting_jobs": 6,
+        "max_storage_bytes": 2 * 2**40,
+        "storage_bytes": 700 * 2**30,
+    }
+    free = {"gpus_by_type": {}, **dict.fromkeys(("max_running_jobs", "max_waiting_jobs", "max_storage_bytes"))}
     made = []
     for at, (name, kind, above, guaranteed, used, borrowed, lent, queued) in enumerate(TREE):
         numbers = {"guaranteed": guaranteed, "used": used, "borrowed": borrowed, "lent": lent, "queued_gpus": queued}
@@ -216,7 +227,10 @@ def quota_owners(whole: dict[str, Any]) -> list[dict[str, Any]]:
             "above": None if above is None else uuid(above),
             "kind": kind,
         }
-        made.append({**whole, **place, **numbers, "boosts": [], "budgets": whole["budgets"][:1] if at == 0 else []})
+        limits = limited if at == 1 else free
+        made.append(
+            {**whole, **place, **numbers, **limits, "boosts": [], "budgets": whole["budgets"][:1] if at == 0 else []}
+        )
     return made
 
 

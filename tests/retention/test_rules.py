@@ -158,7 +158,7 @@ def test_predictions_are_removed_with_what_their_organisation_holds_and_asking_f
     attempt = launch(found)
     with blob_store().stage(limit_bytes=100) as staging:
         staging.write(b"predicted")
-        blob = storage.keep(staging, organisation=cast.a, owner_kind="artifact", owner_id=attempt.id)
+        blob = storage.keep(staging, place=cast.a, owner_kind="artifact", owner_id=attempt.id)
     Artifact.objects.create(attempt=attempt, name="predictions.npz", blob=blob)
     attempts.close_succeeded(attempt, now=timezone.now() - timedelta(days=11))
     address = f"/api/v1/jobs/{found.pk}/result"

@@ -25,7 +25,7 @@ from mlhub.tenants.models import Organisation, Quota
 def keep(organisation, content=b"0123456789", owner=None) -> Blob:
     with blob_store().stage(limit_bytes=10**6) as staging:
         staging.write(content)
-        return actions.keep(staging, organisation=organisation, owner_kind="test", owner_id=owner or uuid4())
+        return actions.keep(staging, place=organisation, owner_kind="test", owner_id=owner or uuid4())
 
 
 def grow_old(*blobs: Blob) -> None:

@@ -8492,53 +8492,13 @@ export interface components {
             seen?: components["schemas"]["ProjectSeenRequest"];
         };
         /** @description version: the one that was seen; 409 when it is stale. */
-        PatchedQuotaChangeRequest: {
-            /** @description The most GPUs that may be in use at a time; null: no limit. */
-            max_gpus?: number | null;
-            /** @description The most jobs that may run at a time; null: no limit. */
-            max_running_jobs?: number | null;
-            /** @description GPUs that are guaranteed; null: none. */
-            guarantee?: number | null;
-            /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
-            borrow_limit?: number | null;
-            /** @description The most guaranteed GPUs that others may borrow while they are unused; null: no limit. */
-            lend_limit?: number | null;
-            /**
-             * @description From whom lent GPUs may be taken back by preemption.
-             *
-             *     * `never` - never
-             *     * `lower_priority` - lower_priority
-             *     * `any` - any
-             */
-            reclaim?: components["schemas"]["ReclaimEnum"];
-            /**
-             * Format: double
-             * @description The share of unguaranteed GPUs, relative to siblings.
-             */
-            weight?: number;
-            /** @description Whether unguaranteed GPUs are shared by weight, whatever the policy. */
-            shares_fairly?: boolean;
-            /**
-             * Format: double
-             * @description 0: past use is no matter.
-             */
-            half_life_s?: number;
-            /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
-            budgets?: components["schemas"]["BudgetRequest"][];
-            /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
-            max_priority?: number | null;
-            /** @description The version that the caller saw; 409 when it is stale. */
-            version?: number;
-            /**
-             * Format: int64
-             * @description The most bytes that may be stored; null: no limit.
-             */
-            max_storage_bytes?: number | null;
-        };
-        /** @description version: the one that was seen; 409 when it is stale. */
         PatchedQuotaRulesChangeRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus?: number | null;
+            /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
             /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
             /** @description GPUs that are guaranteed; null: none. */
@@ -8569,6 +8529,13 @@ export interface components {
             half_life_s?: number;
             /** @description Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type. */
             budgets?: components["schemas"]["BudgetRequest"][];
+            /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
+            max_waiting_jobs?: number | null;
+            /**
+             * Format: int64
+             * @description The most bytes that may be stored, with all below it; each content counts once; null: no limit.
+             */
+            max_storage_bytes?: number | null;
             /** @description The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does. */
             max_priority?: number | null;
             /** @description The version that the caller saw; 409 when it is stale. */
@@ -9749,8 +9716,16 @@ export interface components {
         Quota: {
             /** @description The most GPUs that may be in use at a time, without boosts; null: no limit. */
             readonly max_gpus: number | null;
+            /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
+            readonly gpus_by_type: {
+                [key: string]: number;
+            };
             /** @description The most jobs that may run at a time; null: no limit. */
             readonly max_running_jobs: number | null;
+            /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
+            readonly max_waiting_jobs: number | null;
+            /** @description The most bytes that may be stored, with all below it; each content counts once; null: no limit. */
+            readonly max_storage_bytes: number | null;
             /** @description GPUs that are guaranteed; null: none. */
             readonly guarantee: number | null;
             /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
@@ -9781,8 +9756,6 @@ export interface components {
             readonly max_priority: number | null;
             /** @description Budgets of GPU-hours, and what of them is used. */
             readonly budgets: components["schemas"]["BudgetUse"][];
-            /** @description The most bytes that may be stored; null: no limit. */
-            readonly max_storage_bytes: number | null;
             /** @description The version of these settings, which rises with every change. */
             readonly version: number;
             /** @description What of the limits is in use. */
@@ -9911,6 +9884,14 @@ export interface components {
             max_gpus: number | null;
             /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs: number | null;
+            /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
+            gpus_by_type: {
+                [key: string]: number;
+            };
+            /** @description The most jobs that may wait in the queue; null: no limit but the installation's. */
+            max_waiting_jobs: number | null;
+            /** @description The most bytes that may be stored, with all below it; each content counts once; null: no limit. */
+            max_storage_bytes: number | null;
             /** @description GPUs that are guaranteed; null: none. */
             guarantee: number | null;
             /** @description The most GPUs that may be borrowed above the guarantee; null: no limit. */
@@ -9953,10 +9934,18 @@ export interface components {
             budgets: components["schemas"]["BudgetUse"][];
             /** @description What is added to its rules for a time, and counts already. */
             boosts: components["schemas"]["QuotaBoost"][];
+            /** @description GPUs in use now, by type. */
+            used_by_type: {
+                [key: string]: number;
+            };
             /** @description Jobs that run now. */
             running_jobs: number;
+            /** @description Jobs that wait in the queue now. */
+            waiting_jobs: number;
             /** @description GPUs that waiting jobs need at least. */
             queued_gpus: number;
+            /** @description Bytes stored now, where max_storage_bytes is set; else null. */
+            storage_bytes: number | null;
         };
         /**
          * @description The base of every serializer that reads a request. Raises ValidationError (422) naming each unknown field.
@@ -9988,6 +9977,8 @@ export interface components {
             gpus: number;
             /** @description Jobs that run now. */
             running_jobs: number;
+            /** @description Jobs that wait in the queue now. */
+            waiting_jobs: number;
             /** @description Bytes stored now. */
             storage_bytes: number;
         };
@@ -10015,6 +10006,10 @@ export interface components {
         QuotaWishRequest: {
             /** @description The most GPUs that may be in use at a time; null: no limit. */
             max_gpus?: number | null;
+            /** @description The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit. */
+            gpus_by_type?: {
+                [key: string]: number;
+            };
             /** @description The most jobs that may run at a time; null: no limit. */
             max_running_jobs?: number | null;
             /** @description GPUs that are guaranteed; null: none. */
@@ -18848,7 +18843,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["PatchedQuotaChangeRequest"];
+                "application/json": components["schemas"]["PatchedQuotaRulesChangeRequest"];
             };
         };
         responses: {

@@ -21,7 +21,9 @@ export function quota(over: Partial<Quota> = {}): Quota {
   return {
     max_gpus: 8,
     boosted_gpus: 0,
+    gpus_by_type: {},
     max_running_jobs: 4,
+    max_waiting_jobs: null,
     max_storage_bytes: 10 * 1024 ** 3,
     guarantee: null,
     borrow_limit: null,
@@ -33,7 +35,7 @@ export function quota(over: Partial<Quota> = {}): Quota {
     max_priority: null,
     budgets: [],
     version: 3,
-    used: { gpus: 2, running_jobs: 1, storage_bytes: 1024 ** 3 },
+    used: { gpus: 2, running_jobs: 1, waiting_jobs: 0, storage_bytes: 1024 ** 3 },
     ...over,
   };
 }
@@ -43,7 +45,8 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     kind: "project",
     ...{ id: VISION.id, name: VISION.name, above: ACME.id },
     max_gpus: null,
-    max_running_jobs: null,
+    gpus_by_type: {},
+    ...{ max_running_jobs: null, max_waiting_jobs: null, max_storage_bytes: null },
     guarantee: null,
     borrow_limit: null,
     lend_limit: null,
@@ -59,7 +62,8 @@ export function quotaOwner(over: Partial<QuotaOwner> = {}): QuotaOwner {
     used: 0,
     borrowed: 0,
     lent: 0,
-    running_jobs: 0,
+    used_by_type: {},
+    ...{ running_jobs: 0, waiting_jobs: 0, storage_bytes: null },
     queued_gpus: 0,
     ...over,
   };

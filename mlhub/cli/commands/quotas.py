@@ -38,12 +38,27 @@ def show(context: typer.Context) -> None:
         "GPUS": lambda row: _of(row["used"]["gpus"], _with_boosts(row["max_gpus"], row["boosted_gpus"])),
         "GUARANTEE": lambda row: row["guarantee"],
         "RUNNING JOBS": lambda row: _of(row["used"]["running_jobs"], row["max_running_jobs"]),
-        "STORAGE": lambda row: _of(
-            size(row["used"]["storage_bytes"]),
-            None if row["max_storage_bytes"] is None else size(row["max_storage_bytes"]),
-        ),
+        "WAITING JOBS": lambda row: _of(row["used"]["waiting_jobs"], row["max_waiting_jobs"]),
+        "STORAGE": lambda row: _bytes_of(row["used"]["storage_bytes"], row["max_storage_bytes"]),
     }
     session.output.rows(rows, columns)
+
+
+@quota.command("tree")
+def show_tree(context: typer.Context) -> None:
+    """List your organisations with their teams and projects: what each may use, and uses now."""
+    session = session_of(context)
+    columns = {
+        "NAME": lambda row: row["name"],
+        "KIND": lambda row: row["kind"],
+        "GPUS": lambda row: _of(row["used"], _with_boosts(row["max_gpus"], _boosted(row))),
+        "BY TYPE": _by_type,
+        "GUARANTEE": lambda row: row["guarantee"],
+        "RUNNING JOBS": lambda row: _of(row["running_jobs"], row["max_running_jobs"]),
+        "WAITING JOBS": lambda row: _of(row["waiting_jobs"], row["max_waiting_jobs"]),
+        "STORAGE": lambda row: _bytes_of(row["storage_bytes"], row["max_storage_bytes"]),
+    }
+    session.output.rows(owners_of(session.api), columns)
 
 
 @quota.command("boosts")
@@ -183,9 +198,24 @@ def withdraw(context: typer.Context, id: RequestId) -> None:
     session.output.note("The request is withdrawn.")
 
 
+def _boosted(row: dict[str, Any]) -> int:
+    return sum(boost["extra_max_gpus"] for boost in row["boosts"])
+
+
 def _with_boosts(limit: int | None, boosted: int) -> int | None:
     return None if limit is None else limit + boosted
 
 
 def _of(used: Any, limit: Any) -> str:
     return f"{used} of {limit}" if limit is not None else f"{used}, no limit"
+
+
+def _bytes_of(used: int | None, limit: int | None) -> str:
+    """used: None where it is not counted, because there is no limit."""
+    return "no limit" if used is None else _of(size(used), None if limit is None else size(limit))
+
+
+def _by_type(row: dict[str, Any]) -> str:
+    """A100 1 of 2, T4 0 of 4"""
+    used, limits = row["used_by_type"], row["gpus_by_type"]
+    return ", ".join(f"{t} {_of(used.get(t, 0), most)}" for t, most in limits.items()) or "no limit"

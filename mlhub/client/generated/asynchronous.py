@@ -2656,6 +2656,7 @@ class AsyncOrganisationsOperations:
         /,
         *,
         max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -2665,15 +2666,18 @@ class AsyncOrganisationsOperations:
         shares_fairly: bool | Unset = UNSET,
         half_life_s: float | Unset = UNSET,
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
-        max_storage_bytes: int | Unset | None = UNSET,
     ) -> r.Quota:
         """Platform administrators only; counts from the next scheduling round on.
 
         PATCH /organisations/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
+        no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -2683,10 +2687,12 @@ class AsyncOrganisationsOperations:
         shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
         half_life_s: 0: past use is no matter.
         budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_waiting_jobs: The most jobs that may wait in the queue; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that may be stored, with all below it; each content counts once; null: no
+        limit.
         max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
         nothing does.
         version: The version that the caller saw; 409 when it is stale.
-        max_storage_bytes: The most bytes that may be stored; null: no limit.
         """
         return await self._transport.record(
             r.Quota,
@@ -2694,6 +2700,7 @@ class AsyncOrganisationsOperations:
             path_of("/organisations/{id}/quota", id=id),
             body={
                 "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -2703,9 +2710,10 @@ class AsyncOrganisationsOperations:
                 "shares_fairly": shares_fairly,
                 "half_life_s": half_life_s,
                 "budgets": budgets,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
                 "max_priority": max_priority,
                 "version": version,
-                "max_storage_bytes": max_storage_bytes,
             },
         )
 
@@ -3114,6 +3122,7 @@ class AsyncProjectsOperations:
         /,
         *,
         max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -3123,6 +3132,8 @@ class AsyncProjectsOperations:
         shares_fairly: bool | Unset = UNSET,
         half_life_s: float | Unset = UNSET,
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
@@ -3133,6 +3144,8 @@ class AsyncProjectsOperations:
         PATCH /projects/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
+        no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -3142,6 +3155,9 @@ class AsyncProjectsOperations:
         shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
         half_life_s: 0: past use is no matter.
         budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_waiting_jobs: The most jobs that may wait in the queue; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that may be stored, with all below it; each content counts once; null: no
+        limit.
         max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
         nothing does.
         version: The version that the caller saw; 409 when it is stale.
@@ -3152,6 +3168,7 @@ class AsyncProjectsOperations:
             path_of("/projects/{id}/quota", id=id),
             body={
                 "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -3161,6 +3178,8 @@ class AsyncProjectsOperations:
                 "shares_fairly": shares_fairly,
                 "half_life_s": half_life_s,
                 "budgets": budgets,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
                 "max_priority": max_priority,
                 "version": version,
             },
@@ -4210,6 +4229,7 @@ class AsyncTeamsOperations:
         /,
         *,
         max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -4219,6 +4239,8 @@ class AsyncTeamsOperations:
         shares_fairly: bool | Unset = UNSET,
         half_life_s: float | Unset = UNSET,
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
@@ -4229,6 +4251,8 @@ class AsyncTeamsOperations:
         PATCH /teams/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
+        no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -4238,6 +4262,9 @@ class AsyncTeamsOperations:
         shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
         half_life_s: 0: past use is no matter.
         budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_waiting_jobs: The most jobs that may wait in the queue; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that may be stored, with all below it; each content counts once; null: no
+        limit.
         max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
         nothing does.
         version: The version that the caller saw; 409 when it is stale.
@@ -4248,6 +4275,7 @@ class AsyncTeamsOperations:
             path_of("/teams/{id}/quota", id=id),
             body={
                 "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -4257,6 +4285,8 @@ class AsyncTeamsOperations:
                 "shares_fairly": shares_fairly,
                 "half_life_s": half_life_s,
                 "budgets": budgets,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
                 "max_priority": max_priority,
                 "version": version,
             },

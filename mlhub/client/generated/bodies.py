@@ -129,6 +129,7 @@ class QuotaWishRequest(TypedDict):
     """Whose quota: exactly one of organisation, team and project; and its other rules. null lifts a limit."""
 
     max_gpus: NotRequired[int | None]
+    gpus_by_type: NotRequired[Mapping[str, int]]
     max_running_jobs: NotRequired[int | None]
     guarantee: NotRequired[int | None]
     borrow_limit: NotRequired[int | None]

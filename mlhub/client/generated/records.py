@@ -1739,7 +1739,10 @@ class Quota(ApiRecord):
     """
 
     max_gpus: int | None
+    gpus_by_type: dict[str, int]
     max_running_jobs: int | None
+    max_waiting_jobs: int | None
+    max_storage_bytes: int | None
     guarantee: int | None
     borrow_limit: int | None
     lend_limit: int | None
@@ -1749,7 +1752,6 @@ class Quota(ApiRecord):
     half_life_s: float
     max_priority: int | None
     budgets: list[BudgetUse]
-    max_storage_bytes: int | None
     version: int
     used: QuotaUsed
     boosted_gpus: int
@@ -1799,6 +1801,9 @@ class QuotaOwner(ApiRecord):
     above: str | None
     max_gpus: int | None
     max_running_jobs: int | None
+    gpus_by_type: dict[str, int]
+    max_waiting_jobs: int | None
+    max_storage_bytes: int | None
     guarantee: int | None
     borrow_limit: int | None
     lend_limit: int | None
@@ -1814,8 +1819,11 @@ class QuotaOwner(ApiRecord):
     lent: int
     budgets: list[BudgetUse]
     boosts: list[QuotaBoost]
+    used_by_type: dict[str, int]
     running_jobs: int
+    waiting_jobs: int
     queued_gpus: int
+    storage_bytes: int | None
 
 
 class QuotaTree(ApiRecord):
@@ -1831,6 +1839,7 @@ class QuotaUsed(ApiRecord):
 
     gpus: int
     running_jobs: int
+    waiting_jobs: int
     storage_bytes: int
 
 

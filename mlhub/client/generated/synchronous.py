@@ -2624,6 +2624,7 @@ class OrganisationsOperations:
         /,
         *,
         max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -2633,15 +2634,18 @@ class OrganisationsOperations:
         shares_fairly: bool | Unset = UNSET,
         half_life_s: float | Unset = UNSET,
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
-        max_storage_bytes: int | Unset | None = UNSET,
     ) -> r.Quota:
         """Platform administrators only; counts from the next scheduling round on.
 
         PATCH /organisations/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
+        no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -2651,10 +2655,12 @@ class OrganisationsOperations:
         shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
         half_life_s: 0: past use is no matter.
         budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_waiting_jobs: The most jobs that may wait in the queue; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that may be stored, with all below it; each content counts once; null: no
+        limit.
         max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
         nothing does.
         version: The version that the caller saw; 409 when it is stale.
-        max_storage_bytes: The most bytes that may be stored; null: no limit.
         """
         return self._transport.record(
             r.Quota,
@@ -2662,6 +2668,7 @@ class OrganisationsOperations:
             path_of("/organisations/{id}/quota", id=id),
             body={
                 "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -2671,9 +2678,10 @@ class OrganisationsOperations:
                 "shares_fairly": shares_fairly,
                 "half_life_s": half_life_s,
                 "budgets": budgets,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
                 "max_priority": max_priority,
                 "version": version,
-                "max_storage_bytes": max_storage_bytes,
             },
         )
 
@@ -3080,6 +3088,7 @@ class ProjectsOperations:
         /,
         *,
         max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -3089,6 +3098,8 @@ class ProjectsOperations:
         shares_fairly: bool | Unset = UNSET,
         half_life_s: float | Unset = UNSET,
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
@@ -3099,6 +3110,8 @@ class ProjectsOperations:
         PATCH /projects/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
+        no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -3108,6 +3121,9 @@ class ProjectsOperations:
         shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
         half_life_s: 0: past use is no matter.
         budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_waiting_jobs: The most jobs that may wait in the queue; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that may be stored, with all below it; each content counts once; null: no
+        limit.
         max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
         nothing does.
         version: The version that the caller saw; 409 when it is stale.
@@ -3118,6 +3134,7 @@ class ProjectsOperations:
             path_of("/projects/{id}/quota", id=id),
             body={
                 "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -3127,6 +3144,8 @@ class ProjectsOperations:
                 "shares_fairly": shares_fairly,
                 "half_life_s": half_life_s,
                 "budgets": budgets,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
                 "max_priority": max_priority,
                 "version": version,
             },
@@ -4170,6 +4189,7 @@ class TeamsOperations:
         /,
         *,
         max_gpus: int | Unset | None = UNSET,
+        gpus_by_type: Mapping[str, int] | Unset = UNSET,
         max_running_jobs: int | Unset | None = UNSET,
         guarantee: int | Unset | None = UNSET,
         borrow_limit: int | Unset | None = UNSET,
@@ -4179,6 +4199,8 @@ class TeamsOperations:
         shares_fairly: bool | Unset = UNSET,
         half_life_s: float | Unset = UNSET,
         budgets: Sequence[b.BudgetRequest] | Unset = UNSET,
+        max_waiting_jobs: int | Unset | None = UNSET,
+        max_storage_bytes: int | Unset | None = UNSET,
         max_priority: int | Unset | None = UNSET,
         version: int | Unset = UNSET,
     ) -> r.QuotaOwner:
@@ -4189,6 +4211,8 @@ class TeamsOperations:
         PATCH /teams/{id}/quota
 
         max_gpus: The most GPUs that may be in use at a time; null: no limit.
+        gpus_by_type: The most GPUs of single types that may be in use at a time, by type; a type that is not named:
+        no limit.
         max_running_jobs: The most jobs that may run at a time; null: no limit.
         guarantee: GPUs that are guaranteed; null: none.
         borrow_limit: The most GPUs that may be borrowed above the guarantee; null: no limit.
@@ -4198,6 +4222,9 @@ class TeamsOperations:
         shares_fairly: Whether unguaranteed GPUs are shared by weight, whatever the policy.
         half_life_s: 0: past use is no matter.
         budgets: Budgets of GPU-hours, all of them: those that are not named end. One for each period and GPU type.
+        max_waiting_jobs: The most jobs that may wait in the queue; null: no limit but the installation's.
+        max_storage_bytes: The most bytes that may be stored, with all below it; each content counts once; null: no
+        limit.
         max_priority: The highest priority that members may give their jobs; null: what holds above it, 50 if
         nothing does.
         version: The version that the caller saw; 409 when it is stale.
@@ -4208,6 +4235,7 @@ class TeamsOperations:
             path_of("/teams/{id}/quota", id=id),
             body={
                 "max_gpus": max_gpus,
+                "gpus_by_type": gpus_by_type,
                 "max_running_jobs": max_running_jobs,
                 "guarantee": guarantee,
                 "borrow_limit": borrow_limit,
@@ -4217,6 +4245,8 @@ class TeamsOperations:
                 "shares_fairly": shares_fairly,
                 "half_life_s": half_life_s,
                 "budgets": budgets,
+                "max_waiting_jobs": max_waiting_jobs,
+                "max_storage_bytes": max_storage_bytes,
                 "max_priority": max_priority,
                 "version": version,
             },

@@ -52,13 +52,17 @@ class BudgetUseSerializer(serializers.Serializer[Any]):
 class QuotaUsedSerializer(serializers.Serializer[Any]):
     gpus = serializers.IntegerField(help_text="GPUs in use now.")
     running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    waiting_jobs = serializers.IntegerField(help_text="Jobs that wait in the queue now.")
     storage_bytes = serializers.IntegerField(help_text="Bytes stored now.")
 
 
+BY_TYPE = "The most GPUs of single types that may be in use at a time, by type; a type that is not named: no limit."
+MAX_WAITING = "The most jobs that may wait in the queue; null: no limit but the installation's."
+MAX_STORAGE = "The most bytes that may be stored, with all below it; each content counts once; null: no limit."
 MAX_PRIORITY = "The highest priority that members may give their jobs; null: what holds above it, 50 if nothing does."
 RULES = [
-    "max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly",
-    "half_life_s", "max_priority", "budgets",
+    "max_gpus", "gpus_by_type", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee",
+    "borrow_limit", "lend_limit", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets",
 ]  # fmt: skip
 
 
@@ -70,6 +74,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
     """
 
     used = QuotaUsedSerializer(read_only=True, help_text="What of the limits is in use.")
+    gpus_by_type = serializers.DictField(child=serializers.IntegerField(), read_only=True, help_text=BY_TYPE)
     boosted_gpus = serializers.IntegerField(
         read_only=True, help_text="GPUs that boosts add to max_gpus now; they are not part of it."
     )
@@ -79,11 +84,12 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
 
     class Meta:
         model = Quota
-        fields = [*RULES, "max_storage_bytes", "version", "used", "boosted_gpus"]
+        fields = [*RULES, "version", "used", "boosted_gpus"]
         read_only_fields = fields
         extra_kwargs = described(
             max_gpus="The most GPUs that may be in use at a time, without boosts; null: no limit.",
             max_running_jobs="The most jobs that may run at a time; null: no limit.",
+            max_waiting_jobs=MAX_WAITING,
             guarantee="GPUs that are guaranteed; null: none.",
             borrow_limit="The most GPUs that may be borrowed above the guarantee; null: no limit.",
             lend_limit="The most guaranteed GPUs that others may borrow while they are unused; null: no limit.",
@@ -92,7 +98,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             shares_fairly="Whether unguaranteed GPUs are shared by weight, whatever the policy.",
             half_life_s="The half-life of past use, in seconds; 0: only present use counts.",
             max_priority=MAX_PRIORITY,
-            max_storage_bytes="The most bytes that may be stored; null: no limit.",
+            max_storage_bytes=MAX_STORAGE,
             version="The version of these settings, which rises with every change.",
         )
 
@@ -106,6 +112,9 @@ class QuotaRulesSerializer(StrictSerializer):
         allow_null=True,
         required=False,
         help_text="The most GPUs that may be in use at a time; null: no limit.",
+    )
+    gpus_by_type = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_COUNT), required=False, help_text=BY_TYPE
     )
     max_running_jobs = serializers.IntegerField(
         min_value=0,
@@ -158,6 +167,12 @@ class QuotaRulesSerializer(StrictSerializer):
 class QuotaRulesChangeSerializer(QuotaRulesSerializer):
     """version: the one that was seen; 409 when it is stale."""
 
+    max_waiting_jobs = serializers.IntegerField(
+        min_value=0, max_value=MAX_COUNT, allow_null=True, required=False, help_text=MAX_WAITING
+    )
+    max_storage_bytes = serializers.IntegerField(
+        min_value=0, max_value=MAX_BYTES, allow_null=True, required=False, help_text=MAX_STORAGE
+    )
     max_priority = serializers.IntegerField(
         min_value=0, max_value=100, allow_null=True, required=False, help_text=MAX_PRIORITY
     )
@@ -166,16 +181,6 @@ class QuotaRulesChangeSerializer(QuotaRulesSerializer):
         max_value=MAX_COUNT,
         required=False,
         help_text="The version that the caller saw; 409 when it is stale.",
-    )
-
-
-class QuotaChangeSerializer(QuotaRulesChangeSerializer):
-    max_storage_bytes = serializers.IntegerField(
-        min_value=0,
-        max_value=MAX_BYTES,
-        allow_null=True,
-        required=False,
-        help_text="The most bytes that may be stored; null: no limit.",
     )
 
 
@@ -220,6 +225,9 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     max_running_jobs = serializers.IntegerField(
         allow_null=True, help_text="The most jobs that may run at a time; null: no limit."
     )
+    gpus_by_type = serializers.DictField(child=serializers.IntegerField(), help_text=BY_TYPE)
+    max_waiting_jobs = serializers.IntegerField(allow_null=True, help_text=MAX_WAITING)
+    max_storage_bytes = serializers.IntegerField(allow_null=True, help_text=MAX_STORAGE)
     guarantee = serializers.IntegerField(allow_null=True, help_text="GPUs that are guaranteed; null: none.")
     borrow_limit = serializers.IntegerField(
         allow_null=True, help_text="The most GPUs that may be borrowed above the guarantee; null: no limit."
@@ -246,8 +254,13 @@ class QuotaOwnerSerializer(serializers.Serializer[Any]):
     lent = serializers.IntegerField(help_text="Guaranteed GPUs that others use now.")
     budgets = BudgetUseSerializer(many=True, help_text="Budgets of GPU-hours, and what of them is used.")
     boosts = QuotaBoostSerializer(many=True, help_text="What is added to its rules for a time, and counts already.")
+    used_by_type = serializers.DictField(child=serializers.IntegerField(), help_text="GPUs in use now, by type.")
     running_jobs = serializers.IntegerField(help_text="Jobs that run now.")
+    waiting_jobs = serializers.IntegerField(help_text="Jobs that wait in the queue now.")
     queued_gpus = serializers.IntegerField(help_text="GPUs that waiting jobs need at least.")
+    storage_bytes = serializers.IntegerField(
+        allow_null=True, help_text="Bytes stored now, where max_storage_bytes is set; else null."
+    )
 
 
 class QuotaTreeSerializer(serializers.Serializer[Any]):

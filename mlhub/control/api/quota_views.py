@@ -33,13 +33,13 @@ class QuotaView(APIView):
         """The organisation's limits, and what it uses of them."""
         return Response(_quota(_organisation(request, id)))
 
-    @extend_schema(request=s.QuotaChangeSerializer, responses=s.QuotaSerializer)
+    @extend_schema(request=s.QuotaRulesChangeSerializer, responses=s.QuotaSerializer)
     def patch(self, request: Request, id: str) -> Response:
         """Platform administrators only; counts from the next scheduling round on."""
         organisation = _organisation(request, id)
         require_quota_right(organisation, caller(request))  # says what others do instead
         require_administrator(request, self)
-        body = read_body(s.QuotaChangeSerializer, request)
+        body = read_body(s.QuotaRulesChangeSerializer, request)
         set_quota(organisation, actor=caller(request), **body)
         return Response(_quota(organisation))
 

@@ -28,6 +28,7 @@ from mlhub.jobs.api.serializers import ExplanationSerializer
 from mlhub.jobs.api.views import dataset_version_of, model_version_of, project_of
 from mlhub.jobs.models import Job, JobKind
 from mlhub.jobs.states import ENDED
+from mlhub.tenants.actions.quotas import checked_types
 from mlhub.tenants.authentication import caller
 from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Organisation, Project, Team, User
@@ -227,6 +228,8 @@ def _changes(user: User, body: dict[str, Any]) -> list[whatif.Change]:
         rules = {name: request[name] for name in RULES if name in request}
         if "budgets" in rules:
             rules["budgets"] = budgets_now(owner, checked_budgets(rules["budgets"]), now=timezone.now())
+        if "gpus_by_type" in rules:
+            rules["gpus_by_type"] = quota_tree.type_limits(checked_types(rules["gpus_by_type"]))
         found.append(whatif.with_quota(str(owner.id), **quota_tree.with_boosts(owner, rules, now=timezone.now())))
     if removed := body.get("remove_nodes"):
         there = set(Node.objects.filter(name__in=removed).values_list("name", flat=True))

@@ -12,10 +12,16 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.tenants.actions.quotas import Owner, quota_of, require_quota_right, require_room_for_boosts
+from mlhub.tenants.actions.quotas import (
+    Owner,
+    quota_of,
+    require_quota_right,
+    require_room_for_boosts,
+    rules_above,
+)
 from mlhub.tenants.audit import record
 from mlhub.tenants.boosts import raised
-from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, Team, User
+from mlhub.tenants.models import Organisation, Project, Quota, QuotaBoost, User
 
 MOST_BOOSTS = 8  # of one owner at a time
 MOST_EXTRA = 100_000
@@ -110,9 +116,7 @@ def gpu_limits_above(project: Project) -> list[tuple[Owner, int]]:
 
     With their boosts; the nearest first.
     """
-    owners: list[Owner] = [project, *Team.objects.line_of(project.team), project.organisation]
-    limits = {owner: rules.max_gpus for owner in owners if (rules := getattr(owner, "quota", None)) is not None}
-    limited = {owner: most for owner, most in limits.items() if most is not None}
+    limited = {owner: rules.max_gpus for owner, rules in rules_above(project) if rules.max_gpus is not None}
     if not limited:
         return []
     extras: Counter[UUID] = Counter()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -20,9 +20,14 @@ from mlhub.tenants.permissions import require_role
 from mlhub.tenants.roles import Role
 
 Owner = Organisation | Team | Project
-LIMITS = ("max_gpus", "max_running_jobs", "guarantee", "borrow_limit", "lend_limit")
-RULES = (*LIMITS, "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
+LIMITS = (
+    "max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes", "guarantee", "borrow_limit", "lend_limit",
+)  # fmt: skip
+RULES = (*LIMITS, "gpus_by_type", "reclaim", "weight", "shares_fairly", "half_life_s", "max_priority", "budgets")
 MOST_PRIORITY = 100
+MOST_TYPES = 50
+MOST_GPUS = 1_000_000
+MAX_TYPE_CHARS = 100
 MOST_HALF_LIFE_S = 366 * 86400.0
 _CHOICES = {"reclaim": dict(QuotaRules.RECLAIM)}
 
@@ -39,7 +44,9 @@ def set_quota(owner: Owner, *, version: int | None = None, actor: User | None, *
     require_quota_right(owner, actor)
     if "budgets" in changes:
         changes["budgets"] = checked_budgets(changes["budgets"])
-    _check_values(changes, fields=(*RULES, "max_storage_bytes") if isinstance(owner, Organisation) else RULES)
+    if "gpus_by_type" in changes:
+        changes["gpus_by_type"] = checked_types(changes["gpus_by_type"])
+    _check_values(changes)
     with transaction.atomic():
         organisation = owner if isinstance(owner, Organisation) else owner.organisation
         # one lock for the whole tree, so that two edits cannot guarantee the same GPUs
@@ -91,6 +98,47 @@ def quota_of(owner: Owner, *, locked: bool = False) -> QuotaRules:
     return found
 
 
+def rules_above(project: Project) -> list[tuple[Owner, QuotaRules]]:
+    """The rules that hold for the project: its own, those of the teams above it and of its organisation, the nearest
+    first; without owners that have none.
+    """
+    owners: list[Owner] = [project, *Team.objects.line_of(project.team), project.organisation]
+    return [(owner, rules) for owner in owners if (rules := getattr(owner, "quota", None)) is not None]
+
+
+def within(owner: Owner) -> dict[str, Any]:
+    """What belongs to the owner, with all below it, as a filter of rows that have a project."""
+    if isinstance(owner, Project):
+        return {"project": owner}
+    if isinstance(owner, Team):
+        return {"project__team__in": Team.objects.below([owner.pk])}
+    return {"project__organisation": owner}
+
+
+def raised_by(owner: Owner) -> str:
+    """Who can raise the owner's limits, as a remedy names them."""
+    if isinstance(owner, Organisation):
+        return "an administrator of the platform"
+    place = above(owner)
+    return f"an admin of {place.name}" + (f" or of {owner.organisation.name}" if isinstance(place, Team) else "")
+
+
+def checked_types(value: Any) -> dict[str, int]:
+    """Returns numbers of GPUs by type. Raises InvalidInputError for what is none."""
+    if not isinstance(value, Mapping) or len(value) > MOST_TYPES:
+        remedy = f'Give {{"A100": 2}}, with at most {MOST_TYPES} types.'
+        raise InvalidInputError("gpus_by_type gives no number by GPU type.", field="gpus_by_type", remedy=remedy)
+    for gpu_type, most in value.items():
+        is_count = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MOST_GPUS
+        if not gpu_type or len(str(gpu_type)) > MAX_TYPE_CHARS or not is_count:
+            raise InvalidInputError(
+                f"gpus_by_type has {gpu_type!r}: {most!r}.",
+                field="gpus_by_type",
+                remedy=f"Give a number of GPUs from 0 to {MOST_GPUS:,} by GPU type; leave a type out for no limit.",
+            )
+    return {str(gpu_type): int(most) for gpu_type, most in sorted(value.items())}
+
+
 def require_quota_right(owner: Owner, actor: User | None) -> None:
     """Raises NotAllowedError for who may not change the owner's quota. actor: None = the platform itself."""
     if actor is None:
@@ -106,12 +154,12 @@ def require_quota_right(owner: Owner, actor: User | None) -> None:
         )
 
 
-def _check_values(changes: Mapping[str, Any], *, fields: Iterable[str]) -> None:
+def _check_values(changes: Mapping[str, Any]) -> None:
     for field, value in changes.items():
-        if field not in fields:
-            raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(fields)}.")
-        if field == "budgets":
-            continue  # checked_budgets() has seen them
+        if field not in RULES:
+            raise InvalidInputError(f"There is no {field} here.", field=field, remedy=f"One of {', '.join(RULES)}.")
+        if field in ("budgets", "gpus_by_type"):
+            continue  # checked_budgets() and checked_types() have seen them
         if field in _CHOICES:
             if value not in _CHOICES[field]:
                 words = ", ".join(_CHOICES[field])

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.tenants.actions.quotas import Owner
+from mlhub.tenants.actions.quotas import Owner, checked_types
 from mlhub.tenants.audit import record
 from mlhub.tenants.budgets import checked_budgets
 from mlhub.tenants.models import Membership, Organisation, User, UserQuota
@@ -18,9 +18,6 @@ from mlhub.tenants.roles import Role
 
 COUNTS = ("max_gpus", "max_running_jobs", "max_waiting_jobs", "max_storage_bytes")
 LIMITS = (*COUNTS, "gpus_by_type", "budgets")
-MOST_TYPES = 50
-MOST_GPUS = 1_000_000
-MAX_TYPE_CHARS = 100
 
 
 def limit_user(
@@ -107,23 +104,8 @@ def _checked(owner: Owner, changes: Mapping[str, Any]) -> dict[str, Any]:
     if "budgets" in found:
         found["budgets"] = checked_budgets(found["budgets"])
     if "gpus_by_type" in found:
-        found["gpus_by_type"] = _checked_types(found["gpus_by_type"])
+        found["gpus_by_type"] = checked_types(found["gpus_by_type"])
     return found
-
-
-def _checked_types(value: Any) -> dict[str, int]:
-    if not isinstance(value, Mapping) or len(value) > MOST_TYPES:
-        remedy = f'Give {{"A100": 2}}, with at most {MOST_TYPES} types.'
-        raise InvalidInputError("gpus_by_type gives no number by GPU type.", field="gpus_by_type", remedy=remedy)
-    for gpu_type, most in value.items():
-        is_count = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= MOST_GPUS
-        if not gpu_type or len(str(gpu_type)) > MAX_TYPE_CHARS or not is_count:
-            raise InvalidInputError(
-                f"gpus_by_type has {gpu_type!r}: {most!r}.",
-                field="gpus_by_type",
-                remedy=f"Give a number of GPUs from 0 to {MOST_GPUS:,} by GPU type; leave a type out for no limit.",
-            )
-    return {str(gpu_type): int(most) for gpu_type, most in sorted(value.items())}
 
 
 def _stale(

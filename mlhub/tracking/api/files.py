@@ -50,7 +50,7 @@ class FileView(ProtocolView):
         self.caller.require_logger(changed)  # before the body is read: it may fill the disk
         size = request.headers.get("Content-Length") or "0"
         size_bytes = int(size) if size.isdecimal() else 0
-        require_room(changed.project.organisation, size_bytes=size_bytes, user=self.caller.user)
+        require_room(changed.project, size_bytes=size_bytes, user=self.caller.user)
         with blob_store().stage(limit_bytes=settings.MAX_UPLOAD_BYTES) as staging:
             while chunk := request._request.read(CHUNK_BYTES):
                 staging.write(chunk)

@@ -13,7 +13,7 @@ from scheduler.api.snapshot import TenantSnapshot
 from scheduler.quota.ledger import Ledger
 from scheduler.simulator.traces.budgets import budgets_from_list
 from scheduler.simulator.traces.trace import BadInput, Trace
-from scheduler.simulator.traces.user_limits import user_limits_from_list
+from scheduler.simulator.traces.user_limits import gpus_by_type_of, user_limits_from_list
 
 _KNOWN = tuple(f.name for f in fields(TenantSnapshot) if f.name not in ("id", "name"))
 _DEFAULTS = {f.name: f.default for f in fields(TenantSnapshot)}
@@ -75,6 +75,8 @@ def _checked(tenant: str, key: str, value: Any, name: str) -> Any:
     default = _DEFAULTS[key]
     if key == "budgets":
         return budgets_from_list(tenant, value, name)
+    if key == "gpus_by_type":
+        return gpus_by_type_of(f"tenant {tenant!r}", value, name)
     if key == "user_limits":
         return user_limits_from_list(tenant, value, name)
     if value is None and default is None:

@@ -31,31 +31,32 @@ def user_limits_from_list(tenant: str, value: Any, name: str) -> tuple[UserLimit
 
 def _limit(tenant: str, value: Mapping[str, Any], name: str) -> UserLimit:
     user = str(value["user"])
+    whose = f"the limit of user {user!r} in {tenant!r}"
     unknown = [key for key in value if key not in _FIELDS]
     if unknown:
         known = ", ".join(_FIELDS)
-        problem = f"the limit of user {user!r} in {tenant!r} has the field {unknown[0]!r}; known: {known}"
-        raise BadInput(name, None, problem)
-    by_type = value.get("gpus_by_type") or {}
-    if not isinstance(by_type, Mapping):
-        problem = f"the limit of user {user!r} in {tenant!r} has gpus_by_type {by_type!r}; give a number by GPU type"
-        raise BadInput(name, None, problem)
+        raise BadInput(name, None, f"{whose} has the field {unknown[0]!r}; known: {known}")
     return UserLimit(
         user=user,
         name=user,
-        max_gpus=_count(tenant, user, "max_gpus", value.get("max_gpus"), name),
-        gpus_by_type=tuple(
-            (str(gpu_type), _count(tenant, user, "gpus_by_type", most, name) or 0) for gpu_type, most in by_type.items()
-        ),
-        max_running_jobs=_count(tenant, user, "max_running_jobs", value.get("max_running_jobs"), name),
+        max_gpus=_count(whose, "max_gpus", value.get("max_gpus"), name),
+        gpus_by_type=gpus_by_type_of(whose, value.get("gpus_by_type"), name),
+        max_running_jobs=_count(whose, "max_running_jobs", value.get("max_running_jobs"), name),
         budgets=budgets_from_list(tenant, value.get("budgets", []), name),
     )
 
 
-def _count(tenant: str, user: str, field: str, value: Any, name: str) -> int | None:
+def gpus_by_type_of(whose: str, value: Any, name: str) -> tuple[tuple[str, int], ...]:
+    """Returns (type, most) pairs of {A100: 2}. whose: limits, in a message. Raises BadInput."""
+    by_type = value or {}
+    if not isinstance(by_type, Mapping):
+        raise BadInput(name, None, f"{whose} has gpus_by_type {by_type!r}; give a number by GPU type")
+    return tuple((str(gpu_type), _count(whose, "gpus_by_type", most, name) or 0) for gpu_type, most in by_type.items())
+
+
+def _count(whose: str, field: str, value: Any, name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        problem = f"the limit of user {user!r} in {tenant!r} has {field} {value!r}; it must be a whole number of at"
-        raise BadInput(name, None, f"{problem} least 0")
+        raise BadInput(name, None, f"{whose} has {field} {value!r}; it must be a whole number of at least 0")
     return value

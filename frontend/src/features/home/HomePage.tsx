@@ -9,7 +9,7 @@ import { Link } from "react-router";
 import { seenOrganisations, useMe } from "@/api/session";
 import type { OrganisationBrief, Quota } from "@/api/types";
 import { TextLink } from "@/components/display/TextLink";
-import { UserLimitBars } from "@/components/display/quota/UserLimitBars";
+import { UserLimitBars } from "@/components/display/quota/LimitBars";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";

@@ -12,6 +12,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import { impactOf, impactSentence } from "@/features/quotas/impact";
+import { LimitFields } from "@/features/quotas/nodes/LimitFields";
 import { quotaQuery, quotaTreeQuery } from "@/features/quotas/queries";
 import { QuotaHistory } from "@/features/quotas/QuotaHistory";
 import {
@@ -24,6 +25,7 @@ import {
   type Typed,
   typedBudgets,
 } from "@/features/quotas/rules";
+import { asTypes } from "@/features/quotas/typesText";
 
 interface Props {
   owner: QuotaOwner;
@@ -39,7 +41,8 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
   const [showsHistory, setShowsHistory] = useState(false);
   const rules = asRules(typed);
   const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
-  const cannotSave = Object.keys(rules).length === 0 || isIncomplete;
+  const isUnreadable = asTypes(typed.types ?? "") === null;
+  const cannotSave = Object.keys(rules).length === 0 || isIncomplete || isUnreadable;
 
   const preview = useMutation({
     mutationFn: () => unwrap(api.POST("/api/v1/what-if", { body: { quotas: [asWish(owner, rules)] } })),
@@ -103,6 +106,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
             error={problem?.of("reclaim")}
           />
         </SimpleGrid>
+        <LimitFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />
         <BudgetFields
           budgets={typed.budgets ?? typedBudgets(owner)}
           onType={(budgets) => type({ budgets })}

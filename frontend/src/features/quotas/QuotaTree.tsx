@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 import { Box, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 
 import type { QuotaOwner } from "@/api/types";
 import { BudgetBars } from "@/components/display/quota/BudgetBars";
@@ -18,7 +18,8 @@ import { quotaTreeQuery } from "@/features/quotas/queries";
 import classes from "@/features/quotas/quotas.module.css";
 import { lazyComponent } from "@/lib/chunk";
 
-// who looks at quotas seldom changes one
+// few nodes have limits of types, jobs or storage, and who looks at quotas seldom changes one
+const NodeLimits = lazyComponent(async () => (await import("@/features/quotas/nodes/NodeLimits")).NodeLimits);
 const OwnerForm = lazyComponent(async () => (await import("@/features/quotas/OwnerForm")).OwnerForm);
 
 interface Props {
@@ -62,6 +63,11 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
                     )}
                   </Group>
                   <OwnerBar owner={owner} most={widest(owners)} />
+                  {hasLimits(owner) && (
+                    <Suspense fallback={null}>
+                      <NodeLimits owner={owner} />
+                    </Suspense>
+                  )}
                   {owner.budgets.length > 0 && <BudgetBars name={owner.name} budgets={owner.budgets} />}
                   <Boosts
                     owner={owner}
@@ -81,6 +87,12 @@ export function QuotaTree({ organisationId, isStaff }: Props) {
       </SectionCard>
     </>
   );
+}
+
+function hasLimits({ kind, gpus_by_type, max_waiting_jobs, max_running_jobs, max_storage_bytes }: QuotaOwner): boolean {
+  const isPart = kind !== "organisation";
+  const ofPart = isPart && (max_running_jobs !== null || max_storage_bytes !== null);
+  return ofPart || max_waiting_jobs !== null || Object.keys(gpus_by_type).length > 0;
 }
 
 /** How deep each is in the tree; owners: parents before children. */

@@ -137,6 +137,46 @@ describe("The tree of quotas", () => {
     expect(levels).toEqual(["0", "1", "2", "3", "1"]);
   });
 
+  it("shows limits of types, jobs and storage of a team or project with what is used of them", async () => {
+    const used = { used_by_type: { A100: 1 }, waiting_jobs: 3, storage_bytes: GIB };
+    const limits = { gpus_by_type: { A100: 2 }, max_waiting_jobs: 5, max_storage_bytes: 4 * GIB };
+    serveTree(false, [ACME, quotaOwner({ ...limits, ...used })]);
+    renderPage("/quotas");
+    const rows = within(await screen.findByRole("list", { name: "Limits of Vision" })).getAllByRole("listitem");
+    expect(rows.map(({ textContent }) => textContent)).toEqual([
+      "GPUs of type A1001 of 2",
+      "Waiting jobs3 of 5",
+      "Storage1 GiB of 4 GiB",
+    ]);
+    expect(screen.queryByRole("list", { name: "Limits of Acme" })).not.toBeInTheDocument();
+  });
+
+  it("saves limits of types, jobs and storage as they were typed", async () => {
+    const received: unknown[] = [];
+    serveTree(true, [ACME, quotaOwner({ gpus_by_type: { A100: 2 }, max_running_jobs: 4, version: 7 })]);
+    server.use(
+      http.patch("/api/v1/projects/:id/quota", async ({ request }) => {
+        received.push(await request.json());
+        return HttpResponse.json(VISION);
+      }),
+    );
+    const { user } = renderPage("/quotas");
+    await user.click(await screen.findByRole("button", { name: "Change Vision" }));
+    const form = within(await screen.findByRole("form", { name: "Quota of Vision" }));
+    const types = form.getByLabelText("GPUs by type");
+    expect(types).toHaveValue("A100: 2");
+    await user.type(types, ", T4");
+    expect(form.getByText("Give types with numbers, as in A100: 2, T4: 4")).toBeVisible();
+    expect(form.getByRole("button", { name: "Save" })).toBeDisabled();
+    await user.type(types, ": 1");
+    await user.clear(form.getByLabelText("Running jobs"));
+    await user.type(form.getByLabelText("Waiting jobs"), "20");
+    await user.type(form.getByLabelText("Storage (GiB)"), "1.5");
+    await user.click(form.getByRole("button", { name: "Save" }));
+    const limits = { max_running_jobs: null, max_waiting_jobs: 20, max_storage_bytes: 1.5 * GIB };
+    await waitFor(() => expect(received).toEqual([{ ...limits, gpus_by_type: { A100: 2, T4: 1 }, version: 7 }]));
+  });
+
   it("shows admins what a change would do before they save it, with the version that was on screen", async () => {
     serveTree(true);
     const received: unknown[] = [];

@@ -3,6 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Budget, QuotaOwner, QuotaRules } from "@/api/types";
+import { limitRules, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
 
 export type NumberRule = "guarantee" | "max_gpus" | "borrow_limit" | "lend_limit" | "weight" | "max_priority";
 
@@ -40,7 +41,7 @@ export function typedBudgets({ budgets }: QuotaOwner): TypedBudget[] {
 }
 
 /** What was typed so far; "" is no limit, no guarantee. */
-export type Typed = Partial<Record<NumberRule, string | number>> & {
+export type Typed = Partial<Record<NumberRule, string | number>> & TypedLimits & {
   reclaim?: QuotaRules["reclaim"];
   shares_fairly?: boolean;
   half_life_h?: string | number;
@@ -49,7 +50,7 @@ export type Typed = Partial<Record<NumberRule, string | number>> & {
 
 /** Only what was typed, so that the rest stays as it is. */
 export function asRules(typed: Typed): QuotaRules {
-  const rules: QuotaRules = {};
+  const rules: QuotaRules = limitRules(typed);
   for (const { name } of NUMBERS) {
     const value = typed[name];
     if (value === undefined) continue;
@@ -73,9 +74,11 @@ export function halfLifeHours(owner: QuotaOwner): number {
   return owner.half_life_s / HOUR_S;
 }
 
-/** Whose quota the what-if is about. Who may give which priority changes no scheduling decision. */
+/** Whose quota the what-if is about. What holds at submission or for files changes no scheduling decision. */
 export function asWish(owner: QuotaOwner, rules: QuotaRules) {
   const wish = { ...rules };
   delete wish.max_priority;
+  delete wish.max_waiting_jobs;
+  delete wish.max_storage_bytes;
   return { ...wish, [owner.kind]: owner.id };
 }

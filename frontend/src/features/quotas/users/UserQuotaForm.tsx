@@ -12,8 +12,9 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import type { TypedBudget } from "@/features/quotas/rules";
+import { asTypes, typesText } from "@/features/quotas/typesText";
 import { limited, userQuotasQuery } from "@/features/quotas/users/queries";
-import { asCount, asLimits, asTypes, COUNTS, type TypedLimits, typesText } from "@/features/quotas/users/typedLimits";
+import { asCount, asLimits, COUNTS, type TypedLimits } from "@/features/quotas/users/typedLimits";
 
 interface Props {
   owner: QuotaOwner;
@@ -41,7 +42,7 @@ export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
     },
   });
   const problem = save.error instanceof Problem ? save.error : undefined;
-  const types = typed.types ?? typesText(quota);
+  const types = typed.types ?? typesText(quota?.gpus_by_type ?? {});
   const isUnreadable = asTypes(types) === null;
   const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
   const cannotSave = isUnreadable || isIncomplete || (isNew ? person.trim() === "" : Object.keys(typed).length === 0);

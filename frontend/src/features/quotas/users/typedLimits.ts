@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import type { UserQuota, UserQuotaPatch } from "@/api/types";
 import type { TypedBudget } from "@/features/quotas/rules";
+import { asTypes } from "@/features/quotas/typesText";
 import { GIB } from "@/lib/quantities";
 
 export type CountName = "max_gpus" | "max_running_jobs" | "max_waiting_jobs" | "max_storage_bytes";
@@ -21,24 +22,6 @@ export type TypedLimits = Partial<Record<CountName, string | number>> & { types?
 export function asCount(quota: UserQuota | undefined, { name, unit }: (typeof COUNTS)[number]): string | number {
   const value = quota?.[name] ?? null;
   return value === null ? "" : Math.round((value / unit) * 100) / 100;
-}
-
-export function typesText(quota: UserQuota | undefined): string {
-  return Object.entries(quota?.gpus_by_type ?? {})
-    .map(([type, most]) => `${type}: ${most}`)
-    .join(", ");
-}
-
-/** null where it cannot be read. */
-export function asTypes(text: string): Record<string, number> | null {
-  const found: Record<string, number> = {};
-  for (const part of text.split(",").map((one) => one.trim())) {
-    if (part === "") continue;
-    const match = /^(.+?)\s*:\s*(\d{1,6})$/.exec(part);
-    if (!match?.[1] || !match[2]) return null;
-    found[match[1]] = Number(match[2]);
-  }
-  return found;
 }
 
 /** Only what was typed, so that the rest stays as it is. */

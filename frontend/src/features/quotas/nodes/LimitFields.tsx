@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields for what a node of the tree may have besides GPUs in sum: GPUs of single types, jobs, storage.
+import { t } from "@lingui/core/macro";
+import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
+
+import type { QuotaOwner } from "@/api/types";
+import { asCount, COUNTS, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
+import { asTypes, typesText } from "@/features/quotas/typesText";
+
+interface Props {
+  owner: QuotaOwner;
+  typed: TypedLimits;
+  onType: (change: TypedLimits) => void;
+  errorOf: (field: string) => string | undefined;
+}
+
+export function LimitFields({ owner, typed, onType, errorOf }: Props) {
+  const types = typed.types ?? typesText(owner.gpus_by_type);
+  const isUnreadable = asTypes(types) === null;
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, sm: 4 }}>
+      <TextInput
+        label={t`GPUs by type`}
+        description={t`as in A100: 2, T4: 4`}
+        placeholder={t`No limit`}
+        value={types}
+        onChange={(event) => onType({ types: event.currentTarget.value })}
+        error={isUnreadable ? t`Give types with numbers, as in A100: 2, T4: 4` : errorOf("gpus_by_type")}
+      />
+      {COUNTS.map((count) => (
+        <NumberInput
+          key={count.name}
+          label={count.label}
+          description={count.description}
+          placeholder={t`No limit`}
+          min={0}
+          allowNegative={false}
+          allowDecimal={count.unit > 1}
+          value={typed[count.name] ?? asCount(owner, count)}
+          onChange={(value) => onType({ [count.name]: value })}
+          error={errorOf(count.name)}
+        />
+      ))}
+    </SimpleGrid>
+  );
+}
