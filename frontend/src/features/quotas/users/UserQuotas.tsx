@@ -3,14 +3,16 @@
 import { t } from "@lingui/core/macro";
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 
 import type { QuotaOwner, UserQuota } from "@/api/types";
 import { UserLimitBars } from "@/components/display/quota/UserLimitBars";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { removed, userQuotasQuery } from "@/features/quotas/users/queries";
-import { UserQuotaForm } from "@/features/quotas/users/UserQuotaForm";
+import { lazyComponent } from "@/lib/chunk";
+
+const UserQuotaForm = lazyComponent(async () => (await import("@/features/quotas/users/UserQuotaForm")).UserQuotaForm);
 
 /** "": a new exception; null: nothing is edited. */
 type Edited = string | null;
@@ -30,7 +32,7 @@ export function UserQuotas({ owner }: { owner: QuotaOwner }) {
           {t`Limits of users`}
         </Button>
       </Group>
-      {isOpen && <Limits owner={owner} />}
+      <Suspense fallback={null}>{isOpen && <Limits owner={owner} />}</Suspense>
     </Stack>
   );
 }
