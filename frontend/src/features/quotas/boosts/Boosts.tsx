@@ -11,7 +11,7 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaBoost, QuotaOwner } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { NumberInput } from "@/components/form/NumberInput";
+import { NumberInput } from "@/components/form/number/NumberInput";
 import { quotaTreeQuery } from "@/features/quotas/queries";
 
 interface Props {

@@ -9,7 +9,7 @@ import { type SubmitEvent, useState } from "react";
 import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { NumberInput } from "@/components/form/NumberInput";
+import { NumberInput } from "@/components/form/number/NumberInput";
 import { quotaRequestsKey } from "@/features/quotas/queries";
 
 const DAY_MS = 86_400_000;
