@@ -72,16 +72,13 @@ export function Splitter({ label, share, onShare }: Props) {
   );
 }
 
-/** What the second part has, in per cent, when the line is at `x`, else where it is now. */
-function shareAt(line: Element, x = middle(line)): number {
-  const { left, width } = (line.parentElement ?? line).getBoundingClientRect();
-  const before = width === 0 ? 0.5 : (x - left) / width;
-  return clamped(100 * (isRightToLeft(line) ? before : 1 - before));
-}
-
-function middle(line: Element): number {
+/** What the second part has, in per cent, when the middle of the line is at `x`, else where it is now. */
+function shareAt(line: Element, x?: number): number {
   const { left, width } = line.getBoundingClientRect();
-  return left + width / 2;
+  const both = (line.parentElement ?? line).getBoundingClientRect();
+  const middle = x ?? left + width / 2;
+  const room = isRightToLeft(line) ? middle - both.left : both.right - middle;
+  return clamped((100 * (room - width / 2)) / both.width); // jsdom lays nothing out: 0 / 0
 }
 
 function changeOf(key: string, isMirrored: boolean): number | null {
