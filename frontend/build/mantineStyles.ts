@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The build fails when a component of Mantine is shown whose styles src/app/mantine.css does not import.
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+// A component of Mantine brings its styles along, if they are not those that src/app/mantine.css has for every page: the
+// styles of what only some pages show are loaded with them. The build fails when the styles of a component are nowhere.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 
 import type { Plugin } from "vite";
 
@@ -28,20 +29,39 @@ function styleFiles(folder: string): StyleFiles {
   return new Map(names.map((name) => [name, classesOf(readFileSync(join(folder, name), "utf8"))]));
 }
 
+const BASE = "src/app/mantine.css";
+
 export function mantineStyles(): Plugin {
   let folder = "";
+  let base = "";
+  let isBuild = false;
   return {
     name: "mlhub:mantine-styles",
-    apply: "build",
+    enforce: "pre",
     configResolved(config) {
       folder = join(config.root, "node_modules/@mantine/core/styles");
+      base = readFileSync(join(config.root, BASE), "utf8");
+      isBuild = config.command === "build";
+    },
+    transform: {
+      filter: { id: /@mantine\/core\/.*\.module\.mjs$/ },
+      handler(code, id) {
+        const file = `${basename(id, ".module.mjs")}.css`;
+        if (base.includes(`/${file}"`) || !existsSync(join(folder, file))) return null;
+        return { code: `import "@mantine/core/styles/${file}";\n${code}`, map: null, moduleSideEffects: true };
+      },
+    },
+    load: {
+      filter: { id: /\/src\/app\/mantine\.css$/ },
+      // the development server bundles Mantine before
+      handler: () => (isBuild ? null : '@import "@mantine/core/styles.css";'),
     },
     writeBundle(_, bundle) {
       const output = Object.values(bundle);
       const scripts = output.map((file) => (file.type === "chunk" ? file.code : "")).join("\n");
       const styles = output.map((file) => (file.type === "asset" && file.fileName.endsWith(".css") ? String(file.source) : ""));
       const missing = missingStyles(styleFiles(folder), scripts, styles.join("\n"));
-      if (missing.length > 0) this.error(`src/app/mantine.css does not import ${missing.join(", ")}: add it.`);
+      if (missing.length > 0) this.error(`No style has the classes of Mantine's ${missing.join(", ")}: import it in ${BASE}.`);
     },
   };
 }

@@ -37,6 +37,7 @@ VIEWS = {
     "jobs-beside": f"/jobs?job={ID}",
     "queue-what-if": "/queue?view=what-if",
     "queue-rounds": "/queue?view=rounds",
+    "usage-budgets": f"/usage?view=budgets&organisation={ID}",
 }
 
 

@@ -27,7 +27,7 @@ describe("A page's chunk", () => {
   it("leaves the shell usable while it is loaded, and is shown when it has arrived", async () => {
     let arrive: (page: () => string) => void = () => undefined;
     const chunk = new Promise<() => string>((resolve) => (arrive = resolve));
-    open({ path: "first", lazy: pageChunk(() => chunk) });
+    open({ path: "first", lazy: pageChunk("jobs", () => chunk) });
     expect(await screen.findByRole("navigation", { name: "Main" })).toBeVisible();
     expect(screen.getByText("Loading the page…")).toBeInTheDocument();
     arrive(() => "The first page");
@@ -35,7 +35,7 @@ describe("A page's chunk", () => {
   });
 
   it("says in the shell that it could not be loaded, and offers to reload", async () => {
-    open({ path: "first", lazy: pageChunk(isMissing) });
+    open({ path: "first", lazy: pageChunk("jobs", isMissing) });
     expect(await screen.findByRole("alert")).toHaveTextContent("MLHub was probably updated since you opened it");
     expect(screen.getByRole("button", { name: "Reload" })).toBeVisible();
     expect(screen.getByRole("link", { name: "Jobs" })).toBeVisible();
@@ -44,7 +44,7 @@ describe("A page's chunk", () => {
   it("says so too when it is missing on the way from another page", async () => {
     const { user } = open(
       { path: "first", element: <Link to="/second">Onwards</Link> },
-      { path: "second", lazy: pageChunk(isMissing) },
+      { path: "second", lazy: pageChunk("jobs", isMissing) },
     );
     await user.click(await screen.findByRole("link", { name: "Onwards" }));
     expect(await screen.findByRole("heading", { name: "This page could not be loaded" })).toBeVisible();

@@ -3,6 +3,8 @@
 import { t } from "@lingui/core/macro";
 import { type ComponentType, lazy } from "react";
 
+import { loadTexts } from "@/locales/locale";
+
 /** Code did not arrive: most often a new version of MLHub has replaced the files of the one that is shown. */
 export class ChunkLoadError extends Error {
   constructor(cause: unknown) {
@@ -11,9 +13,14 @@ export class ChunkLoadError extends Error {
   }
 }
 
-/** A route's `lazy`, from the import of its page. */
-export function pageChunk(load: () => Promise<ComponentType>): () => Promise<{ Component: ComponentType }> {
-  return async () => ({ Component: await loaded(load) });
+/** A route's `lazy`, from the import of its page; the texts of its feature come before. */
+export function pageChunk(feature: string, load: () => Promise<ComponentType>): () => Promise<{ Component: ComponentType }> {
+  return async () => ({
+    Component: await loaded(async () => {
+      await loadTexts(feature);
+      return load();
+    }),
+  });
 }
 
 /** A component whose code is loaded when it is first drawn, inside a Suspense. */

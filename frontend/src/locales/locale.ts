@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dashboard's language. English stands in the code; every other language is a catalogue, loaded before anything else.
+// The dashboard's language. English stands in the code; every other language is a catalogue. Its common part is loaded before
+// anything else, and that of a feature before its page.
 import { i18n } from "@lingui/core";
 import { compileMessage } from "@lingui/message-utils/compileMessage";
+import { catalogues } from "virtual:catalogues";
 
 const LOCALES = { en: "English", "zh-CN": "简体中文" } as const;
 export type Locale = keyof typeof LOCALES;
@@ -10,9 +12,19 @@ const KEY = "mlhub-locale";
 
 /** Makes the chosen language the one of every text. Modules translate as they are loaded: it comes before them. */
 export async function activateLocale(locale: Locale = preferredLocale()): Promise<void> {
-  i18n.setMessagesCompiler(remembered(compileMessage));
-  i18n.loadAndActivate({ locale, messages: locale === "en" ? {} : (await import("@/locales/zh-CN.po")).messages });
+  // the build has compiled the English texts
+  if (!import.meta.env.PROD) i18n.setMessagesCompiler(remembered(compileMessage));
+  i18n.loadAndActivate({ locale, messages: {} });
+  await loadTexts("common");
   document.documentElement.lang = locale;
+}
+
+/** Loads the texts of `feature` in the active language, which must be there before the feature's modules are. */
+export async function loadTexts(feature: string): Promise<void> {
+  const locale = currentLocale();
+  if (locale === "en") return;
+  const load = catalogues[locale][feature];
+  if (load !== undefined) i18n.load(locale, (await load()).messages);
 }
 
 /** The one chosen here before, else the first of the browser's languages that there is, else English. */

@@ -77,3 +77,21 @@ it("shows members the tree and nothing to change", async () => {
   expect(screen.queryByRole("button", { name: "Rename vision" })).not.toBeInTheDocument();
   expect(screen.queryByRole("textbox", { name: "New team" })).not.toBeInTheDocument();
 });
+
+it("reads all teams, page by page, and searches among many", async () => {
+  const { user } = shown("admin");
+  const pages = { first: Array.from({ length: 50 }, (_, n) => team(`team ${n}`)), second: [team("vision", "research"), team("research")] };
+  server.use(
+    http.get("/api/v1/teams", ({ request }) => {
+      const isSecond = new URL(request.url).searchParams.get("cursor") === "more";
+      return HttpResponse.json({ previous: null, next: isSecond ? null : "http://localhost/api/v1/teams?cursor=more", results: isSecond ? pages.second : pages.first });
+    }),
+  );
+  await user.click(await screen.findByLabelText("Search teams"));
+  await user.paste("Research");
+  expect(await screen.findByText("2 of 52 teams")).toBeVisible();
+  expect(within(screen.getByRole("table", { name: "Teams" })).getAllByRole("row")).toHaveLength(3);
+  await user.clear(screen.getByLabelText("Search teams"));
+  await user.click(screen.getByRole("button", { name: "Show more teams" }));
+  expect(within(screen.getByRole("table", { name: "Teams" })).getAllByRole("row")).toHaveLength(53);
+});

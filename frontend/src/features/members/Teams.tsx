@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// An organisation's teams, which may have teams below them; admins make, rename, move and delete them.
-import { t } from "@lingui/core/macro";
-import { Button, Group, NativeSelect, Stack, Table, TextInput } from "@mantine/core";
+// An organisation's teams, which may have teams below them, searched where there are many; admins make, rename, move and delete
+// them.
+import { plural, t } from "@lingui/core/macro";
+import { Button, Group, NativeSelect, Stack, Table, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type SubmitEvent, useState } from "react";
+import { type SubmitEvent, useMemo, useState } from "react";
 
 import { api, Problem, unwrap } from "@/api/client";
 import { teamsQuery } from "@/api/tenants/teams";
 import type { Organisation } from "@/api/types";
 import { BothVersions, changedMeanwhile } from "@/components/feedback/BothVersions";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ConfirmButton } from "@/components/form/ConfirmButton";
 import { RenameCells } from "@/components/table/RenameCells";
 import { ScrollTable } from "@/components/table/ScrollTable";
-import { inTreeOrder, possibleParents, teamOptions, type TeamPlace } from "@/domain/teamTree";
+import { inTreeOrder, teamOptions, type TeamPlace } from "@/domain/teamTree";
+import { ParentSelect } from "@/features/members/ParentSelect";
 import classes from "@/features/members/teams.module.css";
 
 interface Change {
@@ -22,17 +25,42 @@ interface Change {
   seen?: Omit<Change, "seen">;
 }
 
+/** From here on a list is searched rather than read. */
+const MANY = 20;
+const ROWS = 50;
+
 export function Teams({ organisation, isAdmin }: { organisation: Organisation; isAdmin: boolean }) {
-  const places = inTreeOrder(useQuery(teamsQuery(organisation.id)).data ?? []);
-  if (places.length === 0 && !isAdmin) return null;
+  const { data, error, refetch } = useQuery(teamsQuery(organisation.id));
+  const places = useMemo(() => inTreeOrder(data ?? []), [data]);
+  const [search, setSearch] = useState("");
+  const [nRows, setRows] = useState(ROWS);
+  const wanted = search.trim().toLocaleLowerCase();
+  const found = wanted === "" ? places : places.filter(({ path }) => path.toLocaleLowerCase().includes(wanted));
+  if (error === null && places.length === 0 && !isAdmin) return null;
   return (
     <Stack gap="xs">
-      {places.length > 0 && (
+      <ProblemAlert error={error} onRetry={() => void refetch()} />
+      {places.length > MANY && (
+        <Group gap="xs" align="end">
+          <TextInput type="search" label={t`Search teams`} value={search} onChange={(event) => setSearch(event.currentTarget.value)} />
+          <Text size="xs" c="dimmed" role="status" pb={6}>
+            {t`${found.length} of ${plural(places.length, { one: "# team", other: "# teams" })}`}
+          </Text>
+        </Group>
+      )}
+      {found.length > 0 && (
         <ScrollTable label={t`Teams`} head={[t`Team`, t`Below`, ""]} minWidth={isAdmin ? 560 : 320}>
-          {places.map((place) => (
+          {found.slice(0, nRows).map((place) => (
             <TeamRow key={place.team.id} place={place} places={places} organisation={organisation} isAdmin={isAdmin} />
           ))}
         </ScrollTable>
+      )}
+      {found.length > nRows && (
+        <Group>
+          <Button variant="default" onClick={() => setRows(nRows + ROWS)}>
+            {t`Show more teams`}
+          </Button>
+        </Group>
       )}
       {isAdmin && <NewTeam organisation={organisation} places={places} />}
     </Stack>
@@ -46,7 +74,8 @@ interface RowProps {
   isAdmin: boolean;
 }
 
-function TeamRow({ place: { team, level }, places, organisation, isAdmin }: RowProps) {
+function TeamRow({ place, places, organisation, isAdmin }: RowProps) {
+  const { team, level } = place;
   const queries = useQueryClient();
   const [name, setName] = useState<string | null>(null);
   const [began, setBegan] = useState(team.name);
@@ -118,13 +147,12 @@ function TeamRow({ place: { team, level }, places, organisation, isAdmin }: RowP
         </Table.Td>
         <Table.Td>
           {isAdmin && places.length > 1 ? (
-            <NativeSelect
-              size="xs"
-              aria-label={t`What ${team.name} is below`}
-              value={above ?? ""}
-              onChange={(event) => change.mutate({ parent: event.currentTarget.value || null, seen: { parent: above } })}
-              data={[{ value: "", label: organisation.name }, ...teamOptions(possibleParents(team, places))]}
+            <ParentSelect
+              place={place}
+              places={places}
+              organisationName={organisation.name}
               error={refusal}
+              onMove={(parent) => change.mutate({ parent, seen: { parent: above } })}
             />
           ) : (
             (team.parent?.name ?? organisation.name)

@@ -3,20 +3,24 @@
 import { t } from "@lingui/core/macro";
 import { NativeSelect, Paper, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Suspense } from "react";
 import { useSearchParams } from "react-router";
 
 import { isStaff, organisationsQuery, seenOrganisations, useMe } from "@/api/session";
 import type { OrganisationBrief } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
-import { Loading } from "@/components/feedback/Loading";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { Loading } from "@/components/feedback/Loading";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { RoleNeeded } from "@/components/feedback/RoleNeeded";
 import { Page } from "@/components/layout/Page";
-import { QuotaForm } from "@/features/quotas/QuotaForm";
 import { QuotaTree } from "@/features/quotas/QuotaTree";
 import { Usage } from "@/features/quotas/Usage";
 import { quotaQuery } from "@/features/quotas/queries";
+import { lazyComponent } from "@/lib/chunk";
+
+/** Staff's alone. */
+const QuotaForm = lazyComponent(async () => (await import("@/features/quotas/QuotaForm")).QuotaForm);
 
 export function QuotasPage() {
   const me = useMe();
@@ -43,7 +47,9 @@ function AllQuotas() {
             onChange={(event) => setParameters({ organisation: event.currentTarget.value })}
             data={organisations.data.map(({ id, name }) => ({ value: id, label: name }))}
           />
-          <QuotaForm key={chosen} organisationId={chosen} />
+          <Suspense fallback={<Loading label={t`Loading the page`} />}>
+            <QuotaForm key={chosen} organisationId={chosen} />
+          </Suspense>
           <QuotaTree key={`tree-${chosen}`} organisationId={chosen} isStaff />
         </>
       )}

@@ -58,7 +58,7 @@ function BurnDownChart({ of, name }: { of: BurnDown; name: string }) {
           ))}
           <Button
             variant="subtle"
-            size="compact-xs"
+            size="compact-sm"
             aria-label={t`CSV of ${title} of ${name}`}
             onClick={() => saveText(`burn-down-${name}-${of.period}.csv`.replaceAll(/[^\w.-]+/g, "-"), csvOfBurnDown(of))}
           >

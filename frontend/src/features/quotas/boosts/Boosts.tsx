@@ -2,7 +2,7 @@
 // What is added to an owner's rules for a time: who may change the quota adds and ends it here.
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { Button, Group, NumberInput, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -11,6 +11,7 @@ import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaBoost, QuotaOwner } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { NumberInput } from "@/components/form/number/NumberInput";
 import { quotaTreeQuery } from "@/features/quotas/queries";
 
 interface Props {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A request for more of an owner's quota, for members who may not change it.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NumberInput, Stack, Textarea } from "@mantine/core";
+import { Button, Group, Stack, Textarea } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -9,6 +9,7 @@ import { type SubmitEvent, useState } from "react";
 import { api, Problem, unwrap } from "@/api/client";
 import type { QuotaOwner } from "@/api/types";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
+import { NumberInput } from "@/components/form/number/NumberInput";
 import { quotaRequestsKey } from "@/features/quotas/queries";
 
 const DAY_MS = 86_400_000;

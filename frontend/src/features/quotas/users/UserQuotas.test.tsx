@@ -47,7 +47,7 @@ it("limits one more person, beginning with what holds for everyone", async () =>
   );
   const { user, section } = await opened();
   await user.click(within(section).getByRole("button", { name: "Limit one person" }));
-  const form = screen.getByRole("form", { name: "Limits of one person in Vision" });
+  const form = await screen.findByRole("form", { name: "Limits of one person in Vision" });
   expect(within(form).getByLabelText("GPUs")).toHaveValue("2");
   expect(within(form).queryByLabelText("Storage (GiB)")).not.toBeInTheDocument();
   await user.type(within(form).getByLabelText("User name"), "bob");
@@ -72,7 +72,7 @@ it("shows both versions when another admin was first, and saves over theirs on r
   );
   const { user, section } = await opened();
   await user.click(within(section).getByRole("button", { name: "Change the limits of everyone" }));
-  const form = screen.getByRole("form", { name: "Limits of one person in Vision" });
+  const form = await screen.findByRole("form", { name: "Limits of one person in Vision" });
   await user.type(within(form).getByLabelText("GPUs"), "3");
   await user.click(within(form).getByRole("button", { name: "Save" }));
   const conflict = await screen.findByRole("alert");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job beside the list of jobs: chosen by pointer and keys, in the address, live by its own stream.
-import { act, screen, within } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import { http } from "msw";
 import { beforeEach, expect, it, vi } from "vitest";
 
@@ -103,4 +103,22 @@ it("leads to the job's page where there is no room beside the list", async () =>
   vi.spyOn(window, "matchMedia").mockImplementation((query) => Object.assign(new EventTarget(), { matches: query.includes("48em"), media: query, onchange: null, addListener: () => undefined, removeListener: () => undefined }));
   const { router } = renderPage(`/jobs?job=${ID}`);
   await expect.poll(() => router.state.location.pathname).toBe(ADDRESS);
+});
+
+it("divides the room between list and job with arrow keys, remembers it, and forgets it at a double click", async () => {
+  const { user, unmount } = renderPage(`/jobs?job=${ID}`);
+  const line = await screen.findByRole("separator", { name: "Width of the list" });
+  line.focus();
+  await user.keyboard("{Home}");
+  expect(line).toHaveAttribute("aria-valuenow", "25");
+  await user.keyboard("{ArrowRight}");
+  expect(line).toHaveAttribute("aria-valuenow", "27");
+  unmount();
+  renderPage(`/jobs?job=${ID}`);
+  const again = await screen.findByRole("separator", { name: "Width of the list" });
+  expect(again).toHaveAttribute("aria-valuenow", "27");
+  expect(again.parentElement?.style.getPropertyValue("--beside")).toBe("73%");
+  fireEvent.doubleClick(again);
+  expect(again).toHaveAttribute("aria-valuenow", "56");
+  expect(again.parentElement?.style.getPropertyValue("--beside")).toBe("");
 });

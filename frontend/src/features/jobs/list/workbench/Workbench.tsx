@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of jobs and, beside it, the one that was chosen. Escape closes that one, and the keyboard is in its row again.
+// The list of jobs and, beside it, the one that was chosen; the line between them can be moved. Escape closes the job, and the
+// keyboard is in its row again.
 import { t } from "@lingui/core/macro";
 import { ActionIcon, CloseButton, Group } from "@mantine/core";
 import { type KeyboardEvent, type ReactNode, Suspense, useEffect, useRef } from "react";
@@ -7,6 +8,7 @@ import { Link } from "react-router";
 
 import { Icon } from "@/components/display/Icon";
 import { Loading } from "@/components/feedback/Loading";
+import { Splitter, useSplit } from "@/components/layout/Splitter";
 import { lazyComponent } from "@/lib/chunk";
 
 import classes from "./Workbench.module.css";
@@ -26,6 +28,7 @@ export function Workbench({ chosen, nEntered, onClose, children }: Props) {
   const list = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLElement>(null);
   const nFollowed = useRef(0);
+  const { style, splitter } = useSplit("mlhub-jobs-split");
   useEffect(() => {
     if (panel.current === null || nFollowed.current === nEntered) return; // the address comes a moment later
     nFollowed.current = nEntered;
@@ -44,10 +47,11 @@ export function Workbench({ chosen, nEntered, onClose, children }: Props) {
   }
 
   return (
-    <div className={classes.bench} data-open={chosen !== undefined || undefined} onKeyDown={onKeyDown}>
+    <div className={classes.bench} data-open={chosen !== undefined || undefined} style={style} onKeyDown={onKeyDown}>
       <div ref={list} className={classes.list}>
         {children}
       </div>
+      {chosen !== undefined && <Splitter label={t`Width of the list`} {...splitter} />}
       {chosen !== undefined && (
         <section ref={panel} className={classes.panel} aria-label={t`Chosen job`} tabIndex={-1}>
           <Group className={classes.corner} gap={2}>
