@@ -80,7 +80,7 @@ def push_dataset(
     name: New = "",
     uri: Annotated[
         str,
-        typer.Option("--from", help="https://, s3://, hf:// or file://: a file, or shards as train-{000..099}.tar."),
+        typer.Option("--from", help="https://, s3://, hf:// or file://: a file, or shards: train-{000..099}.tar."),
     ] = "",
     uri_list: Annotated[
         Path | None, typer.Option("--from-list", help="A file with an address of a shard a line, or: URI sha256=...")
