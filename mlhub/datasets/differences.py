@@ -215,11 +215,15 @@ def _change(name: str, olds: Mapping[str, Any], news: Mapping[str, Any]) -> Vers
 
 
 def _compare_files(found: VersionDifference, before: DatasetVersion, after: DatasetVersion) -> None:
-    """The members of two archives; equal ones by their checksum and size."""
-    listings = []
+    """The members of two archives, or the shards of versions of many files; equal ones by their checksum and size."""
+    listings = list[Mapping[str, tuple[int | str, int]]]()
+    is_sharded = len(before.files) > 1 or len(after.files) > 1
     for version in (before, after):
         if not version.files or version.state == VersionState.REFUSED:
             return
+        if is_sharded:
+            listings.append({file["name"]: (file["sha256"], file["size_bytes"]) for file in version.files})
+            continue
         listing = list_archive(version.files[0]["sha256"])
         if listing.files is None:
             if listing.problem:
@@ -245,5 +249,5 @@ def _compare_files(found: VersionDifference, before: DatasetVersion, after: Data
         found.notes.append("A file that was renamed or moved counts as one removed and one added.")
 
 
-def _size(files: Mapping[str, tuple[int, int]], path: str) -> int | None:
+def _size(files: Mapping[str, tuple[int | str, int]], path: str) -> int | None:
     return files[path][1] if path in files else None

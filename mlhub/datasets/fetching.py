@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 
@@ -13,6 +14,7 @@ from mlhub.core.errors import ConflictError, QuotaExceededError
 from mlhub.core.locks import work_lock
 from mlhub.datasets import actions, references
 from mlhub.datasets.models import DatasetVersion
+from mlhub.datasets.shard_fetching import ShardFetch
 from mlhub.datasets.sources.downloads import Download, FoundFile, Limits
 from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import allowed_inside, scheme_of, web_address
@@ -57,6 +59,9 @@ class _DeletedError(Exception):
 
 def _fetch(version: DatasetVersion) -> None:
     source = references.source_of(version)
+    if "shards" in source:
+        _fetch_shards(version)
+        return
     # what the first try found holds for later ones: a version is of one file
     required = source["etag"] or source["found"].get("etag", "")
     known = references.earlier_etag(version) if references.earlier_files(version) else ""
@@ -68,10 +73,10 @@ def _fetch(version: DatasetVersion) -> None:
         known_etag=known,
     )
     try:
-        _read(version, download)
+        _read(version, source, download)
         staging = None if download.found.is_unchanged else download.staging
         if staging is not None:
-            _check_digest(source["sha256"], staging.finish().sha256)
+            references.check_digest(source["sha256"], staging.finish().sha256)
         references.finish_fetch(version, download.found, staging)
     except _DeletedError:
         return
@@ -79,12 +84,33 @@ def _fetch(version: DatasetVersion) -> None:
         download.staging.discard()
 
 
-def _read(version: DatasetVersion, download: Download) -> None:
-    source = references.source_of(version)
+def _fetch_shards(version: DatasetVersion) -> None:
+    def report(progress: dict[str, Any], changes: dict[str, Any]) -> None:
+        if not references.keep_source(version, progress=progress, **changes):
+            raise _DeletedError
+        report_change(ChangeKind.QUEUED_WORK, organisation_id=version.dataset.project.organisation_id)
+
+    with suppress(_DeletedError):
+        ShardFetch(
+            version,
+            first_wait_s=FIRST_WAIT_S,
+            secrets=partial(_secrets, version),
+            read=partial(_read, version),
+            room=partial(_room, version),
+            report=report,
+        ).run()
+
+
+def _read(version: DatasetVersion, source: Mapping[str, Any], download: Download) -> None:
     if scheme_of(source["uri"]) == "file":
         download.from_folder(source["uri"])
         return
-    names = source["secrets"]
+    download.from_web(web_address(source, _secrets(version)), allowed_inside())
+
+
+def _secrets(version: DatasetVersion) -> dict[str, str]:
+    """By purpose. Raises FetchError when one was removed."""
+    names: dict[str, str] = references.source_of(version)["secrets"]
     values = secret_values(version.dataset.project_id, list(names.values()))
     missing = [name for name in names.values() if name not in values]
     if missing:
@@ -94,8 +120,7 @@ def _read(version: DatasetVersion, download: Download) -> None:
             "Set it again, then refresh the version.",
             field="source.secrets",
         )
-    secrets = {purpose: values[name] for purpose, name in names.items()}
-    download.from_web(web_address(source, secrets), allowed_inside())
+    return {purpose: values[name] for purpose, name in names.items()}
 
 
 def _report(version: DatasetVersion, found: FoundFile, fetched_bytes: int) -> None:
@@ -109,16 +134,6 @@ def _room(version: DatasetVersion) -> int:
     left = storage.bytes_left_for(version.dataset.project, version.created_by)
     most: int = settings.MAX_UPLOAD_BYTES
     return most if left is None else max(0, min(left, most))
-
-
-def _check_digest(asked: str, got: str) -> None:
-    if asked and asked != got:
-        raise FetchError(
-            "changed",
-            f"The file has the SHA-256 {got}, not {asked}: it is another file.",
-            "Fetch it without a digest to get what is there now, or give the address of the file that is meant.",
-            field="source.sha256",
-        )
 
 
 def _given_up() -> FetchError:

@@ -3,7 +3,7 @@
 
 A version's `source`: uri, sha256, etag (what the file must be), endpoint and region (of s3), secrets (names by
 purpose), refresh_of (the version that it looks for news of), found (etag, last_modified, revision, fetched_at,
-is_changed), progress (fetched_bytes, total_bytes), n_fetches (that were begun).
+is_changed), progress (fetched_bytes, total_bytes), n_fetches (that were begun), shards (of many files: shards.py).
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from mlhub.core.errors import ConflictError, InvalidInputError
-from mlhub.datasets import actions
+from mlhub.datasets import actions, shards
 from mlhub.datasets.formats import ANY_KIND
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.datasets.sources.downloads import FoundFile
+from mlhub.datasets.sources.failure import FetchError
 from mlhub.datasets.sources.locations import SECRETS_OF, check_source, filename_of, scheme_of
 from mlhub.environments.secrets import check_secrets
 from mlhub.storage import actions as storage
@@ -89,6 +90,8 @@ def refresh_version(version: DatasetVersion, *, actor: User) -> DatasetVersion:
                 f"A version of {dataset.name} is being fetched.", code="not_ready", remedy="Wait until it is there."
             )
         source = {name: version.source[name] for name in ("uri", "endpoint", "region", "secrets")}
+        if not source["uri"]:
+            source["shards"] = [{"uri": shard["uri"]} for shard in version.source["shards"]]
         source |= {"refresh_of": str(version.id)}
         added = _add(dataset, source=source, format=version.format, options=version.options, actor=actor)
         _record_created(added, actor)
@@ -186,6 +189,17 @@ def facts_of(found: FoundFile) -> dict[str, Any]:
     }
 
 
+def check_digest(asked: str, got: str) -> None:
+    """Raises FetchError when another file came than the one that was asked for. asked: "" = any."""
+    if asked and asked != got:
+        raise FetchError(
+            "changed",
+            f"The file has the SHA-256 {got}, not {asked}: it is another file.",
+            "Fetch it without a digest to get what is there now, or give the address of the file that is meant.",
+            field="source.sha256",
+        )
+
+
 def enqueue_fetch(version: DatasetVersion, actor: User) -> None:
     """Adds the version's fetch to the queue, in the present transaction; it comes after interactive work."""
     organisation = version.dataset.project.organisation
@@ -195,12 +209,15 @@ def enqueue_fetch(version: DatasetVersion, actor: User) -> None:
 def _add(
     dataset: Dataset, *, source: dict[str, Any], format: str | None, options: dict[str, Any], actor: User
 ) -> DatasetVersion:
-    check_source(source)
+    asked = shards.asked_shards(source)
+    first = source.get("uri") or (asked or [])[0]["uri"]
+    if asked is None:
+        check_source(source)
     secrets = {purpose: name for purpose, name in (source.get("secrets") or {}).items() if name}
-    _check_secrets(dataset.project, scheme_of(source["uri"]), secrets)
-    kind = format or _format_of(source["uri"])
+    _check_secrets(dataset.project, scheme_of(first), secrets)
+    kind = format or _format_of(first)
     kept = {
-        "uri": source["uri"],
+        "uri": source.get("uri") or "",
         "sha256": source.get("sha256") or "",
         "etag": source.get("etag") or "",
         "endpoint": source.get("endpoint") or "",
@@ -211,6 +228,9 @@ def _add(
         "progress": None,
         "n_fetches": 0,
     }
+    if asked is not None:
+        shards.check_sharded_format(kind)
+        kept["shards"] = asked
     version = actions.create_version(
         dataset,
         format=kind,
@@ -249,7 +269,8 @@ def _format_of(uri: str) -> str:
 
 def _record_created(version: DatasetVersion, actor: User) -> None:
     # without the query of the address, which may hold a signature
-    uri = source_of(version)["uri"].partition("?")[0]
+    source = source_of(version)
+    uri = (source["uri"] or source["shards"][0]["uri"]).partition("?")[0]
     actions.record(
         "dataset.version_created", version.dataset, actor, version_id=str(version.id), number=version.number, uri=uri
     )

@@ -15,7 +15,7 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from mlhub.storage import work_queue
 from mlhub.storage.inspection import given_up, inspect
 from mlhub.storage.models import WorkItem
-from mlhub.wire.sandbox import BlobArgument
+from mlhub.wire.sandbox import Argument, BlobArgument
 
 STUCK_AFTER_S = 60.0
 
@@ -40,7 +40,8 @@ def inspect_version(version_id: str) -> None:
 def fetch_version(version_id: str) -> None:
     """INSPECTING with the file that its source has, or REFUSED with the reason. Sent twice, it works once.
 
-    Raises PostponedError while as many fetches are under way as there may be, and what is the platform's fault.
+    Raises PostponedError while as many fetches are under way as there may be, or when others shall have their turn
+    between two shards, and what is the platform's fault.
     """
     with work_lock(f"fetch:{version_id}") as is_mine:
         fetching = DatasetVersion.objects.filter(pk=version_id, state=VersionState.FETCHING)
@@ -68,13 +69,15 @@ def sweep_uninspected() -> int:
 
 
 def _inspect(version: DatasetVersion) -> None:
-    file = version.files[0]
+    files = [(file["name"], BlobArgument(file["sha256"], file["size_bytes"])) for file in version.files]
+    paths: list[Argument] = ["--path", files[0][1]]
+    if len(files) > 1:
+        paths = [part for name, blob in files for part in ("--shard", name, blob)]
     verdict = inspect(
         "dataset",
         f"--format={version.format}",
         f"--options={json.dumps(version.options)}",
-        "--path",
-        BlobArgument(file["sha256"], file["size_bytes"]),
+        *paths,
         project=version.dataset.project,
     )
     version_id = UUID(str(version.id))

@@ -22,6 +22,7 @@ from mlhub.wire.launch import (
     ModelSpec,
     PredictionSpec,
     TrainingSpec,
+    dataset_inputs,
     further_input,
 )
 
@@ -31,7 +32,8 @@ PACKAGE, WEIGHTS, ENVIRONMENT = "package.zip", "start.safetensors", "python-envi
 def inputs_of(job: Job) -> tuple[Input, ...]:
     """The blobs that the job's pods read; of a store that is no disk without their addresses."""
     files = [] if job.dataset_version is None else job.dataset_version.files
-    found = [_input(f["name"], f["sha256"], f["size_bytes"]) for f in files]
+    names = dataset_inputs([f["name"] for f in files])
+    found = [_input(name, f["sha256"], f["size_bytes"]) for name, f in zip(names, files, strict=True)]
     for name, further in job.datasets.items():
         found += [_input(further_input(name, f["name"]), f["sha256"], f["size_bytes"]) for f in further["files"]]
     code = code_of(job.model_version)
@@ -55,7 +57,7 @@ def dataset_spec(job: Job) -> DatasetSpec | None:
     if job.kind != JobKind.TRAIN and trained_on is not None:
         known = TrainedSchema(trained_on.format, trained_on.schema), TrainedSchema(version.format, schema)
         schema = schema_for_model(*known, needs_targets=job.kind == JobKind.EVALUATE)
-    return DatasetSpec(version.format, tuple(f["name"] for f in version.files), schema)
+    return DatasetSpec(version.format, dataset_inputs([f["name"] for f in version.files]), schema)
 
 
 def prediction_spec(job: Job) -> PredictionSpec | None:

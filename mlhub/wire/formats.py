@@ -49,6 +49,7 @@ FORMATS: Mapping[str, DatasetFormat] = {
     ),
     "files": DatasetFormat("Files of any kind", "files:READER", ()),
 }
+SHARDED = ("webdataset", "parquet", "files")  # whose versions may be of many files, read together as one dataset
 TABLES = tuple(name for name, form in FORMATS.items() if form.options == TABLE_OPTIONS)  # rows of named columns
 PICTURES = tuple(name for name, form in FORMATS.items() if "image_size" in form.options)
 OPTIONS = tuple(dict.fromkeys(option for form in FORMATS.values() for option in form.options))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NewType
@@ -46,9 +47,15 @@ class Input:
 
 
 FURTHER = "datasets/"
+SHARDS = "shards/"  # begins the names of Inputs that are files of a dataset of many
 NOTEBOOK = "notebook"  # the kind of a ModelSpec whose pod serves a notebook
 NOTEBOOK_TOKEN_HEADER = "X-MLHub-Notebook-Token"
 NOTEBOOK_SOCKET = "notebook.sock"  # in the pod's folder of temporary files
+
+
+def dataset_inputs(filenames: Sequence[str]) -> tuple[str, ...]:
+    """The names of the Inputs that are a dataset's files."""
+    return tuple(filenames) if len(filenames) == 1 else tuple(f"{SHARDS}{name}" for name in filenames)
 
 
 def further_input(name: str, filename: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of one file for tests: entity tags, ranges, conditional requests, redirects, and connections that break."""
+"""A server of files for tests: entity tags, ranges, conditional requests, redirects, and connections that break."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from typing import Any
 @dataclass
 class FileServer:
     """requests: path and headers of each. breaks: how many more answers end after half of their bytes.
-    on_break: called with each of these. redirect: where all requests are sent on to; "" = nowhere.
+    on_break: called with each of these. files: contents by path; without any, all paths have the content.
+    redirect: where all requests are sent on to; "" = nowhere.
     trickles_s: seconds between two letters of a header that has no end; 0 = none."""
 
     url: str
     content: bytes = b""
+    files: dict[str, bytes] = field(default_factory=dict)
     status: int = 200
     has_ranges: bool = True
     has_etag: bool = True
@@ -32,7 +34,13 @@ class FileServer:
 
     @property
     def etag(self) -> str:
-        return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
+        return self.etag_of("")
+
+    def etag_of(self, path: str) -> str:
+        return f'"{hashlib.sha256(self.content_of(path)).hexdigest()[:16]}"'
+
+    def content_of(self, path: str) -> bytes:
+        return self.files.get(path, self.content)
 
     def ranges(self) -> list[str]:
         return [headers.get("range", "") for _, headers in self.requests]
@@ -54,14 +62,16 @@ def file_server(content: bytes) -> Iterator[FileServer]:
                 self._head(302, {"Location": found.redirect, "Content-Length": "0"})
             elif found.status != 200:
                 self._head(found.status, {"Content-Length": "0"})
-            elif asked.get("if-none-match") == found.etag:
-                self._head(304, {"ETag": found.etag})
+            elif asked.get("if-none-match") == found.etag_of(self.path):
+                self._head(304, {"ETag": found.etag_of(self.path)})
+            elif found.files and self.path not in found.files:
+                self._head(404, {"Content-Length": "0"})
             else:
                 self._send(asked)
 
         def _send(self, asked: dict[str, str]) -> None:
-            body, status = found.content, 200
-            headers = {"ETag": found.etag} if found.has_etag else {}
+            body, status = found.content_of(self.path), 200
+            headers = {"ETag": found.etag_of(self.path)} if found.has_etag else {}
             if found.has_ranges and "range" in asked:
                 begin = int(asked["range"].removeprefix("bytes=").removesuffix("-"))
                 headers["Content-Range"] = f"bytes {begin}-{len(body) - 1}/{len(body)}"

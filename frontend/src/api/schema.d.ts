@@ -646,8 +646,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
-         *     since the file is not kept then.
+         * @description A version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
+         *     since no file is kept then.
          */
         get: operations["dataset_versions_download_retrieve"];
         put?: never;
@@ -672,6 +672,23 @@ export interface paths {
          *     another file. 409 for an uploaded version, and while the dataset is being fetched.
          */
         post: operations["dataset_versions_refresh_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/dataset-versions/{id}/shards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The addresses of a version of many files by reference, each with what was found there; none of others. */
+        get: operations["dataset_versions_shards_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -4989,8 +5006,10 @@ export interface components {
             readonly options: {
                 [key: string]: unknown;
             };
-            /** @description The files. */
+            /** @description The files; in lists the first ten. */
             readonly files: components["schemas"]["VersionFile"][];
+            /** @description How many files it has. */
+            readonly n_files: number;
             /** @description Where the file comes from; null for an uploaded one. */
             readonly source: components["schemas"]["Source"] | null;
             /** @description The SHA-256 of names and hashes of all files, and of the options; empty while fetching. */
@@ -5611,6 +5630,10 @@ export interface components {
         FetchProgress: {
             /** @description How many bytes have come. */
             fetched_bytes: number;
+            /** @description Of shards: how many are there whole. */
+            n_fetched?: number;
+            /** @description Of shards: how many there are. */
+            n_files?: number;
             /** @description How many there are; null when it is not known. */
             total_bytes: number | null;
         };
@@ -11583,6 +11606,32 @@ export interface components {
             /** @description The newest error of the shadow policy; empty without one. */
             last_error: string;
         };
+        /** @description A file of a version of many: what was asked for, and what was found. */
+        Shard: {
+            /** @description The address, without a query. */
+            readonly uri: string;
+            /** @description The name under which it is stored. */
+            name: string;
+            /** @description The SHA-256 that was required; empty for none. */
+            sha256: string;
+            /** @description The entity tag that was required; empty for none. */
+            etag: string;
+            /** @description The SHA-256 of the stored file; empty before it is fetched. */
+            stored: string;
+            /** @description Its size; null before it is fetched. */
+            size_bytes: number | null;
+            /** @description What was found at the address. */
+            found: components["schemas"]["Found"];
+        };
+        /** @description One of the files of a new version. */
+        ShardRequestRequest: {
+            /** @description Its address, or a pattern with braces. */
+            uri: string;
+            /** @description The SHA-256 that this file must have. */
+            sha256?: string;
+            /** @description The entity tag that this address must have; another is refused. */
+            etag?: string;
+        };
         /** @description What a policy would do with a job. */
         Side: {
             /** @description What it decides. */
@@ -11687,8 +11736,10 @@ export interface components {
         };
         /** @description Of a version by reference: what was asked for, and what was found. */
         Source: {
-            /** @description The address, without a query, which may hold a signature. */
+            /** @description The address or pattern, without a query, which may hold a signature; empty for a list of addresses. */
             readonly uri: string;
+            /** @description How many files it has; null for a single one, 0 before a wildcard's files are listed. */
+            readonly n_shards: number | null;
             /** @description The SHA-256 that was required; empty for none. */
             sha256: string;
             /** @description The entity tag that was required; empty for none. */
@@ -11718,10 +11769,12 @@ export interface components {
          * @enum {string}
          */
         SourceEnum: "upload" | "training" | "logged";
-        /** @description Where the file of a new version is fetched from. */
+        /** @description Where the file, or the shards, of a new version are fetched from. */
         SourceRequestRequest: {
-            /** @description https://host/path, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:///path in a folder that the site offers. */
-            uri: string;
+            /** @description https://host/path, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:///path in a folder that the site offers. Of shards a pattern: train-{000000..000099}.tar, {a,b}.tar, and but for web servers *.parquet. */
+            uri?: string;
+            /** @description Instead of uri: the addresses of the shards, each with what it must be. */
+            shards?: components["schemas"]["ShardRequestRequest"][];
             /** @description The SHA-256 that the file must have; anything else is refused. */
             sha256?: string;
             /** @description The entity tag that the address must have; another is refused. */
@@ -14917,7 +14970,10 @@ export interface operations {
     };
     dataset_versions_download_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Of a version of many files: the name of the one; by default the first. */
+                file?: string;
+            };
             header?: never;
             path: {
                 /** @description The id of one of the dataset versions. */
@@ -14988,6 +15044,37 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    dataset_versions_shards_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of one of the dataset versions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Shard"][];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -35,6 +35,7 @@ export type JobState = Schemas["JobState"];
 export type JobSubmit = Schemas["JobSubmitRequest"];
 export type Lineage = Schemas["Lineage"];
 export type LineageNode = Schemas["LineageNode"];
+export type Shard = Schemas["Shard"];
 export type VersionDifference = Schemas["VersionDifference"];
 export type JobDifference = Schemas["JobDifference"];
 export type Log = Schemas["Log"];

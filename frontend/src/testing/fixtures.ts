@@ -49,6 +49,7 @@ export function datasetVersion(over: Partial<DatasetVersion> = {}): DatasetVersi
     format: "csv",
     options: { target: "label" },
     files: [{ name: "digits.csv", sha256: "ab".repeat(32), size_bytes: 2048 }],
+    n_files: 1,
     source: null,
     manifest_sha256: "cd".repeat(32),
     size_bytes: 2048,

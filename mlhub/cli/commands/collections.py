@@ -12,7 +12,7 @@ import typer
 from mlhub.cli import packing, uploads
 from mlhub.cli.commands.columns import columns
 from mlhub.cli.commands.dataset_differences import diff
-from mlhub.cli.commands.references import refer, refresh
+from mlhub.cli.commands.references import refer, refresh, shards_in
 from mlhub.cli.commands.removals import remove_dataset, remove_model
 from mlhub.cli.data_format import format_of
 from mlhub.cli.failures import CommandError, CommandStatus
@@ -78,7 +78,13 @@ def push_dataset(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="A file or a folder; with --from, the dataset's name.")],
     name: New = "",
-    uri: Annotated[str, typer.Option("--from", help="https://, s3://, hf:// or file://: where the file is.")] = "",
+    uri: Annotated[
+        str,
+        typer.Option("--from", help="https://, s3://, hf:// or file://: a file, or shards: train-{000..099}.tar."),
+    ] = "",
+    uri_list: Annotated[
+        Path | None, typer.Option("--from-list", help="A file with an address of a shard a line, or: URI sha256=...")
+    ] = None,
     secret: Annotated[
         list[str] | None, typer.Option(help="With --from: token=NAME of a secret of the project; repeatable.")
     ] = None,
@@ -102,13 +108,18 @@ def push_dataset(
         if not separator:
             raise CommandError(f"{option!r} is no field=value.")
         fields[field] = value
-    if uri:
+    if uri and uri_list:
+        raise CommandError("Give either --from or --from-list.")
+    if uri or uri_list:
         called = (name or str(path))[:100]
-        version = refer(session, called, uri, fields=fields, secrets=secret or [], places=source or [])
+        place: dict[str, Any] = {"uri": uri} if uri_list is None else {"shards": shards_in(uri_list)}
+        version = refer(session, called, place, fields=fields, secrets=secret or [], places=source or [])
         _made(session, version, size(version["size_bytes"]))
         return
     if secret or source:
-        raise CommandError("--secret and --source are of --from.", remedy="Give the address with --from URI.")
+        raise CommandError(
+            "--secret and --source are of --from and --from-list.", remedy="Give the address with --from URI."
+        )
     if "format" not in fields and (found_format := format_of(path)):
         fields["format"] = found_format
     with packing.packed(path) as file:
@@ -126,18 +137,22 @@ def pull_dataset(
     to: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
     number: Annotated[int, typer.Option("--version", help="By default the newest version.")] = 0,
 ) -> None:
-    """Download a dataset's file as it was uploaded."""
+    """Download a dataset's files as they were uploaded."""
     session = session_of(context)
     row = _of(session, "datasets", name)
     version = row["latest_version"]
     if number:
         version = dataset_version(session.api, row, number)
     to.mkdir(parents=True, exist_ok=True)
-    path = to / Path(version["files"][0]["name"]).name
-    session.api.download(f"/dataset-versions/{version['id']}/download", path)
-    if sha256_of(path) != version["files"][0]["sha256"]:
-        raise CommandError(f"{path} is not what the platform has.", remedy="Pull it again.", code=CommandStatus.REFUSED)
-    session.output.note(f"Written: {path} ({size(path.stat().st_size)}).")
+    if version["n_files"] > len(version["files"]):
+        version = session.api.get(f"/dataset-versions/{version['id']}")
+    for file in version["files"]:
+        path = to / Path(file["name"]).name
+        session.api.download(f"/dataset-versions/{version['id']}/download", path, file=file["name"])
+        if sha256_of(path) != file["sha256"]:
+            remedy = "Pull it again."
+            raise CommandError(f"{path} is not what the platform has.", remedy=remedy, code=CommandStatus.REFUSED)
+        session.output.note(f"Written: {path} ({size(path.stat().st_size)}).")
 
 
 @model.command("push")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,16 +16,41 @@ from mlhub.cli.output import size
 from mlhub.cli.session import Session, session_of
 
 PLACES = ("sha256", "etag", "endpoint", "region")
+PINS = ("sha256", "etag")
+
+
+def shards_in(path: Path) -> list[dict[str, str]]:
+    """The addresses that a file lists, one a line, each with what it must be: URI sha256=... etag=... Raises
+    CommandError naming the line."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}.") from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            found.append({"uri": words[0], **_pairs(words[1:], f"Line {number} of {path}:", PINS)})
+    if not found:
+        raise CommandError(f"{path} lists no address.", remedy="Give one address a line.")
+    return found
 
 
 def refer(
-    session: Session, name: str, uri: str, *, fields: dict[str, Any], secrets: Sequence[str], places: Sequence[str]
+    session: Session,
+    name: str,
+    place: dict[str, Any],
+    *,
+    fields: dict[str, Any],
+    secrets: Sequence[str],
+    places: Sequence[str],
 ) -> dict[str, Any]:
     """The ready version of what is at the address, of the dataset of that name, which is created when it is not there.
 
-    secrets: "purpose=NAME"; places: "endpoint=..." and the like. Raises CommandError when the platform refuses it.
+    place: uri or shards. secrets: "purpose=NAME"; places: "endpoint=..." and the like. Raises CommandError when the
+    platform refuses it.
     """
-    source: dict[str, Any] = {"uri": uri, **_pairs(places, "--source", PLACES)}
+    source: dict[str, Any] = {**place, **_pairs(places, "--source", PLACES)}
     if secrets:
         source["secrets"] = _pairs(secrets, "--secret")
     project = project_id(session.api, session.project)

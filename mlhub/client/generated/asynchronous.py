@@ -584,15 +584,18 @@ class AsyncDatasetVersionsOperations:
             r.VersionDifference, "GET", path_of("/dataset-versions/{id}/difference", id=id), query={"to": to}
         )
 
-    async def download(self, id: Ref, /, *, to: str | PathLike[str]) -> Path:
-        """The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
-        since the file is not kept then.
+    async def download(self, id: Ref, /, *, to: str | PathLike[str], file: str | None = None) -> Path:
+        """A version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
+        since no file is kept then.
 
         GET /dataset-versions/{id}/download
 
+        file: Of a version of many files: the name of the one; by default the first.
         to: the file to write, which is there when all of it has arrived.
         """
-        return await self._transport.download(path_of("/dataset-versions/{id}/download", id=id), to=to)
+        return await self._transport.download(
+            path_of("/dataset-versions/{id}/download", id=id), query={"file": file}, to=to
+        )
 
     async def refresh(self, id: Ref, /) -> r.DatasetVersion:
         """Looks at the version's address again: a new version of what is there now, whose source says whether it is
@@ -601,6 +604,13 @@ class AsyncDatasetVersionsOperations:
         POST /dataset-versions/{id}/refresh
         """
         return await self._transport.record(r.DatasetVersion, "POST", path_of("/dataset-versions/{id}/refresh", id=id))
+
+    async def list_shards(self, id: Ref, /) -> ApiRows[r.Shard]:
+        """The addresses of a version of many files by reference, each with what was found there; none of others.
+
+        GET /dataset-versions/{id}/shards
+        """
+        return await self._transport.rows(r.Shard, "GET", path_of("/dataset-versions/{id}/shards", id=id))
 
     def list_trained(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.ModelVersion]:
         """The model versions that were trained on this dataset version, newest first.

@@ -165,10 +165,19 @@ class ResourcesRequest(TypedDict):
     gpu_types: NotRequired[Sequence[str]]
 
 
-class SourceRequestRequest(TypedDict):
-    """Where the file of a new version is fetched from."""
+class ShardRequestRequest(TypedDict):
+    """One of the files of a new version."""
 
     uri: str
+    sha256: NotRequired[str]
+    etag: NotRequired[str]
+
+
+class SourceRequestRequest(TypedDict):
+    """Where the file, or the shards, of a new version are fetched from."""
+
+    uri: NotRequired[str]
+    shards: NotRequired[Sequence[ShardRequestRequest]]
     sha256: NotRequired[str]
     etag: NotRequired[str]
     endpoint: NotRequired[str]

@@ -403,6 +403,7 @@ class DatasetVersion(ApiRecord):
     format: v.FormatEnum
     options: dict[str, Any]
     files: list[VersionFile]
+    n_files: int
     source: Source | None
     manifest_sha256: str
     size_bytes: int
@@ -638,6 +639,8 @@ class FetchProgress(ApiRecord):
     """FetchProgress of an answer."""
 
     fetched_bytes: int
+    n_fetched: int | None
+    n_files: int | None
     total_bytes: int | None
 
 
@@ -2431,6 +2434,18 @@ class ShadowSummary(ApiRecord):
     last_error: str
 
 
+class Shard(ApiRecord):
+    """A file of a version of many: what was asked for, and what was found."""
+
+    uri: str
+    name: str
+    sha256: str
+    etag: str
+    stored: str
+    size_bytes: int | None
+    found: Found
+
+
 class Side(ApiRecord):
     """What a policy would do with a job."""
 
@@ -2496,6 +2511,7 @@ class Source(ApiRecord):
     """Of a version by reference: what was asked for, and what was found."""
 
     uri: str
+    n_shards: int | None
     sha256: str
     etag: str
     endpoint: str

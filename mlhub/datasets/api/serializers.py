@@ -17,6 +17,7 @@ from mlhub.tenants.api.serializers import ProjectBriefSerializer, UserBriefSeria
 from mlhub.wire.formats import COLUMN_TYPES, MISSING_TREATMENTS
 
 MAX_COLUMNS = 10_000
+FILES_IN_LISTS = 10
 
 
 class VersionFileSerializer(serializers.Serializer[Any]):
@@ -55,7 +56,8 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
     )
     format = serializers.ChoiceField(choices=format_choices(), read_only=True, help_text="The format of its files.")
     options = serializers.DictField(read_only=True, help_text="How the files are to be read, as given with the upload.")
-    files = VersionFileSerializer(many=True, read_only=True, help_text="The files.")
+    files = serializers.SerializerMethodField(help_text="The files; in lists the first ten.")
+    n_files = serializers.SerializerMethodField(help_text="How many files it has.")
     source = SourceSerializer(  # type: ignore[assignment]  # the class takes declared fields out of its attributes
         read_only=True, allow_null=True, help_text="Where the file comes from; null for an uploaded one."
     )
@@ -81,6 +83,7 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
             "format",
             "options",
             "files",
+            "n_files",
             "source",
             "manifest_sha256",
             "size_bytes",
@@ -100,6 +103,14 @@ class DatasetVersionSerializer(QueuedMixin, serializers.ModelSerializer[DatasetV
             created_at="When it was created.",
             inspected_at="When inspection ended; null before.",
         )
+
+    @extend_schema_field(VersionFileSerializer(many=True))
+    def get_files(self, version: DatasetVersion) -> list[dict[str, Any]]:
+        is_in_list = "preview" in version.get_deferred_fields()
+        return version.files[:FILES_IN_LISTS] if is_in_list else version.files
+
+    def get_n_files(self, version: DatasetVersion) -> int:
+        return len(version.files)
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_preview(self, version: DatasetVersion) -> dict[str, Any] | None:
@@ -237,6 +248,14 @@ class VersionReferenceSerializer(VersionOptionsSerializer):
         choices=format_choices(), required=False, help_text="Guessed from the name in the address when absent."
     )
     source = SourceRequestSerializer(help_text="Where the file is.")  # type: ignore[assignment]  # likewise
+
+
+class FileQuerySerializer(StrictSerializer):
+    file = serializers.CharField(
+        max_length=255,
+        required=False,
+        help_text="Of a version of many files: the name of the one; by default the first.",
+    )
 
 
 class DatasetReferenceSerializer(NewDatasetSerializer, VersionReferenceSerializer):

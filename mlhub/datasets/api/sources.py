@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from mlhub.core.api.strict import StrictSerializer
+from mlhub.datasets.sources.patterns import MAX_SHARDS
 
 
 class SourceSecretsSerializer(StrictSerializer):
@@ -23,13 +24,38 @@ class SourceSecretsSerializer(StrictSerializer):
     )
 
 
+def without_query(uri: str) -> str:
+    """An address as it is shown: its query may hold a signature."""
+    return uri.partition("?")[0]
+
+
+class ShardRequestSerializer(StrictSerializer):
+    """One of the files of a new version."""
+
+    uri = serializers.CharField(max_length=2000, help_text="Its address, or a pattern with braces.")
+    sha256 = serializers.RegexField(
+        r"^[0-9a-f]{64}$", max_length=64, required=False, help_text="The SHA-256 that this file must have."
+    )
+    etag = serializers.CharField(
+        max_length=300, required=False, help_text="The entity tag that this address must have; another is refused."
+    )
+
+
 class SourceRequestSerializer(StrictSerializer):
-    """Where the file of a new version is fetched from."""
+    """Where the file, or the shards, of a new version are fetched from."""
 
     uri = serializers.CharField(
         max_length=2000,
+        required=False,
         help_text="https://host/path, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:///path in a "
-        "folder that the site offers.",
+        "folder that the site offers. Of shards a pattern: train-{000000..000099}.tar, {a,b}.tar, and but for web "
+        "servers *.parquet.",
+    )
+    shards = serializers.ListField(
+        child=ShardRequestSerializer(),
+        required=False,
+        max_length=MAX_SHARDS,
+        help_text="Instead of uri: the addresses of the shards, each with what it must be.",
     )
     sha256 = serializers.RegexField(
         r"^[0-9a-f]{64}$",
@@ -54,6 +80,8 @@ class SourceRequestSerializer(StrictSerializer):
 
 class FetchProgressSerializer(serializers.Serializer[Any]):
     fetched_bytes = serializers.IntegerField(help_text="How many bytes have come.")
+    n_fetched = serializers.IntegerField(required=False, help_text="Of shards: how many are there whole.")
+    n_files = serializers.IntegerField(required=False, help_text="Of shards: how many there are.")
     total_bytes = serializers.IntegerField(allow_null=True, help_text="How many there are; null when it is not known.")
 
 
@@ -71,10 +99,30 @@ class FoundSerializer(serializers.Serializer[Any]):
     )
 
 
+class ShardSerializer(serializers.Serializer[Any]):
+    """A file of a version of many: what was asked for, and what was found."""
+
+    uri = serializers.SerializerMethodField(help_text="The address, without a query.")
+    name = serializers.CharField(help_text="The name under which it is stored.")
+    sha256 = serializers.CharField(help_text="The SHA-256 that was required; empty for none.")
+    etag = serializers.CharField(help_text="The entity tag that was required; empty for none.")
+    stored = serializers.CharField(help_text="The SHA-256 of the stored file; empty before it is fetched.")
+    size_bytes = serializers.IntegerField(allow_null=True, help_text="Its size; null before it is fetched.")
+    found = FoundSerializer(help_text="What was found at the address.")
+
+    def get_uri(self, shard: dict[str, Any]) -> str:
+        return without_query(shard["uri"])
+
+
 class SourceSerializer(serializers.Serializer[Any]):
     """Of a version by reference: what was asked for, and what was found."""
 
-    uri = serializers.SerializerMethodField(help_text="The address, without a query, which may hold a signature.")
+    uri = serializers.SerializerMethodField(
+        help_text="The address or pattern, without a query, which may hold a signature; empty for a list of addresses."
+    )
+    n_shards = serializers.SerializerMethodField(
+        help_text="How many files it has; null for a single one, 0 before a wildcard's files are listed."
+    )
     sha256 = serializers.CharField(help_text="The SHA-256 that was required; empty for none.")
     etag = serializers.CharField(help_text="The entity tag that was required; empty for none.")
     endpoint = serializers.CharField(help_text="Of s3://: the store's address; empty for Amazon's.")
@@ -87,4 +135,7 @@ class SourceSerializer(serializers.Serializer[Any]):
     progress = FetchProgressSerializer(allow_null=True, help_text="While it is fetched: how far; null otherwise.")
 
     def get_uri(self, source: dict[str, Any]) -> str:
-        return str(source["uri"]).partition("?")[0]
+        return without_query(str(source["uri"]))
+
+    def get_n_shards(self, source: dict[str, Any]) -> int | None:
+        return len(source["shards"]) if "shards" in source else None

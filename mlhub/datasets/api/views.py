@@ -13,10 +13,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.response import Response
 
-from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body
+from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
 from mlhub.datasets import actions, references
 from mlhub.datasets.api import serializers as s
+from mlhub.datasets.api.sources import ShardSerializer
 from mlhub.datasets.column_choice import choose_columns
 from mlhub.datasets.models import Dataset, DatasetVersion, VersionState
 from mlhub.storage.api.serializers import WITH_QUEUE
@@ -117,14 +118,19 @@ class DatasetDownloadView(VisibleMixin, generics.GenericAPIView[DatasetVersion])
     queryset = DatasetVersion.objects.defer("preview", "statistics")
     serializer_class = s.DatasetVersionSerializer
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(
+        parameters=[s.FileQuerySerializer], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY}
+    )
     def get(self, request: Request, **_: Any) -> HttpResponseBase:
-        """The version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
-        since the file is not kept then."""
+        """A version's file as it was uploaded; one byte range, and an entity tag to ask again. 404 after a refusal,
+        since no file is kept then."""
+        asked = read_query(s.FileQuerySerializer, request).get("file")
         version = self.get_object()
         if not version.files:
             raise NotFoundError("The version's file was not fetched.")
-        file = version.files[0]
+        file = next((one for one in version.files if asked in (None, one["name"])), None)
+        if file is None:
+            raise NotFoundError(f"The version has no file called {asked}.")
         blob = Blob.objects.filter(pk=file["sha256"]).first()
         if version.state == VersionState.REFUSED or blob is None:
             raise NotFoundError("The version was refused, and its file is not kept.")
@@ -161,6 +167,18 @@ class VersionReferencesView(VisibleMixin, generics.GenericAPIView[Dataset]):
         body = read_body(s.VersionReferenceSerializer, request)
         referred = references.refer_to_version(dataset, actor=caller(request), **body)
         return Response(s.DatasetVersionSerializer(referred).data, status=status.HTTP_201_CREATED)
+
+
+class ShardsView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
+    queryset = DatasetVersion.objects.defer("preview", "statistics")
+    serializer_class = ShardSerializer
+    pagination_class = None
+
+    @extend_schema(operation_id="dataset_versions_shards_list", responses={200: ShardSerializer(many=True)})
+    def get(self, request: Request, **_: Any) -> Response:  # noqa: ARG002 (the protocol's)
+        """The addresses of a version of many files by reference, each with what was found there; none of others."""
+        source = self.get_object().source or {}
+        return Response(ShardSerializer(source.get("shards", []), many=True).data)
 
 
 class RefreshView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):

@@ -80,7 +80,7 @@ class Download:
                 if breaks > MAX_BREAKS:
                     raise FetchError(
                         "unreachable",
-                        f"The address could not be read to the end in {breaks} tries: {_words(error)}",
+                        f"The address could not be read to the end in {breaks} tries: {words_of(error)}",
                         "Check that the address can be reached from the platform, then fetch it again.",
                     ) from error
             self._check_time()
@@ -112,7 +112,7 @@ class Download:
             if answer.response.status_code == 304 and self._known and not begin:
                 self.found = FoundFile(etag=answer.etag or self._known, revision=answer.revision, is_unchanged=True)
                 return
-            _check_status(answer.response)
+            check_status(answer.response)
             self._accept(answer, begin)
             for chunk in answer.response.iter_raw():  # a size would hold back what came before a break
                 self._write(chunk)
@@ -193,7 +193,7 @@ class Download:
         return max(0.0, self._began + self._limits.timeout_s - time.monotonic())
 
 
-def _check_status(response: httpx.Response) -> None:
+def check_status(response: httpx.Response) -> None:
     status = response.status_code
     if status in (200, 206):
         return
@@ -218,7 +218,7 @@ def _same(one: str, other: str) -> bool:
     return one.removeprefix("W/").strip('"') == other.removeprefix("W/").strip('"')
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time."
     return f"{type(error).__name__}: {error}"[:300] if isinstance(error, httpx.TransportError) else str(error)[:300]

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from mlhub.core.destinations import AllowedInside, check_url
 from mlhub.core.errors import InvalidInputError
-from mlhub.datasets.sources.s3_signing import S3Keys, object_url, signed_url
+from mlhub.datasets.sources.s3_signing import S3Keys, listing_query, object_url, signed_url, with_query
 from mlhub.datasets.sources.site_folders import check_path
 
 FIELD = "source.uri"
@@ -60,7 +60,7 @@ def scheme_of(uri: str) -> str:
 def filename_of(uri: str) -> str:
     """The last part of the address's path. Raises InvalidInputError when there is none."""
     name = PurePosixPath(unquote(urlsplit(uri).path)).name
-    if not name or uri.partition("?")[0].endswith("/"):
+    if name in ("", "..") or not name.isprintable() or uri.partition("?")[0].endswith("/"):
         raise InvalidInputError("The address names no file.", field=FIELD, remedy=f"Give one like {FORMS}.")
     return name[:255]
 
@@ -100,6 +100,33 @@ def web_address(source: Mapping[str, Any], secrets: Mapping[str, str]) -> WebAdd
     return WebAddress(url, {"Authorization": f"Bearer {token}"} if token else {})
 
 
+def listing_address(source: Mapping[str, Any], secrets: Mapping[str, str], *, after: str = "") -> WebAddress:
+    """Where a bucket, or the hub, lists the files of the folder of the source's uri. after: the page before, of s3."""
+    parts = urlsplit(source["uri"])
+    if scheme_of(source["uri"]) == "s3":
+        region = source.get("region") or DEFAULT_REGION
+        url = object_url(parts.netloc, "", endpoint=source.get("endpoint") or "", region=region)
+        folder = unquote(parts.path.lstrip("/").rpartition("/")[0])
+        query = listing_query(prefix=f"{folder}/" if folder else "", after=after)
+        if not secrets:
+            return WebAddress(with_query(url, query))
+        now = timezone.now()
+        keys = S3Keys(**secrets)
+        return WebAddress(signed_url(url, keys, region=region, now=now, valid_for_s=SIGNED_FOR_S, query=query))
+    found = _on_hub(source["uri"])
+    folder = quote(unquote(found["path"].rpartition("/")[0]), safe="/-_.~")
+    revision = quote(unquote(found["revision"] or "main"), safe="")
+    url = f"{settings.HUB_URL.rstrip('/')}/api/datasets/{found['name']}/tree/{revision}/{folder}".rstrip("/")
+    token = secrets.get("token")
+    return WebAddress(url, {"Authorization": f"Bearer {token}"} if token else {})
+
+
+def at_revision(uri: str, commit: str) -> str:
+    """An address of the hub, at a commit instead of a branch or tag."""
+    found = _on_hub(uri)
+    return f"hf://datasets/{found['name']}@{quote(commit, safe='')}/{found['path']}"
+
+
 def _plain_url(source: Mapping[str, Any]) -> str:
     uri = source["uri"]
     scheme, parts = scheme_of(uri), urlsplit(uri)
@@ -112,6 +139,13 @@ def _plain_url(source: Mapping[str, Any]) -> str:
             endpoint=source.get("endpoint") or "",
             region=source.get("region") or DEFAULT_REGION,
         )
+    found = _on_hub(uri)
+    revision = quote(unquote(found["revision"] or "main"), safe="")
+    path = quote(unquote(found["path"]), safe="/-_.~")
+    return f"{settings.HUB_URL.rstrip('/')}/datasets/{found['name']}/resolve/{revision}/{path}"
+
+
+def _on_hub(uri: str) -> re.Match[str]:
     found = HUB.fullmatch(uri.partition("://")[2])
     if found is None:
         raise InvalidInputError(
@@ -119,6 +153,4 @@ def _plain_url(source: Mapping[str, Any]) -> str:
             field=FIELD,
             remedy="Write it like hf://datasets/OWNER/NAME@REVISION/PATH.",
         )
-    revision = quote(unquote(found["revision"] or "main"), safe="")
-    path = quote(unquote(found["path"]), safe="/-_.~")
-    return f"{settings.HUB_URL.rstrip('/')}/datasets/{found['name']}/resolve/{revision}/{path}"
+    return found

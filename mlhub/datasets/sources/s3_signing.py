@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from urllib.parse import quote, urlsplit
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -35,12 +37,32 @@ def object_url(bucket: str, key: str, *, endpoint: str, region: str) -> str:
     return f"https://{bucket}.s3.{region}.amazonaws.com/{path}"
 
 
-def signed_url(url: str, keys: S3Keys, *, region: str, now: datetime, valid_for_s: int) -> str:
+def listing_query(*, prefix: str, after: str) -> dict[str, str]:
+    """Of a request for the names that begin with the prefix, in its folder. after: the token of the page before."""
+    more = {"continuation-token": after} if after else {}
+    return {"delimiter": "/", "list-type": "2", "prefix": prefix, **more}
+
+
+def with_query(url: str, query: Mapping[str, str]) -> str:
+    """The address with a query as signatures need it: in order of name."""
+    return f"{url}?{_encoded(query)}" if query else url
+
+
+def signed_url(
+    url: str,
+    keys: S3Keys,
+    *,
+    region: str,
+    now: datetime,
+    valid_for_s: int,
+    query: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The address for GET requests by anyone who has it. now: in UTC; url: without a query, its path quoted."""
     parts = urlsplit(url)
     at = now.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{at[:8]}/{region}/s3/aws4_request"
-    query = {
+    signed = {
+        **query,
         "X-Amz-Algorithm": ALGORITHM,
         "X-Amz-Credential": f"{keys.access_key_id}/{scope}",
         "X-Amz-Date": at,
@@ -48,7 +70,7 @@ def signed_url(url: str, keys: S3Keys, *, region: str, now: datetime, valid_for_
         "X-Amz-SignedHeaders": "host",
         **({"X-Amz-Security-Token": keys.session_token} if keys.session_token else {}),
     }
-    encoded = "&".join(f"{quote(name, safe='')}={quote(query[name], safe='-_.~')}" for name in sorted(query))
+    encoded = _encoded(signed)
     canonical = f"GET\n{parts.path}\n{encoded}\nhost:{parts.netloc}\n\nhost\nUNSIGNED-PAYLOAD"
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     key = f"AWS4{keys.secret_access_key}".encode()
@@ -56,3 +78,7 @@ def signed_url(url: str, keys: S3Keys, *, region: str, now: datetime, valid_for_
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.digest(key, f"{ALGORITHM}\n{at}\n{scope}\n{digest}".encode(), "sha256").hex()
     return f"{url}?{encoded}&X-Amz-Signature={signature}"
+
+
+def _encoded(query: Mapping[str, str]) -> str:
+    return "&".join(f"{quote(name, safe='')}={quote(query[name], safe='-_.~')}" for name in sorted(query))

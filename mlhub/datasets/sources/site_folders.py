@@ -68,6 +68,24 @@ def opened(uri: str) -> Iterator[SiteFile]:
         yield SiteFile(file, facts.st_size, etag_of(descriptor))
 
 
+def names_in(uri: str) -> list[str]:
+    """The names of the files in the folder of a file's address. Raises FetchError."""
+    folder = _path(uri).parent
+    if not any(Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(one)) for one in settings.DATA_FOLDERS):
+        raise FetchError(
+            "outside_folder", f"{folder} leads out of the folders that the site offers.", "Name the folder itself."
+        )
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+    except OSError as error:
+        raise FetchError(
+            "not_found",
+            f"{folder} cannot be read by the platform's worker: {error.strerror}.",
+            "Check the path, and that the platform's user may read the folder.",
+        ) from error
+
+
 def etag_of(descriptor: int) -> str:
     """Stands for the content of an open file, as long as its time of change is not set back."""
     facts = os.fstat(descriptor)

@@ -15,6 +15,7 @@ import torch
 from mlhub.runtime.data import archives, augmentation
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import Schedule
+from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.data.validation_options import check_own_part, read_validation
 from mlhub.runtime.errors import BadInputError, NotANumberError
 from mlhub.runtime.inspection.trials import check_fit, outputs_of, tried
@@ -59,7 +60,7 @@ def try_out(spec: PodSpec, inputs: Mapping[str, Path], *, code: Path) -> dict[st
     check_own_part(training.hyperparameters, spec.dataset.schema)
     data = open_split(
         spec.dataset.format,
-        inputs[spec.dataset.files[0]],
+        dataset_data(spec.dataset, spec.inputs, inputs.__getitem__, code.parent).path,
         spec.dataset.schema,
         validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
     )

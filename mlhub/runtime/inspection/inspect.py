@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mlhub.runtime.data import archives
+from mlhub.runtime.data.shard_folders import link_shards
 from mlhub.runtime.environments.layer import use_layer
 from mlhub.runtime.environments.requirements import declared_requirements
 from mlhub.runtime.errors import BadInputError, classify, describe_error
@@ -33,8 +34,11 @@ from mlhub.wire.launch import PodSpec
 def dataset(arguments: argparse.Namespace) -> dict[str, Any]:
     from mlhub.runtime.data import readers
 
-    found = readers.inspect(arguments.format, arguments.path, json.loads(arguments.options))
-    return asdict(found)
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments.path
+        if arguments.shard:
+            path = link_shards({name: Path(of) for name, of in arguments.shard}, Path(folder))
+        return asdict(readers.inspect(arguments.format, path, json.loads(arguments.options)))
 
 
 def model(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -100,7 +104,9 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("dataset")
     one.add_argument("--format", required=True)
-    one.add_argument("--path", type=Path, required=True)
+    given = one.add_mutually_exclusive_group(required=True)
+    given.add_argument("--path", type=Path)
+    given.add_argument("--shard", nargs=2, action="append", default=[], metavar=("NAME", "PATH"))
     one.add_argument("--options", default="{}")
     one = commands.add_parser("model")
     one.add_argument("--path", type=Path, required=True)

@@ -87,7 +87,9 @@ def _unfold(launch: LaunchSpec, inputs: tuple[Input, ...]) -> None:
     """A large dataset becomes arrays to map, here: the pod itself may not write into a folder that others read."""
     dataset = launch.dataset
     found = {item.name: item for item in inputs if item.uri.startswith("file:")}
-    if dataset is None or dataset.files[0] not in found or os.environ[names.ROLE] != PodRole.WORKER:
+    if dataset is None or len(dataset.files) > 1 or dataset.files[0] not in found:
+        return  # shards are made into arrays by the pod, in a cache of its own
+    if os.environ[names.ROLE] != PodRole.WORKER:
         return
     from mlhub.runtime.data import readers
 

@@ -16,6 +16,7 @@ from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers.examples import Examples
 from mlhub.runtime.data.readers.text import Windows
+from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.errors import BadInputError
 from mlhub.runtime.model.contract import load_contract
@@ -53,13 +54,8 @@ def open_prediction_job(
     assert dataset is not None
     assert spec.model.weights is not None
     standardise = bool(training.hyperparameters.get("standardise", True))
-    examples = readers.open_all(
-        dataset.format,
-        path(dataset.files[0]),
-        dataset.schema,
-        cache=cache,
-        sha256=next(item.sha256 for item in spec.inputs if item.name == dataset.files[0]),
-    )
+    data = dataset_data(dataset, spec.inputs, path, code.parent)
+    examples = readers.open_all(dataset.format, data.path, dataset.schema, cache=cache, sha256=data.sha256)
     facts = readers.facts_of(dataset.schema)
     if isinstance(examples, Windows):
         facts["bytes_per_token"] = float(dataset.schema["n_bytes"]) / examples.n_tokens
@@ -72,7 +68,7 @@ def open_prediction_job(
     metrics = read_metrics(training.hyperparameters.get("metrics"))
     answers = Inference(model, contract, examples.batch, facts, combine=asked.combine, metrics=metrics)
     answers.load(path(spec.model.weights))
-    rows = _rows(examples, path(dataset.files[0]), spec)
+    rows = _rows(examples, data.path, spec)
     return PredictionJob(asked, answers, rows, training.batch_size)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from mlhub.runtime.data import readers
 from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.errors import PreemptedError
 from mlhub.runtime.heartbeat import Heartbeat
 from mlhub.runtime.model.evaluation_metrics import means_of
@@ -117,7 +118,9 @@ class PredictionWorker:
                 self._parts,
                 work.rows,
                 classes=work.answers.facts.get("classes"),
-                names=readers.names_of(dataset.format, pod.input(dataset.files[0])),
+                names=readers.names_of(
+                    dataset.format, dataset_data(dataset, pod.spec.inputs, pod.input, pod.work).path
+                ),
             )
         api.hand_in(pod, self.reporter, step=work.n_parts, metrics=metrics)
         self.reporter.phase("done")

@@ -57,11 +57,13 @@ def hyperparameters() -> dict[str, Any]:
 
 
 def dataset_path() -> Path | None:
-    """The job's dataset as one file in its own format; None when there is none."""
+    """The job's dataset as one file in its own format, or the folder of its shards; None when there is none."""
+    from mlhub.runtime.data.shard_folders import dataset_data
+
     pod = _pod()
     if pod is None or pod.spec.dataset is None:
         return None
-    return pod.input(pod.spec.dataset.files[0])
+    return dataset_data(pod.spec.dataset, pod.spec.inputs, pod.input, pod.work).path
 
 
 def dataset_folder() -> Path | None:
@@ -100,20 +102,21 @@ def examples() -> Split | None:
     """
     from mlhub.runtime.data.node_cache import NodeCache
     from mlhub.runtime.data.readers import open_split
+    from mlhub.runtime.data.shard_folders import dataset_data
     from mlhub.runtime.data.validation_options import read_validation
 
     pod = _pod()
     if pod is None or pod.spec.dataset is None:
         return None
     dataset, training = pod.spec.dataset, pod.spec.training
-    sha256 = next(item.sha256 for item in pod.spec.inputs if item.name == dataset.files[0])
+    data = dataset_data(dataset, pod.spec.inputs, pod.input, pod.work)
     return open_split(
         dataset.format,
-        pod.input(dataset.files[0]),
+        data.path,
         dataset.schema,
         validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
         cache=NodeCache(pod.cache),
-        sha256=sha256,
+        sha256=data.sha256,
     )
 
 

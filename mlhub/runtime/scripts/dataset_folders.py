@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mlhub.runtime.data import folders
 from mlhub.runtime.data.node_cache import NodeCache
+from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.pod import Pod
 from mlhub.wire import environment
 from mlhub.wire.launch import FURTHER, Input
@@ -20,10 +21,14 @@ def show_datasets(pod: Pod) -> dict[str, str]:
     cache = NodeCache(pod.cache)
     variables = dict[str, str]()
     if pod.spec.dataset is not None:
-        name = pod.spec.dataset.files[0]
-        item = next(item for item in pod.spec.inputs if item.name == name)
-        variables[environment.DATASET] = str(pod.input(name))
-        variables[environment.DATA_DIR] = str(_folder(pod, item, name, pod.work / "dataset", cache))
+        names, inputs = pod.spec.dataset.files, {item.name: item for item in pod.spec.inputs}
+        if len(names) == 1:
+            path, own = pod.input(names[0]), pod.work / "dataset"
+            folder = _folder(pod, inputs[names[0]], names[0], own, cache)
+        else:
+            path = folder = dataset_data(pod.spec.dataset, pod.spec.inputs, pod.input, pod.work).path
+        variables[environment.DATASET] = str(path)
+        variables[environment.DATA_DIR] = str(folder)
     return variables | _further(pod, cache)
 
 

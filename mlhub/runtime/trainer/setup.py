@@ -14,6 +14,7 @@ from mlhub.runtime.checkpoints.step_folders import StepCheckpoint
 from mlhub.runtime.data.node_cache import NodeCache
 from mlhub.runtime.data.readers import Split, open_split
 from mlhub.runtime.data.sampling import ClassBalance, Schedule
+from mlhub.runtime.data.shard_folders import dataset_data
 from mlhub.runtime.data.validation_options import read_validation
 from mlhub.runtime.devices import make_current
 from mlhub.runtime.errors import BadInputError
@@ -78,13 +79,14 @@ def _open_data(pod: Pod) -> Split:
     dataset, training = pod.spec.dataset, pod.spec.training
     if dataset is None:
         raise BadInputError("The job has no dataset.", field="dataset", remedy="Name one, or train with a script.")
+    data = dataset_data(dataset, pod.spec.inputs, pod.input, pod.work)
     return open_split(
         dataset.format,
-        pod.input(dataset.files[0]),
+        data.path,
         dataset.schema,
         validation=read_validation(training.hyperparameters, fraction=training.evaluation_fraction),
         cache=NodeCache(pod.cache),
-        sha256=next(item.sha256 for item in pod.spec.inputs if item.name == dataset.files[0]),
+        sha256=data.sha256,
     )
 
 

@@ -4,11 +4,11 @@ import { screen, within } from "@testing-library/react";
 import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
-import type { Job } from "@/api/types";
+import type { Job, Run, RunDetail } from "@/api/types";
 import { keptBy } from "@/components/ParallelCoordinates";
-import { job } from "@/testing/fixtures";
+import { AT, VISION, job } from "@/testing/fixtures";
 import { renderPage } from "@/testing/render";
-import { page, server } from "@/testing/server";
+import { answers, page, server } from "@/testing/server";
 
 import { csvOfLines } from "./CurvesSection";
 
@@ -16,6 +16,8 @@ const JOBS = [
   job({ id: "a", name: "slow", hyperparameters: { lr: 0.001, momentum: 0.9 }, result_metrics: { "eval/loss": 0.7 }, state: "succeeded" }),
   job({ id: "b", name: "fast", hyperparameters: { lr: 0.1, momentum: 0.9 }, result_metrics: { "eval/loss": 0.3 }, state: "succeeded" }),
 ];
+
+const RUN = { id: "00000000-0000-7000-8000-00000000aa01" };
 
 interface Asked {
   jobs: string[];
@@ -27,6 +29,7 @@ interface Asked {
 function compared(all: Job[] = JOBS): Asked[] {
   const asked: Asked[] = [];
   server.use(
+    answers("/api/v1/runs", page<Run>([])),
     http.get("/api/v1/jobs", ({ request }) => {
       const ids = new URL(request.url).searchParams.get("id")?.split(",") ?? [];
       return HttpResponse.json(page(all.filter(({ id }) => ids.includes(id))));
@@ -75,6 +78,36 @@ it("compares a thousand jobs by bounded questions, with their ids in the fragmen
   expect(asked.every(({ jobs, max_points }) => jobs.length * max_points <= 8000)).toBe(true);
   const table = within(await screen.findByRole("table", { name: "What differs" }));
   expect(table.getAllByRole("row").length).toBeLessThan(60);
+});
+
+it("lays runs from elsewhere beside jobs: parameters, newest values, and curves over steps and seconds", async () => {
+  compared();
+  const run: Run = { ...RUN, status: "FINISHED", name: "laptop", project: VISION, created_by: job().created_by, parent_job: null, started_at: AT, ended_at: AT };
+  const detail: RunDetail = {
+    ...run,
+    params: { lr: "0.5", epochs: "3" },
+    tags: {},
+    metrics: [{ key: "eval/loss", n_points: 2, last_step: 1, last_value: 0.2 }],
+    artifacts: [],
+    datasets: [],
+  };
+  const points = [1, 0.2].map((value, step) => ({ step, value, at: `2026-11-01T10:00:0${step}Z` }));
+  server.use(
+    answers("/api/v1/runs", page([run])),
+    answers("/api/v1/runs/{id}", detail),
+    answers("/api/v1/runs/{id}/metrics", { key: "eval/loss", n_points: 2, is_thinned: false, points }),
+  );
+  const { user, router } = renderPage("/compare?jobs=a,b");
+  await user.click(await screen.findByRole("combobox", { name: "Runs from elsewhere" }));
+  await user.click(await screen.findByRole("option", { name: /laptop/ }));
+  expect(router.state.location.search).toContain(`runs=${run.id}`);
+  const table = within(await screen.findByRole("table", { name: "What differs" }));
+  expect(await table.findByRole("link", { name: "laptop" })).toHaveAttribute("href", `/runs/${run.id}`);
+  expect(table.getByRole("row", { name: /laptop Finished 0.5/ })).toBeVisible();
+  expect(await screen.findByRole("figure", { name: "eval/loss of 2 jobs, 1 run by step" })).toBeInTheDocument();
+  await user.selectOptions(screen.getByRole("combobox", { name: "Over" }), "GPU-hours");
+  expect(await screen.findByText(/neither GPU-hours nor epochs/)).toBeVisible();
+  expect(await screen.findByRole("figure", { name: "eval/loss of 2 jobs by gpu-hours" })).toBeInTheDocument();
 });
 
 it("says where to select jobs when there are none", async () => {

@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to a thousand jobs next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
+// Up to a thousand jobs, and runs from elsewhere, next to each other: curves, what differs, and pictures of settings against results. All of it is in the address.
 import { plural, t } from "@lingui/core/macro";
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo } from "react";
 import { Link, useLocation, useSearchParams } from "react-router";
 
+import type { RunDetail } from "@/api/types";
 import { EmptyState } from "@/components/feedback/EmptyState";
+import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { QueryResult } from "@/components/feedback/QueryResult";
 import { BackLink } from "@/components/layout/BackLink";
 import { Page } from "@/components/layout/Page";
 import { Section } from "@/components/layout/Section";
 import { lazyComponent } from "@/lib/chunk";
 
-import { CurvesSection } from "./CurvesSection";
+import { CurvesSection, countOf } from "./CurvesSection";
 import { DifferencesTable } from "./DifferencesTable";
 import { PicturesSection } from "./PicturesSection";
 import { MOST_JOBS, comparedJobsQuery } from "./queries";
+import { MOST_RUNS, comparedRunsQuery } from "./runs";
+import { rowOfJob, rowOfRun } from "./settings";
+import { useSetting } from "./useSetting";
 
+const RunChoice = lazyComponent(async () => (await import("./RunChoice")).RunChoice);
 const DifferenceSection = lazyComponent(
   async () => (await import("./difference/DifferenceSection")).DifferenceSection,
 );
+
+const NONE: readonly RunDetail[] = [];
 
 export function ComparePage() {
   const [search] = useSearchParams();
@@ -29,14 +37,21 @@ export function ComparePage() {
   const ids = useMemo(() => [...new Set(text.split(",").filter((id) => id !== ""))], [text]);
   const shown = useMemo(() => ids.slice(0, MOST_JOBS), [ids]);
   const jobs = useQuery(comparedJobsQuery(shown));
+  const [runText, setRuns] = useSetting("runs", "");
+  const runIds = useMemo(() => [...new Set(runText.split(",").filter((id) => id !== ""))].slice(0, MOST_RUNS), [runText]);
+  const runs = useQuery(comparedRunsQuery(runIds));
+  const compared = useMemo(
+    () => [...(jobs.data ?? []).map(rowOfJob), ...(runs.data ?? []).map(rowOfRun)],
+    [jobs.data, runs.data],
+  );
   const [first, second] = jobs.data ?? [];
   const back = <BackLink to="/jobs">{t`Jobs`}</BackLink>;
-  if (shown.length === 0) {
+  if (shown.length === 0 && runIds.length === 0) {
     return (
       <Page title={t`Compare`} back={back}>
         <EmptyState
           title={t`No jobs to compare`}
-          text={t`Select jobs in the list of jobs, then choose Compare.`}
+          text={t`Select jobs in the list of jobs, or runs in the list of runs, then choose Compare.`}
           action={
             <Button component={Link} to="/jobs">
               {t`Select jobs`}
@@ -52,21 +67,25 @@ export function ComparePage() {
       title={t`Compare`}
       back={back}
       isWide
-      subtitle={`${plural(shown.length, { one: "# job", other: "# jobs" })}${left > 0 ? t`; ${plural(left, { one: "# more job", other: "# more jobs" })} left out` : ""}`}
+      subtitle={`${countOf(shown.length, runIds.length)}${left > 0 ? t`; ${plural(left, { one: "# more job", other: "# more jobs" })} left out` : ""}`}
     >
       <QueryResult of={jobs} label={t`Loading the jobs`}>
         {(found) => (
           <>
-            <CurvesSection ids={shown} jobs={found} />
+            <Suspense fallback={null}>
+              <RunChoice chosen={runs.data ?? NONE} onChange={(chosen) => setRuns(chosen.join(","))} />
+            </Suspense>
+            <ProblemAlert error={runs.error} onRetry={() => void runs.refetch()} />
+            <CurvesSection ids={shown} compared={compared} runs={runs.data ?? NONE} />
             <Section title={t`What differs`}>
-              <DifferencesTable jobs={found} />
+              <DifferencesTable compared={compared} />
             </Section>
-            {first && second && found.length === 2 && (
+            {first && second && found.length === 2 && runIds.length === 0 && (
               <Suspense fallback={null}>
                 <DifferenceSection before={first} after={second} />
               </Suspense>
             )}
-            <PicturesSection jobs={found} />
+            <PicturesSection compared={compared} />
           </>
         )}
       </QueryResult>

@@ -5,13 +5,16 @@ import { Button, Group, NativeSelect, Skeleton, Slider, Stack, Switch, Text } fr
 import { useQuery } from "@tanstack/react-query";
 import { Suspense, useMemo, useRef } from "react";
 
+import type { RunDetail } from "@/api/types";
 import type { NamedLine } from "@/components/chart/ManyLines";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { Section } from "@/components/layout/Section";
 import { lazyComponent } from "@/lib/chunk";
 import { csvOf, saveCanvas, saveText } from "@/lib/download";
 
-import { type Axis, type ComparedJob, curvesQuery, metricsQuery } from "./queries";
+import { type Axis, curvesQuery, metricsQuery } from "./queries";
+import { hasAxis, runCurvesQuery } from "./runs";
+import type { Compared } from "./settings";
 import { useSetting } from "./useSetting";
 
 const ManyLines = lazyComponent(async () => (await import("@/components/chart/ManyLines")).ManyLines);
@@ -24,23 +27,33 @@ export const AXES: Record<Axis, string> = {
 };
 const HEIGHT = 420;
 
-export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: readonly ComparedJob[] }) {
+interface Props {
+  ids: readonly string[];
+  compared: readonly Compared[];
+  runs: readonly RunDetail[];
+}
+
+export function CurvesSection({ ids, compared, runs }: Props) {
   const metrics = useQuery(metricsQuery(ids));
+  const keys = useMemo(() => keysOf(metrics.data ?? [], runs), [metrics.data, runs]);
   const [chosen, setMetric] = useSetting("metric", "");
   const [axisName, setAxis] = useSetting("axis", "step");
   const [smooth, setSmooth] = useSetting("smooth", "0");
   const [log, setLog] = useSetting("log", "");
   const canvas = useRef<HTMLCanvasElement | null>(null);
   const axis: Axis = axisName in AXES ? (axisName as Axis) : "step";
-  const metric = chosen || (metrics.data?.[0]?.key ?? "");
+  const metric = chosen || (keys[0]?.key ?? "");
   const curves = useQuery(curvesQuery(ids, metric, axis));
+  const runCurves = useQuery(runCurvesQuery(runs, metric, axis));
   const smoothing = Math.min(0.99, Math.max(0, Number(smooth) || 0));
   const lines = useMemo((): NamedLine[] => {
-    const names = new Map(jobs.map(({ id, name }) => [id, name]));
-    return (curves.data ?? []).map(({ job, x, y }) => ({ id: job, label: names.get(job) ?? job, x, y }));
-  }, [curves.data, jobs]);
+    const names = new Map(compared.map(({ id, name }) => [id, name]));
+    const found = (curves.data ?? []).map(({ job, x, y }) => ({ id: job, x, y }));
+    const others = hasAxis(axis) ? (runCurves.data ?? []) : [];
+    return [...found, ...others].map((curve) => ({ ...curve, label: names.get(curve.id) ?? curve.id }));
+  }, [curves.data, runCurves.data, axis, compared]);
 
-  if (metrics.data?.length === 0) {
+  if (metrics.data !== undefined && keys.length === 0) {
     return (
       <Section title={t`Curves`}>
         <Text size="sm" c="dimmed">
@@ -57,7 +70,7 @@ export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: rea
           label={t`Metric`}
           value={metric}
           onChange={(event) => setMetric(event.currentTarget.value)}
-          data={(metrics.data ?? []).map(({ key, n_jobs }) => ({ value: key, label: `${key} (${plural(n_jobs, { one: "# job", other: "# jobs" })})` }))}
+          data={keys.map(({ key, having }) => ({ value: key, label: `${key} (${having})` }))}
         />
         <NativeSelect
           size="xs"
@@ -101,11 +114,16 @@ export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: rea
           {t`Save as PNG`}
         </Button>
       </Group>
-      <ProblemAlert error={metrics.error ?? curves.error} onRetry={() => void (metrics.error ? metrics : curves).refetch()} />
+      <ProblemAlert error={metrics.error ?? curves.error ?? runCurves.error} onRetry={() => void (metrics.error ? metrics : curves.error ? curves : runCurves).refetch()} />
+      {runs.length > 0 && !hasAxis(axis) && (
+        <Text size="sm" c="dimmed">
+          {t`Runs from elsewhere say neither GPU-hours nor epochs: their curves are over steps and seconds.`}
+        </Text>
+      )}
       {curves.data === undefined ? (
         <Skeleton h={HEIGHT} animate={curves.isFetching} />
       ) : (
-        <figure style={{ margin: 0 }} aria-label={t`${metric} of ${plural(lines.length, { one: "# job", other: "# jobs" })} by ${AXES[axis].toLowerCase()}`}>
+        <figure style={{ margin: 0 }} aria-label={t`${metric} of ${countOf(lines.length - (hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0), hasAxis(axis) ? (runCurves.data?.length ?? 0) : 0)} by ${AXES[axis].toLowerCase()}`}>
           <Suspense fallback={<Skeleton h={HEIGHT} />}>
             <ManyLines
               lines={lines}
@@ -122,6 +140,24 @@ export function CurvesSection({ ids, jobs }: { ids: readonly string[]; jobs: rea
       )}
     </Section>
   );
+}
+
+/** "2 jobs, 1 run". */
+export function countOf(nJobs: number, nRuns: number): string {
+  const jobs = plural(nJobs, { one: "# job", other: "# jobs" });
+  if (nRuns === 0) return jobs;
+  const runs = plural(nRuns, { one: "# run", other: "# runs" });
+  return nJobs === 0 ? runs : `${jobs}, ${runs}`;
+}
+
+/** The metrics of jobs and runs, those that the most of them have first. */
+function keysOf(ofJobs: readonly { key: string; n_jobs: number }[], runs: readonly RunDetail[]): { key: string; having: string }[] {
+  const nRuns = new Map<string, number>();
+  for (const { key } of runs.flatMap(({ metrics }) => metrics)) nRuns.set(key, (nRuns.get(key) ?? 0) + 1);
+  const nJobs = new Map(ofJobs.map(({ key, n_jobs }) => [key, n_jobs]));
+  const found = [...new Set([...nJobs.keys(), ...nRuns.keys()])].map((key) => [key, nJobs.get(key) ?? 0, nRuns.get(key) ?? 0] as const);
+  // stable: of as many, those of jobs keep their order
+  return found.sort((a, b) => b[1] + b[2] - (a[1] + a[2])).map(([key, jobs, others]) => ({ key, having: countOf(jobs, others) }));
 }
 
 /** A row a point, as it was reported, without smoothing. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the jobs were asked to do and what they reached: a row a job, a column for each thing in which they differ.
+// What jobs and runs were asked to do and what they reached: a row each, a column for each thing in which they differ.
 import { t } from "@lingui/core/macro";
 import { Anchor, Button, Group, Switch, Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -7,24 +7,24 @@ import { useMemo, useRef } from "react";
 import { Link } from "react-router";
 
 import { JobStateBadge } from "@/components/display/JobStateBadge";
+import { RunStatusBadge } from "@/components/display/RunStatusBadge";
 import { csvOf, saveText } from "@/lib/download";
 import { number } from "@/lib/quantities";
 
 import classes from "./DifferencesTable.module.css";
-import type { ComparedJob } from "./queries";
-import { type Value, namesOf, resultsOf, settingsOf } from "./settings";
+import { type Compared, type Value, namesOf, valuesOf } from "./settings";
 import { useSetting } from "./useSetting";
 
 const ROW_PX = 34;
 
-export function DifferencesTable({ jobs }: { jobs: readonly ComparedJob[] }) {
+export function DifferencesTable({ compared }: { compared: readonly Compared[] }) {
   const box = useRef<HTMLDivElement>(null);
   const [same, setSame] = useSetting("same", "");
-  const rows = useMemo(() => jobs.map((job) => new Map([...settingsOf(job), ...resultsOf(job)])), [jobs]);
+  const rows = useMemo(() => compared.map(valuesOf), [compared]);
   const columns = useMemo(() => namesOf(rows, same !== "1"), [rows, same]);
   // eslint-disable-next-line react-hooks/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
-    count: jobs.length,
+    count: compared.length,
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: 10,
@@ -34,7 +34,7 @@ export function DifferencesTable({ jobs }: { jobs: readonly ComparedJob[] }) {
     gridTemplateColumns: `minmax(180px, 2fr) 116px ${columns.map(() => "minmax(110px, 1fr)").join(" ")}`,
     minWidth: 180 + 116 + 110 * columns.length,
   };
-  const csv = () => csvOf([["job", "name", "state", ...columns], ...jobs.map((job, n) => [job.id, job.name, job.state, ...columns.map((name) => rows[n]?.get(name) ?? null)])]);
+  const csv = () => csvOf([["job", "name", "state", ...columns], ...compared.map(({ id, name: called, state }, n) => [id, called, state, ...columns.map((name) => rows[n]?.get(name) ?? null)])]);
   return (
     <>
       <Group gap="sm">
@@ -49,10 +49,10 @@ export function DifferencesTable({ jobs }: { jobs: readonly ComparedJob[] }) {
         </Button>
         {columns.length === 0 && <Text size="sm">{t`These jobs were asked to do the same, and reached the same.`}</Text>}
       </Group>
-      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={jobs.length + 1} tabIndex={0}>
+      <div ref={box} className={classes.frame} role="table" aria-label={t`What differs`} aria-rowcount={compared.length + 1} tabIndex={0}>
         <div role="rowgroup">
           <div role="row" className={classes.head} style={tracks}>
-            {[t`Job`, t`State`, ...columns].map((name) => (
+            {[compared.some(({ kind }) => kind === "run") ? t`Job or run` : t`Job`, t`State`, ...columns].map((name) => (
               <div key={name} role="columnheader" className={classes.cell} title={name}>
                 {name}
               </div>
@@ -61,8 +61,8 @@ export function DifferencesTable({ jobs }: { jobs: readonly ComparedJob[] }) {
         </div>
         <div role="rowgroup" className={classes.rows} style={{ height: virtualizer.getTotalSize() }}>
           {virtualizer.getVirtualItems().map(({ key, index, start }) => {
-            const job = jobs[index];
-            if (job === undefined) return null;
+            const row = compared[index];
+            if (row === undefined) return null;
             return (
               <div
                 key={key}
@@ -72,13 +72,13 @@ export function DifferencesTable({ jobs }: { jobs: readonly ComparedJob[] }) {
                 className={classes.row}
                 style={{ transform: `translateY(${start}px)`, ...tracks }}
               >
-                <div role="rowheader" className={classes.cell} title={job.name}>
-                  <Anchor component={Link} to={`/jobs/${job.id}`} size="sm" fw={600}>
-                    {job.name}
+                <div role="rowheader" className={classes.cell} title={row.name}>
+                  <Anchor component={Link} to={`/${row.kind}s/${row.id}`} size="sm" fw={600}>
+                    {row.name}
                   </Anchor>
                 </div>
                 <div role="cell" className={classes.cell}>
-                  <JobStateBadge state={job.state} />
+                  {row.kind === "job" ? <JobStateBadge state={row.state} /> : <RunStatusBadge status={row.state} />}
                 </div>
                 {columns.map((name) => (
                   <div key={name} role="cell" className={classes.cell} title={shown(rows[index]?.get(name) ?? null)}>

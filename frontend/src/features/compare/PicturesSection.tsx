@@ -9,16 +9,15 @@ import { colourOf } from "@/components/chart/colours";
 import { ScatterPlot } from "@/components/chart/ScatterPlot";
 import { Section } from "@/components/layout/Section";
 
-import type { ComparedJob } from "./queries";
-import { numericNames, resultsOf, settingsOf } from "./settings";
+import { type Compared, numericNames, valuesOf } from "./settings";
 import { useSetting } from "./useSetting";
 
 const MOST_AXES = 10;
 
-export function PicturesSection({ jobs }: { jobs: readonly ComparedJob[] }) {
+export function PicturesSection({ compared }: { compared: readonly Compared[] }) {
   const scheme = useComputedColorScheme("light");
   const [kept, setKept] = useState<ReadonlySet<string> | null>(null);
-  const rows = useMemo(() => jobs.map((job) => new Map([...settingsOf(job), ...resultsOf(job)])), [jobs]);
+  const rows = useMemo(() => compared.map(valuesOf), [compared]);
   const names = useMemo(() => numericNames(rows), [rows]);
   const [chosenX, setX] = useSetting("x", "");
   const [chosenY, setY] = useSetting("y", "");
@@ -38,9 +37,9 @@ export function PicturesSection({ jobs }: { jobs: readonly ComparedJob[] }) {
   const xName = names.includes(chosenX) ? chosenX : (names[0] ?? "");
   const yName = names.includes(chosenY) ? chosenY : (names.find((name) => name.includes("/")) ?? names[1] ?? "");
   const axes = names.slice(0, MOST_AXES).map((name) => ({ name, label: name }));
-  const lines = jobs.map((job, index) => ({
-    id: job.id,
-    label: job.name,
+  const lines = compared.map(({ id, name: label }, index) => ({
+    id,
+    label,
     colour: colourOf(index, scheme),
     values: axes.map(({ name }) => valueOf(index, name)),
   }));
@@ -56,7 +55,7 @@ export function PicturesSection({ jobs }: { jobs: readonly ComparedJob[] }) {
         points={lines
           .filter(({ id }) => kept === null || kept.has(id))
           .flatMap(({ id, label, colour }) => {
-            const index = jobs.findIndex((job) => job.id === id);
+            const index = compared.findIndex((row) => row.id === id);
             const [x, y] = [valueOf(index, xName), valueOf(index, yName)];
             return x === null || y === null ? [] : [{ id, label, colour, x, y }];
           })}

@@ -36,7 +36,6 @@ export const comparedJobsQuery = (ids: readonly string[]) =>
     },
     refetchOnWindowFocus: false,
     staleTime: 60_000,
-    enabled: ids.length > 0,
   });
 
 /** The metrics of the jobs, those that the most jobs have first. */
@@ -53,7 +52,6 @@ export const metricsQuery = (ids: readonly string[]) =>
       return found.sort((a, b) => b.n_jobs - a.n_jobs || rank(a.key) - rank(b.key) || a.key.localeCompare(b.key));
     },
     staleTime: 60_000,
-    enabled: ids.length > 0,
   });
 
 export const curvesQuery = (ids: readonly string[], metric: string, axis: Axis) =>
@@ -71,7 +69,7 @@ export const curvesQuery = (ids: readonly string[], metric: string, axis: Axis) 
     },
     staleTime: 30_000,
     refetchOnWindowFocus: false,
-    enabled: ids.length > 0 && metric !== "",
+    enabled: metric !== "",
   });
 
 /** From one job to another: settings, and code as diffs. Neither changes. */

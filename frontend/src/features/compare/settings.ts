@@ -3,12 +3,37 @@
 import { t } from "@lingui/core/macro";
 
 import { isRecord } from "@/api/client";
+import type { JobState, RunDetail, RunStatus } from "@/api/types";
 import { modeLabel } from "@/domain/mode";
 
 import type { ComparedJob } from "./queries";
 
 export type Value = string | number | null;
 export type Settings = ReadonlyMap<string, Value>;
+
+/** A job, or a run from elsewhere, as a row of the page. */
+export type Compared = { id: string; name: string; settings: Settings; results: Settings } & (
+  | { kind: "job"; state: JobState }
+  | { kind: "run"; state: RunStatus }
+);
+
+export function rowOfJob(job: ComparedJob): Compared {
+  const { id, name, state } = job;
+  return { kind: "job", id, name, state, settings: settingsOf(job), results: resultsOf(job) };
+}
+
+/** A parameter with the name of a setting of jobs is that setting; what is written as a number is one. */
+export function rowOfRun({ id, name, status, params, metrics }: RunDetail): Compared {
+  const same: Readonly<Record<string, string>> = { epochs: t`Epochs`, batch_size: t`Batch size`, seed: t`Seed` };
+  const settings = Object.entries(params).map(([key, value]): [string, Value] => [same[key] ?? key, valueOf(value)]);
+  const results = metrics.map(({ key, last_value }): [string, Value] => [key, last_value]);
+  return { kind: "run", id, name, state: status, settings: new Map(settings), results: new Map(results) };
+}
+
+/** Settings and results of a row under their names. */
+export function valuesOf({ settings, results }: Compared): Settings {
+  return new Map([...settings, ...results]);
+}
 
 /** Such as "Epochs", "hyperparameters.learning_rate", "Code". */
 export function settingsOf(job: ComparedJob): Settings {
@@ -53,6 +78,11 @@ export function numericNames(rows: readonly Settings[]): string[] {
       return value === null || typeof value === "number";
     }),
   );
+}
+
+function valueOf(text: string): Value {
+  const number = text.trim() === "" ? NaN : Number(text);
+  return Number.isFinite(number) ? number : text;
 }
 
 function nested(prefix: string, json: unknown): [string, Value][] {

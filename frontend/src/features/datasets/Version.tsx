@@ -27,6 +27,7 @@ import { bytes, number } from "@/lib/quantities";
 
 const MOST_CLASSES = 60;
 const MOST_BARS = 20;
+const MOST_FILES = 3;
 
 const ColumnsSection = lazyComponent(async () => (await import("./columns/ColumnsSection")).ColumnsSection);
 
@@ -74,7 +75,7 @@ function Found({ version, mayChoose, onChosen }: Omit<Props, "id"> & { version: 
       )}
       <Paper withBorder p="md">
         <Facts facts={factsOf(version)} />
-        {version.state !== "refused" && version.files.length > 0 && (
+        {version.state !== "refused" && version.files.length === 1 && (
           <Group mt="sm">
             <DownloadButton href={`/api/v1/dataset-versions/${version.id}/download`}>
               {t`Download ${version.files[0]?.name ?? t`the file`}`}
@@ -161,10 +162,15 @@ function factsOf(version: DatasetVersion): Fact[] {
     [t`Format`, DATASET_FORMATS[version.format].label],
     ...(target ? [[t`Target column`, target] satisfies Fact] : []),
     [t`Size`, version.files.length > 0 ? bytes(version.size_bytes) : "–"],
-    [t`Files`, version.files.map(({ name }) => name).join(", ") || "–"],
+    [t`Files`, filesIn(version)],
     [version.source === null ? t`Uploaded` : t`Created`, <RelativeTime key="uploaded" at={version.created_at} />],
     [t`Fingerprint`, version.manifest_sha256.slice(0, 12) || "–"],
   ];
+}
+
+function filesIn({ files, n_files }: DatasetVersion): string {
+  const names = files.slice(0, MOST_FILES).map(({ name }) => name).join(", ") || "–";
+  return n_files > MOST_FILES ? t`${names} and ${number(n_files - MOST_FILES)} more` : names;
 }
 
 /** The column that inspection settled on, or the one that was asked for. */

@@ -30,6 +30,7 @@ export function versionsQuery(id: string, cursor: string | undefined) {
 }
 
 const ALL = 200; // to choose from
+const SHARDS_EVERY_MS = 5000; // while they are fetched
 
 export function allVersionsQuery(id: string) {
   return queryOptions({
@@ -64,6 +65,15 @@ export function jobsOfQuery(version: string, cursor: string | undefined) {
       return unwrap(api.GET("/api/v1/jobs", { params: { query } }));
     },
     placeholderData: keepPreviousData,
+  });
+}
+
+/** The files of a version of many, which come one after the other. */
+export function shardsQuery(version: string, isFetching: boolean) {
+  return queryOptions({
+    queryKey: ["dataset", "version", version, "shards", isFetching],
+    queryFn: () => unwrap(api.GET("/api/v1/dataset-versions/{id}/shards", { params: { path: { id: version } } })),
+    refetchInterval: isFetching ? SHARDS_EVERY_MS : false,
   });
 }
 

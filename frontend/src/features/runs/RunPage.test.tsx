@@ -46,6 +46,12 @@ it("lists runs, and leads to one of them", async () => {
   expect(router.state.location.pathname).toBe(`/runs/${RUN.id}`);
 });
 
+it("leads from selected runs to the page that compares them", async () => {
+  const { user } = shown("/runs");
+  await user.click(await screen.findByRole("checkbox", { name: "Select calm-lake-1" }));
+  expect(screen.getByRole("link", { name: "Compare 1 run" })).toHaveAttribute("href", `/compare?runs=${RUN.id}`);
+});
+
 it("says how to log the first run", async () => {
   server.use(answers("/api/v1/runs", page<Run>([])));
   renderPage("/runs");

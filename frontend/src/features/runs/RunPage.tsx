@@ -19,7 +19,7 @@ import { Page } from "@/components/layout/Page";
 import { SectionCard } from "@/components/layout/Section";
 import { RunChart } from "@/features/runs/RunChart";
 import { Files, NewestValues, Pairs } from "@/features/runs/RunParts";
-import { RunStatusBadge } from "@/features/runs/RunStatusBadge";
+import { RunStatusBadge } from "@/components/display/RunStatusBadge";
 import { runQuery } from "@/features/runs/queries";
 
 const BACK = <BackLink to="/runs">{t`Runs`}</BackLink>;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that programs elsewhere logged by MLflow's client, newest first.
-import { t } from "@lingui/core/macro";
-import { Table } from "@mantine/core";
+import { plural, t } from "@lingui/core/macro";
+import { Button, Checkbox, Group, Table } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "react-router";
 
 import type { Run } from "@/api/types";
 import { RelativeTime } from "@/components/display/RelativeTime";
@@ -10,23 +12,37 @@ import { TextLink } from "@/components/display/TextLink";
 import { EmptyState } from "@/components/feedback/EmptyState";
 import { CatalogPage } from "@/components/layout/CatalogPage";
 import { useFilters } from "@/components/table/useFilters";
-import { RunStatusBadge } from "@/features/runs/RunStatusBadge";
+import { RunStatusBadge } from "@/components/display/RunStatusBadge";
 import { runsQuery } from "@/features/runs/queries";
 
 export function RunsPage() {
   const { filters, filter, turn } = useFilters(["project"]);
+  const [chosen, setChosen] = useState<readonly string[]>([]);
   return (
     <CatalogPage
       title={t`Runs`}
       subtitle={t`What programs elsewhere logged by MLflow's client. Jobs log to their own page.`}
-      actions={null}
+      actions={
+        chosen.length > 0 && (
+          <Button component={Link} to={`/compare?runs=${chosen.join(",")}`}>
+            {t`Compare ${plural(chosen.length, { one: "# run", other: "# runs" })}`}
+          </Button>
+        )
+      }
       project={filters.project}
       onProject={(project) => filter("project", project)}
       list={useQuery(runsQuery(filters))}
       empty={<NoRuns />}
       head={[t`Name`, t`Status`, t`Project`, t`Logged by`, t`Started`]}
       minWidth={560}
-      row={(run) => <Row key={run.id} run={run} />}
+      row={(run) => (
+        <Row
+          key={run.id}
+          run={run}
+          isChosen={chosen.includes(run.id)}
+          onChosen={(isChosen) => setChosen(isChosen ? [...chosen, run.id] : chosen.filter((id) => id !== run.id))}
+        />
+      )}
       onCursor={turn}
     />
   );
@@ -42,13 +58,27 @@ function NoRuns() {
   );
 }
 
-function Row({ run }: { run: Run }) {
+interface RowProps {
+  run: Run;
+  isChosen: boolean;
+  onChosen: (isChosen: boolean) => void;
+}
+
+function Row({ run, isChosen, onChosen }: RowProps) {
   return (
     <Table.Tr>
       <Table.Td style={{ overflowWrap: "anywhere" }}>
-        <TextLink to={`/runs/${run.id}`} fw={500}>
-          {run.name}
-        </TextLink>
+        <Group gap="xs" wrap="nowrap">
+          <Checkbox
+            size="xs"
+            aria-label={t`Select ${run.name}`}
+            checked={isChosen}
+            onChange={(event) => onChosen(event.currentTarget.checked)}
+          />
+          <TextLink to={`/runs/${run.id}`} fw={500}>
+            {run.name}
+          </TextLink>
+        </Group>
       </Table.Td>
       <Table.Td>
         <RunStatusBadge status={run.status} />

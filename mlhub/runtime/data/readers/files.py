@@ -15,6 +15,7 @@ from typing import Any
 from mlhub.runtime.data.archives import open_archive
 from mlhub.runtime.data.folders import members_of
 from mlhub.runtime.data.readers.examples import Examples, InspectionResult
+from mlhub.runtime.data.shard_folders import shards_in
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.formats import FILES_TASK
 
@@ -25,6 +26,8 @@ N_SUFFIXES = 20
 class FilesReader:
     def inspect(self, path: Path, options: Mapping[str, Any]) -> InspectionResult:  # noqa: ARG002 (it has none)
         """Counts the files. Raises BadInputError for an archive that is damaged or unsafe, or holds nothing."""
+        if path.is_dir():
+            return _described([(shard.name, shard.stat().st_size) for shard in shards_in(path)])
         if not zipfile.is_zipfile(path):
             return _described([("", path.stat().st_size)])
         with open_archive(path) as archive:

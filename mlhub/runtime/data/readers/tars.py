@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The index of tar files: where each regular file lies, so that it is read alone, by any thread, without unpacking.
 
-Archives may follow one another in one file (cat a.tar b.tar), lie in a tar, or lie unpacked in a zip.
+Archives may follow one another in one file (cat a.tar b.tar), lie in a tar, lie unpacked in a zip, or be the files of
+a folder.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from mlhub.runtime.data.archives import open_archive
+from mlhub.runtime.data.shard_folders import shards_in
 from mlhub.runtime.errors import BadInputError
 
 MAX_FILES = 500_000  # of all shards
@@ -28,47 +30,67 @@ LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip: the lengths of what stands b
 
 @dataclass(frozen=True)
 class TarMember:
-    """name: as in the archive. offset, size: of its bytes in the whole file."""
+    """name: as in the archive. offset, size: of its bytes in the whole file. file: which of a folder's."""
 
     name: str
     offset: int
     size: int
+    file: int = 0
 
 
 class TarShards:
-    """The shards of a file. Every method raises BadInputError naming what is wrong."""
+    """The shards of a file or of a folder. Every method raises BadInputError naming what is wrong."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path.open("rb", buffering=0)
+        self._paths = shards_in(path) if path.is_dir() else [path]
+        self._file = None if path.is_dir() else path.open("rb", buffering=0)
 
     def read(self, member: TarMember) -> bytes:
         """The bytes of a file; threads may read at once."""
-        return os.pread(self._file.fileno(), member.size, member.offset)
+        if self._file is not None:
+            return os.pread(self._file.fileno(), member.size, member.offset)
+        # of a thousand shards not all may be open at once
+        with self._paths[member.file].open("rb", buffering=0) as file:
+            return os.pread(file.fileno(), member.size, member.offset)
 
     def shards(self) -> Iterator[tuple[str, Iterator[TarMember]]]:
         """The name of each shard, "" where it has none, and its regular files; to be read before the next shard."""
-        whole = TarMember("", 0, self._path.stat().st_size)
         n_files = _Count()
+        if self._file is not None:
+            yield from _ShardFile(self._file.fileno(), self._path).shards(n_files)
+            return
+        for i, path in enumerate(self._paths):
+            with path.open("rb", buffering=0) as file:
+                whole = TarMember(path.name, 0, path.stat().st_size, i)
+                yield from _ShardFile(file.fileno(), path).each(whole, n_files)
+
+
+class _ShardFile:
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor, self._path = descriptor, path
+
+    def shards(self, n_files: _Count) -> Iterator[tuple[str, Iterator[TarMember]]]:
+        whole = TarMember("", 0, self._path.stat().st_size)
         if self._head(whole).startswith(ZIP):
             for shard in self._in_zip():
-                yield from self._each(shard, n_files)
+                yield from self.each(shard, n_files)
             return
         if not self._is_of_tars(whole):
-            yield from self._each(whole, n_files)
+            yield from self.each(whole, n_files)
             return
-        for _, members in self._each(whole, n_files):
+        for _, members in self.each(whole, n_files):
             for member in members:
                 if not _is_tar(member):
                     raise _refusal(f"{member.name} is not in a shard.", "Pack .tar files only, or samples only.")
-                yield from self._each(member, n_files)
+                yield from self.each(member, n_files)
 
     def _is_of_tars(self, whole: TarMember) -> bool:
-        for _, members in self._each(whole, _Count()):
+        for _, members in self.each(whole, _Count()):
             return any(_is_tar(member) for member in islice(members, 1))
         return False
 
-    def _each(self, shard: TarMember, n_files: _Count) -> Iterator[tuple[str, Iterator[TarMember]]]:
+    def each(self, shard: TarMember, n_files: _Count) -> Iterator[tuple[str, Iterator[TarMember]]]:
         """The archives that follow one another there."""
         if self._head(shard).startswith(GZIP):
             raise _refusal(
@@ -76,13 +98,13 @@ class TarShards:
             )
         start: int | None = shard.offset
         while start is not None:
-            part = TarMember(shard.name, start, shard.offset + shard.size - start)
-            archive = _Archive(self._file.fileno(), part, n_files)
+            part = replace(shard, offset=start, size=shard.offset + shard.size - start)
+            archive = _Archive(self._descriptor, part, n_files)
             yield shard.name, archive.members()
             start = archive.next_start()
 
     def _head(self, member: TarMember) -> bytes:
-        return os.pread(self._file.fileno(), min(8, member.size), member.offset)
+        return os.pread(self._descriptor, min(8, member.size), member.offset)
 
     def _in_zip(self) -> Iterator[TarMember]:
         with open_archive(self._path) as archive:
@@ -92,7 +114,7 @@ class TarShards:
                 raise _refusal(f"{info.filename} in the zip is no .tar file.", "Pack shards only.")
             if info.compress_type != zipfile.ZIP_STORED:
                 raise _refusal(f"{info.filename} is compressed in the zip.", "Pack with zip -0, or as a tar of shards.")
-            lengths = os.pread(self._file.fileno(), LOCAL_HEADER.size, info.header_offset)
+            lengths = os.pread(self._descriptor, LOCAL_HEADER.size, info.header_offset)
             if len(lengths) < LOCAL_HEADER.size:
                 raise _refusal("The zip is damaged.", "Make it again.")
             offset = info.header_offset + LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack(lengths))
@@ -158,7 +180,7 @@ class _Archive:
             raise _refusal(f"{name[:200]!r} is no plain file.", "Leave devices, pipes and sparse files out.")
         if not 0 <= info.size <= self._place.size - info.offset_data:
             raise _refusal(f"{name[:200]!r} ends after its archive does.", "Make the tar again: it is not whole.")
-        return TarMember(name, self._place.offset + info.offset_data, info.size)
+        return TarMember(name, self._place.offset + info.offset_data, info.size, self._place.file)
 
 
 class _Window(io.RawIOBase):

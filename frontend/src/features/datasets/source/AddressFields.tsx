@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address of a file, the file that it must be, and which secrets let the platform in.
 import { t } from "@lingui/core/macro";
-import { SimpleGrid, TextInput } from "@mantine/core";
+import { SimpleGrid, Textarea, TextInput } from "@mantine/core";
 
 import type { Sending } from "@/components/form/UploadForm";
-import { type AddressValues, schemeOf } from "@/features/datasets/source/address";
+import { type AddressValues, isOfShards, schemeOf } from "@/features/datasets/source/address";
 
 interface Props extends Sending {
   values: AddressValues;
   onChange: (values: AddressValues) => void;
 }
+
+const MOST_ROWS = 8;
+const PATTERN = "train-{000000..000099}.tar";
 
 type SecretPurpose = keyof AddressValues["secrets"];
 
@@ -34,19 +37,26 @@ export function AddressFields({ values, onChange, isDisabled, problem }: Props) 
   });
   return (
     <>
-      <TextInput
+      <Textarea
         label={t`Address`}
-        description={t`https://, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:// in a folder of the site`}
+        description={<>
+          {t`https://, s3://bucket/key, hf://datasets/OWNER/NAME@REVISION/PATH, or file:// in a folder of the site`}
+          <br />
+          {t`Of several shards: ${PATTERN}, or one address a line`}
+        </>}
         placeholder={t`https://example.org/data/iris.csv`}
-        maxLength={2000}
+        rows={Math.min(MOST_ROWS, values.uri.split("\n").length)}
         {...text("uri")}
+        error={problem?.of("source.uri") ?? shardProblem(problem)}
       />
-      <TextInput
-        label="SHA-256"
-        description={t`If given, any other file is refused`}
-        maxLength={64}
-        {...text("sha256")}
-      />
+      {!isOfShards(values.uri) && (
+        <TextInput
+          label="SHA-256"
+          description={t`If given, any other file is refused`}
+          maxLength={64}
+          {...text("sha256")}
+        />
+      )}
       {(scheme === "https" || scheme === "hf") && (
         <TextInput label={t`Secret with a token`} description={t`Name of a secret of the project, if the address needs one`} {...secret("token")} />
       )}
@@ -60,4 +70,10 @@ export function AddressFields({ values, onChange, isDisabled, problem }: Props) 
       )}
     </>
   );
+}
+
+/** What is wrong with one address of a list. */
+function shardProblem(problem: Sending["problem"]): string | undefined {
+  const wrong = problem?.errors.find(({ field }) => field.startsWith("source.shards"));
+  return wrong?.message;
 }

@@ -12,6 +12,7 @@ import { answers, page, problem, server } from "@/testing/server";
 describe("A dataset from an address", () => {
   const SOURCE = {
     uri: "https://example.org/data/iris.csv",
+    n_shards: null,
     sha256: "",
     etag: "",
     endpoint: "",
@@ -55,6 +56,40 @@ describe("A dataset from an address", () => {
         source: { uri: SOURCE.uri, secrets: { token: "HF_TOKEN" } },
       },
     ]);
+  });
+
+  it("is of many shards when there is an address a line, and shows each shard with what was found", async () => {
+    const sent: unknown[] = [];
+    const shards = { ...SOURCE, uri: "", n_shards: 2, progress: { fetched_bytes: 2048, total_bytes: null, n_fetched: 1, n_files: 2 } };
+    const fetching = datasetVersion({ ...FETCHING, source: shards });
+    const shard = { uri: "https://example.org/a.tar", name: "a.tar", sha256: "", etag: "", stored: "ab", size_bytes: 2048, found: { etag: '"7"', is_changed: true } };
+    server.use(
+      answers("/api/v1/datasets", page<Dataset>([])),
+      http.post("/api/v1/datasets/references", async ({ request }) => {
+        sent.push(await request.json());
+        return HttpResponse.json<Dataset>(dataset({ latest_version: fetching }), { status: 201 });
+      }),
+      answers("/api/v1/datasets/{id}", dataset({ latest_version: fetching })),
+      answers("/api/v1/datasets/{id}/versions", page([fetching])),
+      answers("/api/v1/dataset-versions/{id}", fetching),
+      answers("/api/v1/dataset-versions/{id}/shards", [shard, { ...shard, name: "b.tar", stored: "", size_bytes: null, found: {} }]),
+    );
+    const { user } = renderPage("/datasets");
+    await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
+    const dialog = await screen.findByRole("dialog");
+    await user.selectOptions(within(dialog).getByLabelText("Where the file is"), "At an address");
+    const address = await within(dialog).findByLabelText("Address");
+    await user.type(address, "https://example.org/train-{{000..009}.tar");
+    expect(within(dialog).getByLabelText("Name")).toHaveValue("train");
+    expect(within(dialog).queryByLabelText("SHA-256")).not.toBeInTheDocument();
+    await user.clear(address);
+    await user.type(address, "https://example.org/a.tar{enter}https://example.org/b.tar");
+    await user.click(within(dialog).getByRole("button", { name: "Fetch" }));
+
+    expect(await screen.findByText(/1 of 2 shards, 2 KiB/)).toBeVisible();
+    expect(sent).toMatchObject([{ name: "a", source: { shards: [{ uri: "https://example.org/a.tar" }, { uri: "https://example.org/b.tar" }] } }]);
+    expect(await screen.findByRole("row", { name: /a.tar 2 KiB "7" changed/ })).toBeVisible();
+    expect(screen.getByRole("row", { name: /b.tar not fetched yet/ })).toBeVisible();
   });
 
   it("says what the API refuses at the address, and what a refused fetch needs", async () => {

@@ -12,8 +12,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { ProjectSelect, useWritableProjects } from "@/components/form/ProjectSelect";
 import { type FileValues, NO_FILE, ReadingFields, valuesOf } from "@/features/datasets/upload/FileFields";
 import { AddressFields } from "@/features/datasets/source/AddressFields";
-import { type AddressValues, filenameOf, NO_ADDRESS, requestOf } from "@/features/datasets/source/address";
-import { stemOf } from "@/lib/filenames";
+import { type AddressValues, filenameOf, nameFor, NO_ADDRESS, requestOf } from "@/features/datasets/source/address";
 
 interface VersionProps {
   datasetId: string;
@@ -46,7 +45,7 @@ export function DatasetFromAddress() {
   const projects = useWritableProjects();
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const name = typedName ?? stemOf(filenameOf(address.uri));
+  const name = typedName ?? nameFor(address.uri);
   const project = chosenProject || projects[0]?.id || "";
   const make = useMutation({
     mutationFn: () =>

@@ -10,7 +10,8 @@ import type { DatasetVersion } from "@/api/types";
 import { type Fact, Facts } from "@/components/display/Facts";
 import { RelativeTime } from "@/components/display/RelativeTime";
 import { ProblemAlert } from "@/components/feedback/ProblemAlert";
-import { bytes } from "@/lib/quantities";
+import { ShardTable } from "@/features/datasets/source/ShardTable";
+import { bytes, number } from "@/lib/quantities";
 
 type Source = NonNullable<DatasetVersion["source"]>;
 
@@ -37,6 +38,9 @@ export function SourcePanel({ version, source, mayRefresh, onRefreshed }: Props)
       <Paper withBorder p="md">
         <Stack gap="sm">
           <Facts facts={factsOf(source)} />
+          {source.n_shards !== null && version.state !== "refused" && (
+            <ShardTable id={version.id} isFetching={version.state === "fetching"} />
+          )}
           {mayRefresh && version.state !== "fetching" && (
             <Group>
               <Button variant="default" size="xs" loading={refresh.isPending} onClick={() => refresh.mutate()}>
@@ -64,10 +68,15 @@ function FetchAlert({ queue, progress }: { queue: DatasetVersion["queue"]; progr
         <Text size="sm">
           <Trans>
             {queue?.problem ? t`It is tried again, since the platform could not do it: ${queue.problem} ` : ""}
-            {progress ? t`${bytes(progress.fetched_bytes)} of ${total === null ? t`an unknown size` : bytes(total)}. ` : ""}
+            {progress?.n_files !== undefined
+              ? t`${number(progress.n_fetched ?? 0)} of ${number(progress.n_files)} shards, ${bytes(progress.fetched_bytes)}. `
+              : progress ? t`${bytes(progress.fetched_bytes)} of ${total === null ? t`an unknown size` : bytes(total)}. ` : ""}
             It is inspected afterwards. This page follows by itself.
           </Trans>
         </Text>
+        {progress?.n_files !== undefined && (
+          <Progress value={(100 * (progress.n_fetched ?? 0)) / progress.n_files} aria-label={t`Progress of the fetch`} />
+        )}
         {progress && total !== null && total > 0 && (
           <Progress value={(100 * progress.fetched_bytes) / total} aria-label={t`Progress of the fetch`} />
         )}
@@ -76,10 +85,11 @@ function FetchAlert({ queue, progress }: { queue: DatasetVersion["queue"]; progr
   );
 }
 
-function factsOf({ uri, found, refresh_of, sha256, etag, secrets }: Source): Fact[] {
+function factsOf({ uri, n_shards, found, refresh_of, sha256, etag, secrets }: Source): Fact[] {
   const names = Object.values(secrets);
   const facts: [string, Fact[1] | undefined][] = [
-    [t`Address`, uri],
+    [t`Address`, uri || undefined],
+    [t`Shards`, n_shards === null ? undefined : number(n_shards)],
     [t`Fetched`, found.fetched_at ? <RelativeTime key="fetched" at={found.fetched_at} /> : undefined],
     [t`Since the version before`, refresh_of === null ? undefined : changeIn(found.is_changed)],
     [t`Entity tag`, found.etag],

@@ -2,6 +2,7 @@
 // What is typed of an address, and the request that it becomes.
 import type { VersionReference } from "@/api/types";
 import { type FileValues, readingFields } from "@/features/datasets/upload/FileFields";
+import { stemOf } from "@/lib/filenames";
 
 export interface AddressValues {
   uri: string;
@@ -22,15 +23,25 @@ export const NO_ADDRESS: AddressValues = {
 
 export type Scheme = "https" | "s3" | "hf" | "file";
 
+/** The addresses that were typed, one a line. */
+export function linesOf(uri: string): string[] {
+  return uri.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+}
+
+/** Whether several files are meant, of which no one digest can hold. */
+export function isOfShards(uri: string): boolean {
+  return linesOf(uri).length > 1 || /\{\d+\.\.\d+|\{[^{}]*,[^{}]*\}|\*/.test(uri);
+}
+
 /** Of which kind an address is; what is not known yet is taken for https. */
 export function schemeOf(uri: string): Scheme {
   const scheme = uri.trim().split("://")[0]?.toLowerCase();
   return scheme === "s3" || scheme === "hf" || scheme === "file" ? scheme : "https";
 }
 
-/** "iris.csv" of "https://example.org/data/iris.csv?v=1"; "" while there is none. */
+/** "iris.csv" of "https://example.org/data/iris.csv?v=1", the first of several; "" while there is none. */
 export function filenameOf(uri: string): string {
-  const path = uri.trim().split("://")[1]?.split(/[?#]/)[0] ?? "";
+  const path = linesOf(uri)[0]?.split("://")[1]?.split(/[?#]/)[0] ?? "";
   return path.includes("/") ? (path.split("/").at(-1) ?? "") : "";
 }
 
@@ -47,12 +58,22 @@ export function requestOf(address: AddressValues, reading: FileValues): VersionR
     ...(vocabulary_size === "" ? {} : { vocabulary_size: Number(vocabulary_size) }),
     ...(context_length === "" ? {} : { context_length: Number(context_length) }),
     source: {
-      uri: address.uri.trim(),
-      ...given({ sha256: address.sha256.toLowerCase() }),
+      ...placesOf(address),
       ...place,
       ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
     },
   };
+}
+
+function placesOf({ uri, sha256 }: AddressValues): Pick<VersionReference["source"], "uri" | "shards" | "sha256"> {
+  const lines = linesOf(uri);
+  if (lines.length > 1) return { shards: lines.map((line) => ({ uri: line })) };
+  return { uri: uri.trim(), ...(isOfShards(uri) ? {} : given({ sha256: sha256.toLowerCase() })) };
+}
+
+/** A name for the dataset by its file's, without what stands for the shards' numbers. */
+export function nameFor(uri: string): string {
+  return stemOf(filenameOf(uri).replace(/\{[^}]*\}|\*/g, "")).replace(/^[-_.]+|[-_.]+$/g, "");
 }
 
 function given<T extends Record<string, string>>(fields: T): Partial<T> {

@@ -16,6 +16,7 @@ from mlhub.runtime.data.readers.examples import Array, Examples, InspectionResul
 from mlhub.runtime.data.readers.tables import json_lines
 from mlhub.runtime.data.readers.tables.compact import CompactExamples, compact, has_texts
 from mlhub.runtime.data.readers.tables.description import describe
+from mlhub.runtime.data.readers.tables.parquet_shards import parquet_shards
 from mlhub.runtime.data.readers.tables.rows import Table, held_out_rows, target_spec, used_rows
 from mlhub.runtime.errors import BadInputError
 from mlhub.wire.delimiters import delimiter_of
@@ -143,14 +144,20 @@ def _parse_options(path: Path) -> pyarrow.csv.ParseOptions:
 
 
 def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    # buffers that are filled ahead stay until the file is closed
-    with pyarrow.parquet.ParquetFile(path, pre_buffer=False) as file:
-        yield from file.iter_batches(batch_size=N_ROWS)
+    for shard in parquet_shards(path):
+        # buffers that are filled ahead stay until the file is closed
+        with pyarrow.parquet.ParquetFile(shard, pre_buffer=False) as file:
+            yield from file.iter_batches(batch_size=N_ROWS)
+
+
+def _parquet_table(path: Path) -> pa.Table:
+    tables = [pyarrow.parquet.read_table(shard) for shard in parquet_shards(path)]
+    return pa.concat_tables(tables)
 
 
 CSV = TableReader(lambda path: pyarrow.csv.read_csv(path, parse_options=_parse_options(path)), _csv_batches, "CSV")
 JSON_LINES = JsonLinesReader()
-PARQUET = TableReader(lambda path: pyarrow.parquet.read_table(path), _parquet_batches, "Parquet")
+PARQUET = TableReader(_parquet_table, _parquet_batches, "Parquet")
 
 
 def _arrays(table: Table, schema: Mapping[str, Any]) -> tuple[Array, Array]:

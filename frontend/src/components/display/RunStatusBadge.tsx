@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { RunStatus } from "@/api/types";
-import { StateBadge } from "@/components/display/StateBadge";
+import { StateBadge } from "./StateBadge";
 import type { BadgeColor } from "@/domain/badgeColor";
 import type { StateSign } from "@/domain/stateSign";
 
