@@ -2155,7 +2155,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now. */
+        /**
+         * @description The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now.
+         *
+         *     For an outsider of it the teams and projects in which a role is held, and none of what is above them.
+         */
         get: operations["organisations_quota_tree_retrieve"];
         put?: never;
         post?: never;

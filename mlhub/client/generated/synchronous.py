@@ -2696,6 +2696,8 @@ class OrganisationsOperations:
     def quota_tree(self, id: Ref, /) -> r.QuotaTree:
         """The organisation, its teams and its projects: what each is guaranteed, uses, borrows and lends now.
 
+        For an outsider of it the teams and projects in which a role is held, and none of what is above them.
+
         GET /organisations/{id}/quota-tree
         """
         return self._transport.record(r.QuotaTree, "GET", path_of("/organisations/{id}/quota-tree", id=id))
