@@ -38,7 +38,7 @@ from scheduler import (
 from scheduler.api.snapshot import Reclaim
 from tests.scheduler.cases import GIB, Case
 
-EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "80"))  # histories a property; make bench-properties plays many more
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "40"))  # histories a property; make bench-properties plays many more
 # the same histories at every `make test`, so that it fails for what was changed; new ones are looked for by the bench
 quick = settings(
     max_examples=EXAMPLES,
