@@ -63,7 +63,7 @@ async function collected(config: ReturnType<typeof getConfig>): Promise<Catalogu
   const [catalog] = await getCatalogs(config);
   const found = await catalog?.collect({ files: undefined });
   if (catalog === undefined || found === undefined) throw new Error("lingui.config.ts names no catalogue, or a text cannot be read.");
-  const partsByText = Object.entries(found).map(([id, { origin }]) => [id, new Set(origin?.map(([file]) => partOf(file)))] as const);
+  const partsByText = Object.entries(found).map(([id, { origin }]) => [id, new Set(origin.map(([file]) => partOf(file)))] as const);
   return { catalog, partsByText: new Map(partsByText) };
 }
 

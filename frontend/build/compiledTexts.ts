@@ -31,7 +31,7 @@ function literal(properties: ESTree.ObjectExpression["properties"], name: string
     const isNamed = property.type === "Property" && property.key.type === "Identifier" && property.key.name === name;
     return isNamed && property.value.type === "Literal" && typeof property.value.value === "string" ? [property.value] : [];
   });
-  return values[0] as ESTree.StringLiteral | undefined;
+  return values[0];
 }
 
 export function compiledTexts(): Plugin {
