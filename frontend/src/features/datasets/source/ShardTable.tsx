@@ -20,11 +20,12 @@ export function ShardTable({ id, isFetching }: { id: string; isFetching: boolean
 
 function Shards({ id, shards, isKept }: { id: string; shards: Shard[]; isKept: boolean }) {
   const [isWhole, setWhole] = useState(false);
+  const isRefreshed = shards.some(({ found }) => typeof found.is_changed === "boolean");
   const shown = isWhole ? shards : shards.slice(0, FIRST);
   if (shards.length === 0) return <Text size="sm">{t`The folder has not been listed yet.`}</Text>;
   return (
     <>
-      <ScrollTable label={t`Shards`} head={[t`Shard`, t`Size`, t`Entity tag`, t`Since the version before`]} minWidth={520}>
+      <ScrollTable label={t`Shards`} head={[t`Shard`, t`Size`, t`Entity tag`, ...(isRefreshed ? [t`Since the version before`] : [])]} minWidth={520}>
         {shown.map((shard) => (
           <Table.Tr key={shard.name}>
             <Table.Th scope="row" title={shard.uri} style={{ overflowWrap: "anywhere" }}>
@@ -38,7 +39,7 @@ function Shards({ id, shards, isKept }: { id: string; shards: Shard[]; isKept: b
             </Table.Th>
             <Table.Td>{shard.size_bytes === null ? t`not fetched yet` : bytes(shard.size_bytes)}</Table.Td>
             <Table.Td style={{ overflowWrap: "anywhere" }}>{shard.found.etag || shard.etag || "–"}</Table.Td>
-            <Table.Td>{changeOf(shard)}</Table.Td>
+            {isRefreshed && <Table.Td>{changeOf(shard)}</Table.Td>}
           </Table.Tr>
         ))}
       </ScrollTable>
