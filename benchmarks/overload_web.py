@@ -31,11 +31,11 @@ PAUSE_S = 0.1  # between two requests of the tenant
 N_QUIET = 60
 LISTS = ("/jobs?limit=25", "/auth/me", "/datasets", "/models", "/organisations")
 PROFILE = {"parameters_bytes": 1000, "steps_per_epoch": 3}
-Sender = tuple[dict[str, str], dict[str, Any]]  # of a tenant: headers, and the job that it submits
+TenantClient = tuple[dict[str, str], dict[str, Any]]  # of a tenant: headers, and the job that it submits
 
 
 @dataclass
-class Waits:
+class TenantWaits:
     """Seconds of processor time and of time of each request."""
 
     processor_s: list[float] = field(default_factory=list)
@@ -73,7 +73,7 @@ def main() -> None:
     print(text)
 
 
-def _senders(n: int) -> list[Sender]:
+def _senders(n: int) -> list[TenantClient]:
     """Of n organisations with one user each."""
     from django.core.management import call_command
     from django.db import connections
@@ -98,13 +98,13 @@ def _senders(n: int) -> list[Sender]:
     return found
 
 
-async def _measure(application: Any, senders: list[Sender], arguments: argparse.Namespace) -> str:
+async def _measure(application: Any, senders: list[TenantClient], arguments: argparse.Namespace) -> str:
     *flooding, usual = senders
     for headers, job in senders:
         await _ask(application, "POST", "/api/v1/jobs", headers, {**job, "name": "first"})
     await asyncio.to_thread(_pass_dry_runs)
-    await _work(application, usual, Waits(), asyncio.Event(), 11)  # warm
-    quiet, during, is_over = Waits(), Waits(), asyncio.Event()
+    await _work(application, usual, TenantWaits(), asyncio.Event(), 11)  # warm
+    quiet, during, is_over = TenantWaits(), TenantWaits(), asyncio.Event()
     await _work(application, usual, quiet, asyncio.Event(), N_QUIET)
     working = asyncio.create_task(_work(application, usual, during, is_over, 10**9))
     answers: Counter[int] = Counter()
@@ -132,7 +132,7 @@ def _pass_dry_runs() -> None:
     connections.close_all()
 
 
-async def _work(application: Any, sender: Sender, waits: Waits, is_over: asyncio.Event, n: int) -> None:
+async def _work(application: Any, sender: TenantClient, waits: TenantWaits, is_over: asyncio.Event, n: int) -> None:
     """Looks at lists, and submits and cancels a job now and then."""
     headers, job = sender
 
@@ -154,7 +154,7 @@ async def _work(application: Any, sender: Sender, waits: Waits, is_over: asyncio
         await asyncio.sleep(PAUSE_S)
 
 
-async def _submit_all(application: Any, sender: Sender, numbers: Iterator[int], answers: Counter[int]) -> None:
+async def _submit_all(application: Any, sender: TenantClient, numbers: Iterator[int], answers: Counter[int]) -> None:
     headers, job = sender
     for number in numbers:
         status = 0
@@ -172,7 +172,13 @@ def _quantile_ms(values: list[float], share: float) -> float:
 
 
 def _report(
-    arguments: argparse.Namespace, quiet: Waits, during: Waits, answers: Counter[int], *, took_s: float, took: float
+    arguments: argparse.Namespace,
+    quiet: TenantWaits,
+    during: TenantWaits,
+    answers: Counter[int],
+    *,
+    took_s: float,
+    took: float,
 ) -> str:
     ratio = during.ms(0.95) / quiet.ms(0.95)
     rows = [
