@@ -110,9 +110,14 @@ def test_a_quota_is_previewed_and_set_by_name(
     assert main(["quota", "set", "vision", "--max-gpus", "none", "--max-priority", "20"]) == CommandStatus.OK
     found = quota_of(bob.project_a)
     assert (found.guarantee, found.max_gpus, found.max_priority) == (3, None, 20)
+    limits = ["--gpus-of-type", "A100=2", "--gpus-of-type", "K80=4", "--waiting-jobs", "9", "--storage-gib", "1.5"]
+    assert main(["quota", "set", "vision", *limits]) == CommandStatus.OK
+    assert main(["quota", "set", "vision", "--gpus-of-type", "K80=none"]) == CommandStatus.OK
+    found = quota_of(bob.project_a)
+    assert (found.gpus_by_type, found.max_waiting_jobs, found.max_storage_bytes) == ({"A100": 2}, 9, 1.5 * 2**30)
     assert main(["quota", "set", "vision", "--guarantee", "5"]) == CommandStatus.REFUSED  # A has 4
     assert "guarantee" in capsys.readouterr().err
-    for wrong in (["--guarantee", "many"], [], ["--reclaim", "sometimes"], ["--storage-gib", "1"]):
+    for wrong in (["--guarantee", "many"], [], ["--reclaim", "sometimes"], ["--gpus-of-type", "A100"]):
         assert main(["quota", "set", "vision", *wrong]) != CommandStatus.OK
     assert main(["quota", "set", "A", "--max-gpus", "9"]) == CommandStatus.REFUSED  # administrators of the platform
     capsys.readouterr()

@@ -13,7 +13,7 @@ from mlhub.cli.output import Format, until
 from mlhub.cli.session import Session, session_of
 
 # rules that the scheduler does not decide by: they change no plan
-NOT_PREVIEWED = ("max_priority", "max_storage_bytes")
+NOT_PREVIEWED = ("max_priority", "max_storage_bytes", "max_waiting_jobs")
 GIB = 2**30
 NONE = "none"
 
@@ -41,6 +41,13 @@ def set_rules(
     guarantee: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="GPUs that it has for certain.")] = None,
     max_gpus: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs at a time.")] = None,
     running_jobs: Annotated[str | None, typer.Option(metavar="NUMBER|none", help="Jobs that run at a time.")] = None,
+    waiting_jobs: Annotated[
+        str | None, typer.Option(metavar="NUMBER|none", help="Jobs that wait at a time; more are refused.")
+    ] = None,
+    gpus_of_type: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TYPE=NUMBER|none", help="The most GPUs of a type at a time; once for each type."),
+    ] = None,
     borrow_limit: Annotated[
         str | None, typer.Option(metavar="NUMBER|none", help="The most GPUs above the guarantee.")
     ] = None,
@@ -55,7 +62,7 @@ def set_rules(
         str | None, typer.Option(metavar="NUMBER|none", help="The highest priority of its members' jobs.")
     ] = None,
     storage_gib: Annotated[
-        str | None, typer.Option(metavar="NUMBER|none", help="GiB stored, of an organisation only.")
+        str | None, typer.Option(metavar="NUMBER|none", help="GiB stored by it and by all below it.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it would do to jobs.")] = False,
 ) -> None:
@@ -63,14 +70,16 @@ def set_rules(
     session = session_of(context)
     counts = {
         "guarantee": (guarantee, 1), "max_gpus": (max_gpus, 1), "max_running_jobs": (running_jobs, 1),
-        "borrow_limit": (borrow_limit, 1), "lend_limit": (lend_limit, 1), "max_priority": (max_priority, 1),
-        "max_storage_bytes": (storage_gib, GIB),
+        "max_waiting_jobs": (waiting_jobs, 1), "borrow_limit": (borrow_limit, 1), "lend_limit": (lend_limit, 1),
+        "max_priority": (max_priority, 1), "max_storage_bytes": (storage_gib, GIB),
     }  # fmt: skip
     rules: dict[str, Any] = {key: _number(text, unit) for key, (text, unit) in counts.items() if text is not None}
     rules |= {key: value for key, value in (("reclaim", reclaim), ("weight", weight)) if value is not None}
-    if not rules:
+    if not rules and not gpus_of_type:
         raise CommandError("Nothing to change.", remedy="Give at least one rule; see --help.")
     owner = owner_of(session, name)
+    if gpus_of_type:
+        rules["gpus_by_type"] = _types_after(owner["gpus_by_type"], gpus_of_type)
     if dry_run:
         _preview(session, owner, rules)
         return
@@ -79,6 +88,17 @@ def set_rules(
         session.output.data(made)
     else:
         session.output.note(f"The quota of {owner['name']} is saved; it counts from the next round on.")
+
+
+def _types_after(limits: dict[str, int], changes: list[str]) -> dict[str, int]:
+    """The limits of all types: the rule is sent whole, and types that are not named keep theirs."""
+    wanted: dict[str, int | None] = dict(limits)
+    for change in changes:
+        gpu_type, sign, most = change.rpartition("=")
+        if not sign or not gpu_type:
+            raise CommandError(f"{change} names no type and number.", remedy="Give one as A100=2, or A100=none.")
+        wanted[gpu_type] = _number(most, 1)
+    return {gpu_type: most for gpu_type, most in wanted.items() if most is not None}
 
 
 def _preview(session: Session, owner: dict[str, Any], rules: dict[str, Any]) -> None:
