@@ -19,7 +19,7 @@ from tests.backends.specs import gang, program
 from tests.contract.test_backend import CLUSTER, of, wait
 from tests.fuzz.corruptions import corrupted_bytes
 
-N_CORRUPTIONS = 400
+N_CORRUPTIONS = 200
 FILES = ("launch.json", "launched.json", "stop.json", "worker-0/shim.json", "worker-0/exit.json")
 
 

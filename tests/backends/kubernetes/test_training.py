@@ -59,7 +59,7 @@ def test_pods_of_a_gang_fetch_meet_and_train(ingest: Ingest, tmp_path: Path) -> 
         gang(workers=2),
         inputs=(Input("data", _sha256(blob.read_bytes()), blob.stat().st_size, blob.as_uri()),),
         dataset=DatasetSpec("npz", ("data",), readers.inspect("npz", blob, {}).schema),
-        training=TrainingSpec(epochs=300, batch_size=10, checkpoint_every_s=0.05),
+        training=TrainingSpec(epochs=40, batch_size=10, checkpoint_every_s=0.01),
         api_url=ingest.url,
     )
     pods = laid_out(spec, tmp_path)

@@ -18,21 +18,15 @@ IMPORTS = """
 import sys
 import mlhub.runtime.roles.worker, mlhub.runtime.trainer.loop
 from mlhub.runtime.strategies.registry import implementation_of
-implementation_of(sys.argv[1])
-print(*sys.modules)
+for strategy in ("all_reduce", "pipeline"):
+    implementation_of(strategy)
+    print(*sys.modules)
 """
 
 
-def modules_after(strategy: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", IMPORTS, strategy], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
-
-
-def test_a_worker_of_all_reduce_imports_no_library_of_other_strategies_or_formats() -> None:
-    loaded = modules_after("all_reduce")
-    assert "mlhub.runtime.strategies.synchronous.all_reduce" in loaded
-    assert not loaded & set(HEAVY)
-
-
-def test_a_worker_of_a_pipeline_imports_torchs_pipelining() -> None:
-    assert "torch.distributed.pipelining" in modules_after("pipeline")
+def test_a_worker_imports_no_library_of_other_strategies_or_formats() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTS], capture_output=True, text=True, check=True)
+    of_all_reduce, and_of_pipeline = (set(line.split()) for line in done.stdout.splitlines())
+    assert "mlhub.runtime.strategies.synchronous.all_reduce" in of_all_reduce
+    assert not of_all_reduce & set(HEAVY)
+    assert "torch.distributed.pipelining" in and_of_pipeline

@@ -14,7 +14,7 @@ ROOT, ORDINARY = "root", "ordinary"
 EVERYBODY = frozenset({ROOT, ORDINARY})
 NOBODY: frozenset[str] = frozenset()
 PRELUDE = """
-import ctypes, errno, os, signal, socket, stat, struct, subprocess, sys, time
+import ctypes, errno, os, signal, socket, stat, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def breach(what=""):
@@ -47,7 +47,8 @@ class Attack:
 
     @property
     def program(self) -> str:
-        return PRELUDE + self.code
+        slow = "import subprocess" if "subprocess." in self.code else ""  # as long as all other imports together
+        return slow + PRELUDE + self.code
 
 
 def forbidden(name: str, code: str, *, works_outside: frozenset[str] = NOBODY) -> Attack:

@@ -16,7 +16,7 @@ while True:
 """,
         End.TIME,
         End.PROCESSES,
-        timeout_s=2.0,
+        timeout_s=1.0,
     ),
     exhausting(
         "forks until it cannot", "while True:\n    if os.fork() == 0: time.sleep(30); os._exit(0)", End.PROCESSES
@@ -97,7 +97,7 @@ while True: time.sleep(1)
         timeout_s=0.5,
     ),
     exhausting("hangs as it leaves", "import atexit; atexit.register(time.sleep, 60)", End.TIME, timeout_s=0.5),
-    exhausting("prints without end", "while True: sys.stdout.write('x' * 2**20)", End.TIME, timeout_s=1.0),
+    exhausting("prints without end", "while True: sys.stdout.write('x' * 2**20)", End.TIME, timeout_s=0.5),
     exhausting(
         "nests calls until its stack is full",
         "sys.setrecursionlimit(10**9)\ndef f(): return f.__call__()\nlist(map(f, [])); f()",
