@@ -76,7 +76,7 @@ class UsageReport:
 
 
 @dataclass(frozen=True)
-class Scope:
+class UsageScope:
     """Whose entries are asked for: of these organisations (None = of all), and of these projects of others.
 
     named_teams: which teams may be named, or asked for, among entries of those projects.
@@ -166,7 +166,7 @@ def report(
     *,
     by: Dimension,
     window: Window,
-    scope: Scope,
+    scope: UsageScope,
     project: UUID | None,
     running: Iterable[UsageEntry],
     prices: Mapping[str, float],
@@ -203,7 +203,7 @@ def report(
 def _sums(
     by: Dimension,
     window: Window,
-    scope: Scope,
+    scope: UsageScope,
     within: tuple[UUID | None, UUID | None],
     running: Iterable[UsageEntry],
 ) -> list[tuple[Any, ...]]:

@@ -24,7 +24,7 @@ from mlhub.tenants.models import Organisation, Project, Team, User
 from mlhub.tenants.named import id_of_named
 from mlhub.usage import ledger
 from mlhub.usage.api.serializers import UsageQuerySerializer, UsageReportSerializer, UsageRowSerializer
-from mlhub.usage.reports import Dimension, Scope, UsageReport, Window, report
+from mlhub.usage.reports import Dimension, UsageReport, UsageScope, Window, report
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
 
@@ -81,7 +81,7 @@ def _report(request: Request, query: dict[str, Any]) -> UsageReport:
     )
 
 
-def _scope(user: User, organisation: UUID | None) -> Scope:
+def _scope(user: User, organisation: UUID | None) -> UsageScope:
     """What of it the caller may see: whole organisations, and of others the projects in which a role is held."""
     whole, projects = Organisation.objects.visible_to(user), Project.objects.visible_to(user)
     token = user.acting_token
@@ -91,20 +91,20 @@ def _scope(user: User, organisation: UUID | None) -> Scope:
         return _with_parts([], projects.filter(pk=token.project.pk), user)
     if organisation is None:
         seen = list(whole.values_list("pk", flat=True))
-        return Scope(None) if user.is_staff else _with_parts(seen, projects.exclude(organisation__in=seen), user)
+        return UsageScope(None) if user.is_staff else _with_parts(seen, projects.exclude(organisation__in=seen), user)
     if whole.filter(pk=organisation).exists():
-        return Scope([organisation])
+        return UsageScope([organisation])
     parts = projects.filter(organisation=organisation)
     if not parts.exists():
         whole.get_visible(user, organisation, field="organisation")  # raises
     return _with_parts([], parts, user)
 
 
-def _with_parts(organisations: list[UUID], parts: QuerySet[Project], user: User) -> Scope:
+def _with_parts(organisations: list[UUID], parts: QuerySet[Project], user: User) -> UsageScope:
     """parts: projects of others. Their teams may be named, and those in which the caller has a role."""
     projects = dict(parts.values_list("pk", "team"))
     teams = {*Team.objects.visible_to(user).values_list("pk", flat=True), *projects.values()} if projects else set()
-    return Scope(organisations, list(projects), [team for team in teams if team is not None])
+    return UsageScope(organisations, list(projects), [team for team in teams if team is not None])
 
 
 def cell(value: Any) -> Any:

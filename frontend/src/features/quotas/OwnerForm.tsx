@@ -25,7 +25,7 @@ import {
   type Typed,
   typedBudgets,
 } from "@/features/quotas/rules";
-import { asTypes } from "@/features/quotas/typesText";
+import { asTypes } from "@/features/quotas/nodes/typesText";
 
 interface Props {
   owner: QuotaOwner;

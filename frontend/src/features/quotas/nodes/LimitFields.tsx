@@ -5,7 +5,7 @@ import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
 import type { QuotaOwner } from "@/api/types";
 import { asCount, COUNTS, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
-import { asTypes, typesText } from "@/features/quotas/typesText";
+import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
 
 interface Props {
   owner: QuotaOwner;

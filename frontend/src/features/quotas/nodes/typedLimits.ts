@@ -3,7 +3,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { QuotaOwner, QuotaRules } from "@/api/types";
-import { asTypes } from "@/features/quotas/typesText";
+import { asTypes } from "@/features/quotas/nodes/typesText";
 import { GIB } from "@/lib/quantities";
 
 type CountName = "max_running_jobs" | "max_waiting_jobs" | "max_storage_bytes";

@@ -12,7 +12,7 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import type { TypedBudget } from "@/features/quotas/rules";
-import { asTypes, typesText } from "@/features/quotas/typesText";
+import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
 import { limited, userQuotasQuery } from "@/features/quotas/users/queries";
 import { asCount, asLimits, COUNTS, type TypedLimits } from "@/features/quotas/users/typedLimits";
 

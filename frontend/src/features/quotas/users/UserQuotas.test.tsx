@@ -5,7 +5,7 @@ import { http, HttpResponse } from "msw";
 import { expect, it } from "vitest";
 
 import type { UserQuota, UserQuotaPatch } from "@/api/types";
-import { asTypes } from "@/features/quotas/typesText";
+import { asTypes } from "@/features/quotas/nodes/typesText";
 import { renderPage } from "@/testing/render";
 import { quota, quotaOwner, userQuota } from "@/testing/schedulingFixtures";
 import { answers, problem, server } from "@/testing/server";

@@ -4,7 +4,7 @@ import { t } from "@lingui/core/macro";
 
 import type { UserQuota, UserQuotaPatch } from "@/api/types";
 import type { TypedBudget } from "@/features/quotas/rules";
-import { asTypes } from "@/features/quotas/typesText";
+import { asTypes } from "@/features/quotas/nodes/typesText";
 import { GIB } from "@/lib/quantities";
 
 export type CountName = "max_gpus" | "max_running_jobs" | "max_waiting_jobs" | "max_storage_bytes";
