@@ -67,6 +67,7 @@ def test_the_damaged_gang_is_ended_and_says_why_and_the_other_runs_on(
     assert local.quarantined() == ()
 
 
+@pytest.mark.slow
 def test_no_corruption_of_a_gang_s_files_keeps_others_from_being_observed(local: LocalBackend) -> None:
     well = gang("run")
     local.launch(well)

@@ -109,6 +109,7 @@ def printed(backend: LocalBackend, spec: LaunchSpec) -> Any:
     return json.loads(found[-1])
 
 
+@pytest.mark.slow
 def test_a_warm_pod_finds_what_a_cold_one_finds(tmp_path: Path) -> None:
     spec = replace(gang("done", slots=(0,)), api_url=API_URL)
     cold = printed(backend_of(tmp_path, STATE, None), spec)
@@ -119,6 +120,7 @@ def test_a_warm_pod_finds_what_a_cold_one_finds(tmp_path: Path) -> None:
     assert set(found["fds"]) == {"0", "1", "2"}
 
 
+@pytest.mark.slow
 def test_a_warm_pod_holds_no_word_of_an_earlier_job_or_of_the_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +173,7 @@ def test_no_process_of_a_warm_pod_outlives_its_shim(workers: WarmPool, tmp_path:
     wait(lambda: not any(is_alive(pid, started) for pid, started in before if started is not None))
 
 
+@pytest.mark.slow
 def test_a_warm_pod_that_uses_too_much_memory_is_ended_and_one_that_shares_it_is_not(
     workers: WarmPool, tmp_path: Path
 ) -> None:

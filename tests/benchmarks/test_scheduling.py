@@ -67,6 +67,7 @@ def test_the_document_shows_what_is_met_missed_and_not_played(data: Path) -> Non
     assert "| NO, p99 NO |" in loads[1]
 
 
+@pytest.mark.slow
 def test_a_contest_is_held_against_the_best_rival(data: Path) -> None:
     cells = [cell for cell in all_cells(data) if cell.group == "network" and cell.seed == 0]
     averages = {"srsf": 100.0, "fifo": 300.0, "mlhub": 70.0}

@@ -96,6 +96,7 @@ CALIBRATION = NodeCalibration(
 )
 
 
+@pytest.mark.slow
 def test_runs_are_kept_one_by_one_and_the_page_is_made_of_what_is_kept(tmp_path: Path) -> None:
     store, page = RunStore(tmp_path / "runs"), tmp_path / "results" / "testbed.md"
     page.parent.mkdir()

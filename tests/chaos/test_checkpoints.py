@@ -58,6 +58,7 @@ def kill_at(number: int) -> None:
         setattr(Path, name, counted(getattr(Path, name)))
 
 
+@pytest.mark.slow
 def test_a_trainer_that_is_killed_at_any_step_of_writing_leaves_the_old_checkpoint_or_the_new_one(
     tmp_path: Path,
 ) -> None:

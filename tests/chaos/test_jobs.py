@@ -26,6 +26,7 @@ def world() -> World:
     return World(make_cast(), now=timezone.now())
 
 
+@pytest.mark.slow
 def test_preemptions_use_up_no_retries_however_many_there_are(world: World) -> None:
     job = world.job()
     for _ in range(django_settings.MAX_PLATFORM_RETRIES + 3):
@@ -38,6 +39,7 @@ def test_preemptions_use_up_no_retries_however_many_there_are(world: World) -> N
     check_everything()
 
 
+@pytest.mark.slow
 def test_failures_of_the_platform_and_preemptions_are_counted_apart(world: World) -> None:
     job = world.job()
     for _ in range(2):

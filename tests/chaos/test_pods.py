@@ -40,6 +40,7 @@ def put(attempt: Attempt, name: str, content: bytes, *, sha256: str) -> Any:
     return client.put(address, content, content_type="application/octet-stream")
 
 
+@pytest.mark.slow
 def test_twins_of_one_pod_store_every_line_and_point_once(cast: Cast) -> None:
     """Kubernetes may start the same pod twice; both have its token and send the same numbers at the same time."""
     attempt, n = launch(job(cast.project_a, cast.bob)), 40

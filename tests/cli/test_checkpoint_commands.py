@@ -24,6 +24,7 @@ def listed(capsys: pytest.CaptureFixture[str]) -> list[int]:
     return [row["step"] for row in json.loads(capsys.readouterr().out)]
 
 
+@pytest.mark.slow
 def test_checkpoints_are_listed_pinned_downloaded_forked_and_deleted(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

@@ -20,6 +20,8 @@ from mlhub.tenants.actions import create_token
 from tests.cast import make_cast
 from tests.datasets.files import customers
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def table(transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:

@@ -18,6 +18,8 @@ from tests.cast import make_cast
 from tests.datasets import files
 from tests.datasets.file_server import file_server
 
+pytestmark = pytest.mark.slow
+
 
 def _work() -> None:
     """What the platform's worker does while the command line waits."""

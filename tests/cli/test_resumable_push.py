@@ -84,6 +84,7 @@ def test_a_push_survives_cuts_and_a_later_run_goes_on_where_it_was_given_up(
     assert DatasetVersion.objects.get().files[0]["sha256"] == hashlib.sha256(CONTENT).hexdigest()
 
 
+@pytest.mark.slow
 def test_64_mib_through_20_cuts_arrive_whole_and_are_no_version_before(
     cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

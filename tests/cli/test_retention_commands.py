@@ -13,7 +13,7 @@ from mlhub.jobs.models import OrganisationRetention, ProjectRetention
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def test_rules_are_shown_tried_out_and_set(

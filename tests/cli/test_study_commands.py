@@ -27,6 +27,7 @@ direction: maximize
 """
 
 
+@pytest.mark.slow
 def test_a_study_is_created_from_a_file_listed_steered_and_deleted(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

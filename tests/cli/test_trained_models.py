@@ -56,6 +56,7 @@ def test_a_built_in_model_s_name_means_what_the_project_has_trained_of_it(
     assert version.model.aliases.get().name == "best"
 
 
+@pytest.mark.slow
 def test_an_exported_model_is_unpacked_and_serves(
     bob: Cast, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

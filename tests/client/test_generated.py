@@ -69,6 +69,7 @@ def test_no_operation_of_the_schema_is_left_out(generated: ModuleType) -> None:
     assert len(operations) == len(OPERATIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_generated_client_submits_a_job_and_reads_a_problem(generated: ModuleType, live_server: Any) -> None:
     cast = make_cast()

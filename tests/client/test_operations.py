@@ -102,6 +102,7 @@ def test_the_committed_client_is_that_of_the_schema() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_client_of_another_schema_is_found(tmp_path: Path) -> None:
     """The check on a copy, with one more query parameter in the schema."""
     for name in ("deploy/client", "mlhub/client"):

@@ -51,6 +51,7 @@ def bob(cast: Cast, live_server: Any) -> Client:
     return Client(live_server.url, token_of(cast.bob))
 
 
+@pytest.mark.slow
 def test_a_list_of_250_jobs_is_gone_through_page_by_page(cast: Cast, bob: Client, live_server: Any) -> None:
     expected = {str(job(cast.project_a, cast.bob, name=f"job {i}").pk) for i in range(250)}
     requests: list[str] = []

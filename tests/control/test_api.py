@@ -72,6 +72,7 @@ def test_a_quota_shows_its_use_and_only_administrators_change_it(cast: Cast) -> 
     assert root.patch(path, {"max_gpus": -1}).status_code == 422
 
 
+@pytest.mark.slow
 def test_the_reasons_of_a_waiting_job_are_reported(cast: Cast) -> None:
     play(cast)
     waiting = job(cast.project_a, cast.bob, min_workers=3)

@@ -99,6 +99,7 @@ def test_training_goes_on_while_the_api_server_is_away(server: ApiServer, backen
     assert [pod["metadata"]["uid"] for pod in pods(server)] == before
 
 
+@pytest.mark.slow
 def test_a_lost_node_costs_an_attempt_and_not_the_job(server: ApiServer, backend: KubernetesBackend) -> None:
     Kubelet(server.store)
     cast = make_cast()

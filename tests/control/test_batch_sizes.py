@@ -56,6 +56,7 @@ def seen(world: World) -> JobSnapshot:
     return found
 
 
+@pytest.mark.slow
 def test_a_measured_noise_scale_becomes_a_decision_that_worker_0_receives(world: World) -> None:
     of = ranged(world)
     assert world.backend.launches[-1].training.batch == BatchDecision(32)

@@ -54,6 +54,7 @@ def entry(world: World, *, began: datetime, ended: datetime, gpu_s: float, gpu_t
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_job_waits_for_the_next_day_when_the_hours_of_its_team_are_used_up(world: World) -> None:
     team = create_team(world.cast.a, name="perception", actor=world.cast.alice)
     Project.objects.filter(pk=world.cast.project_a.pk).update(team=team)
@@ -157,6 +158,7 @@ def test_a_budget_is_reported_once_at_80_and_once_at_100_per_cent_of_each_period
     assert event.facts["used_gpu_hours"] == 8.0
 
 
+@pytest.mark.slow
 def test_admins_set_budgets_of_their_projects_and_members_see_what_is_used(world: World) -> None:
     cast = world.cast
     path = f"/api/v1/projects/{cast.project_a.id}/quota"

@@ -107,6 +107,7 @@ def test_a_parameter_that_is_gone_since_it_was_set_is_named(world: World) -> Non
     assert "no parameter 'luck'" in record.error
 
 
+@pytest.mark.slow
 def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(separate: SubprocessDecider) -> None:
     world = World(make_cast(), loop_with={"decider": separate})
     running = world.job()
@@ -123,6 +124,7 @@ def test_a_policy_that_never_answers_is_ended_and_the_next_round_is_decided(sepa
     assert after.error == ""
 
 
+@pytest.mark.slow
 def test_a_policy_that_takes_its_process_with_it_costs_one_round(separate: SubprocessDecider) -> None:
     world = World(make_cast(), loop_with={"decider": separate})
     waiting = world.job()

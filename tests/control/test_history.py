@@ -93,6 +93,7 @@ def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World)
     assert newest_ends(10)[0]["job"]["id"] == alone.pk
 
 
+@pytest.mark.slow
 def test_forecasts_are_judged_by_organisation_and_by_what_the_jobs_waited_for(world: World) -> None:
     """Both GPUs of bob's quota are in use; the second job waits for them, and says so, until the first has ended."""
     Quota.objects.filter(organisation=world.cast.a).update(max_gpus=2)

@@ -12,7 +12,7 @@ from tests.jobs.builders import live_attempt
 from tests.metrics.test_ingest import post
 from tests.metrics.test_pairs import Pod
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PERIOD_S = 2.0
 
 

@@ -53,6 +53,7 @@ def shown(cast: Cast, replay: str) -> Any:
     return cast.client(cast.root).get(f"{PATH}/{replay}").json()
 
 
+@pytest.mark.slow
 def test_a_day_is_replayed_and_the_error_of_the_simulator_is_said(cast: Cast) -> None:
     jobs = day_of_three(cast)
     asked = post_day(cast, name="last day")
@@ -77,6 +78,7 @@ def test_a_day_is_replayed_and_the_error_of_the_simulator_is_said(cast: Cast) ->
     assert list(kinds) == ["scheduler.replay_created", "scheduler.replay_ended"]
 
 
+@pytest.mark.slow
 def test_a_replay_says_over_which_time_its_rounds_reach(cast: Cast) -> None:
     day_of_three(cast)
     asked = post_day(cast)
@@ -88,6 +90,7 @@ def test_a_replay_says_over_which_time_its_rounds_reach(cast: Cast) -> None:
     assert [found["rounds_from"], found["rounds_until"]] == [at and at.at.isoformat() for at in (first, last)]
 
 
+@pytest.mark.slow
 def test_what_is_deleted_is_forgotten_by_replays_and_the_sums_stay(cast: Cast) -> None:
     day_of_three(cast)
     asked = post_day(cast)
@@ -253,6 +256,7 @@ def no_progress(*_: object) -> None:
     """There is no reader."""
 
 
+@pytest.mark.slow
 def test_a_simulation_has_bounds_on_time_and_memory_and_can_be_cancelled() -> None:
     given, limit_s = case(10), settings.REPLAY_LIMIT_S
     with pytest.raises(SimulationFailedError, match=r"longer than 0\.01 s"):

@@ -71,6 +71,7 @@ def test_gangs_that_must_go_are_removed_together() -> None:
     assert backend.observe() == []
 
 
+@pytest.mark.slow
 def test_a_gang_that_cannot_be_stopped_keeps_no_other_one() -> None:
     world, backend, jobs = running(3)
     broken = Attempt.objects.get(job=jobs[0])

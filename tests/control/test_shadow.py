@@ -70,6 +70,7 @@ def test_a_shadow_that_fails_is_recorded_and_the_round_stands(
     assert ShadowDecision.objects.get(round=record).error
 
 
+@pytest.mark.slow
 def test_a_shadow_that_never_answers_delays_no_other_and_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(POLICIES, "endless", Endless)  # type: ignore[arg-type]
     decider = SubprocessDecider()

@@ -20,7 +20,7 @@ from tests.cast import Cast, make_cast
 from tests.control.histories import BEGIN, at, attempt_row, ended_job, node_row
 from tests.jobs.builders import job
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 PATH = "/api/v1/cluster/timeline"
 MOST_BYTES = 200_000  # of any answer
 

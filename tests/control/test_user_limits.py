@@ -49,6 +49,7 @@ def reason_of(world: World, of: Any) -> dict[str, Any]:
     return first
 
 
+@pytest.mark.slow
 def test_a_second_job_of_a_user_waits_while_another_user_s_starts(world: World) -> None:
     limit(world.cast, world.cast.alice, max_gpus=2)
     first = world.job(min_workers=2, max_workers=2)

@@ -94,6 +94,7 @@ def test_priority_and_size_change_who_is_first(world: World) -> None:
     assert set(smaller) == {"first"}
 
 
+@pytest.mark.slow
 def test_more_nodes_and_other_policies_are_for_administrators_to_ask(world: World) -> None:
     filled(world)
     for question in ({"add_nodes": {"nodes": 2, "gpus": 2}}, {"remove_nodes": ["n0"]}, {"policy": {"name": "srtf"}}):

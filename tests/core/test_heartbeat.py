@@ -78,6 +78,7 @@ def test_what_other_processes_publish_is_no_heartbeat(file: Path) -> None:
     assert not file.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_worker_records_while_it_waits_for_work(file: Path, servers: Any) -> None:
     """Without the platform's key, which a worker does not need."""

@@ -121,6 +121,7 @@ def test_an_unknown_form_or_level_is_refused_by_name(name: str, value: str) -> N
     assert f"ImproperlyConfigured: {name} is '{value}'; known:" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_person_at_a_terminal_reads_lines_and_a_file_gets_json() -> None:
     code = "import logging.config as c, mlhub.settings as s, structlog; c.dictConfig(s.LOGGING);"
     argv = [sys.executable, "-c", code + "structlog.get_logger('x').info('it.happened', job=3)"]
@@ -224,6 +225,7 @@ def test_a_task_carries_the_id_of_the_request_that_sent_it(servers: Any) -> None
     assert (bound["request_id"], bound["job"]) == ("r-5", "j-1")
 
 
+@pytest.mark.slow
 def test_celery_s_workers_log_in_the_platform_s_form(servers: Any) -> None:
     code = (
         "import os; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'mlhub.settings'); import django; django.setup();"

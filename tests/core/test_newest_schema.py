@@ -43,6 +43,7 @@ def test_the_script_is_what_the_migrations_lead_to(empty_database: str) -> None:
     assert tables.of_database(empty_database) == tables.FILE.read_text(), "The migrations changed. Run: make tables"
 
 
+@pytest.mark.slow
 def test_an_empty_database_has_every_migration_after_the_script_and_what_django_adds(empty_database: str) -> None:
     assert "No migrations to apply" in migrate(empty_database)
     assert rows(empty_database, "SELECT app, name FROM django_migrations") >= set(MigrationLoader(None).graph.nodes)
@@ -56,6 +57,7 @@ def test_an_empty_database_has_every_migration_after_the_script_and_what_django_
     assert "No migrations to apply" in migrate(empty_database)
 
 
+@pytest.mark.slow
 def test_a_database_with_a_table_is_migrated_step_by_step(empty_database: str) -> None:
     with psycopg2.connect(empty_database) as session, session.cursor() as cursor:
         cursor.execute("CREATE TABLE somebodys (x integer)")
@@ -64,6 +66,7 @@ def test_a_database_with_a_table_is_migrated_step_by_step(empty_database: str) -
     assert found == {("somebodys",), ("django_migrations",), ("django_content_type",)}
 
 
+@pytest.mark.slow
 def test_who_asks_for_the_plan_or_one_app_of_an_empty_database_gets_no_more(empty_database: str) -> None:
     assert "contenttypes.0001_initial" in migrate(empty_database, "--plan")
     assert rows(empty_database, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == set()

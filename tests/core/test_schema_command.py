@@ -20,6 +20,8 @@ from mlhub.core.locks import work_lock
 from mlhub.core.management.commands import schema
 from mlhub.registry.models import Model
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NEWEST = ("events", "9999_of_a_newer_version")
 

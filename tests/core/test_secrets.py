@@ -31,6 +31,7 @@ def run(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[s
     return subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_web_server_does_not_start_without_a_key() -> None:
     done = run("import mlhub.asgi", {})
     assert done.returncode != 0
@@ -38,6 +39,7 @@ def test_the_web_server_does_not_start_without_a_key() -> None:
     assert run("import mlhub.asgi", {"MLHUB_SECRET_KEY": KEY}).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_control_loop_does_not_start_without_a_key(settings: Any) -> None:
     settings.SECRET_KEY = ""
     with pytest.raises(ImproperlyConfigured, match="is not set"):

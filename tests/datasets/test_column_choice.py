@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlhub.datasets import tasks
 from mlhub.datasets.models import DatasetVersion
 from mlhub.events.models import Event
@@ -24,6 +26,7 @@ def column(version, name):
     return next(column for column in version["statistics"]["columns"] if column["name"] == name)
 
 
+@pytest.mark.slow
 def test_a_table_without_a_clear_target_is_kept_and_takes_the_choice_itself(cast):
     bob, content = cast.client(cast.bob), files.customers()
     version = inspected(cast, filename="customers.csv", content=content)
@@ -58,6 +61,7 @@ def test_every_column_is_described_and_all_faults_are_reported_at_once(cast):
     assert [top["value"] for top in column(version, "city")["top"]] == ["Oslo", "Rome"]
 
 
+@pytest.mark.slow
 def test_another_choice_of_a_ready_version_is_a_new_version_over_the_same_file(cast, settings):
     bob = cast.client(cast.bob)
     version = inspected(cast, filename="customers.csv", content=files.customers(), target="churned")
@@ -78,6 +82,7 @@ def test_another_choice_of_a_ready_version_is_a_new_version_over_the_same_file(c
     assert len([path for path in settings.BLOB_ROOT.rglob("*") if path.is_file()]) == 1
 
 
+@pytest.mark.slow
 def test_a_column_of_few_words_is_taken_as_text_where_that_is_chosen(cast):
     version = inspected(cast, filename="customers.csv", content=files.customers(), target="churned")
     added = chosen(cast.client(cast.bob), version, target="churned", types={"city": "text"})
@@ -87,6 +92,7 @@ def test_a_column_of_few_words_is_taken_as_text_where_that_is_chosen(cast):
     assert refused["statistics"]["problems"][0]["column"] == "income"
 
 
+@pytest.mark.slow
 def test_a_choice_of_what_is_not_there_is_refused_by_name(cast):
     version = inspected(cast, filename="customers.csv", content=files.customers(), target="churned")
     choices = (
@@ -125,6 +131,7 @@ def test_constant_numbers_are_kept_since_a_model_may_count_on_their_places(cast)
     assert roles == {"corner": "feature", "pixel": "feature", "word": "ignored", "y": "target"}
 
 
+@pytest.mark.slow
 def test_a_column_chosen_as_the_split_holds_its_rows_out_of_training(cast):
     bob = cast.client(cast.bob)
     rows = b"".join(b"%d,s%d,%s\n" % (i, i % 2, b"train" if i % 4 else b"test") for i in range(40))
@@ -141,6 +148,7 @@ def test_a_column_chosen_as_the_split_holds_its_rows_out_of_training(cast):
     assert "test part of its own, of 10 examples" in str(refused.json())
 
 
+@pytest.mark.slow
 def test_a_split_with_unknown_parts_waits_for_another_choice(cast):
     content = b"width,species,part\n" + b"".join(b"%d,s%d,fold%d\n" % (i, i % 2, i % 3) for i in range(40))
     version = inspected(cast, filename="measured.csv", content=content, target="species")

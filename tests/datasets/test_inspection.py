@@ -130,6 +130,7 @@ def test_a_version_that_the_platform_fails_to_inspect_is_retried_and_then_given_
     assert str(MAX_TRIES) in given_up.error["message"]
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_platform_that_passes_leaves_no_trace(cast, settings, tmp_path):
     blocked = tmp_path / "sandbox"
     blocked.write_text("")

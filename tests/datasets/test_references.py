@@ -60,6 +60,7 @@ def refused(cast, uri, **fields):
     return version["error"]
 
 
+@pytest.mark.slow
 def test_a_file_is_fetched_over_broken_connections_pinned_by_what_was_found_and_becomes_ready(cast, server):
     server.breaks = 2
     version = refer(cast, f"{server.url}/a/iris.csv?v=1", target="species")

@@ -384,6 +384,7 @@ def test_every_object_may_be_changed_and_those_of_gangs_removed(name: str) -> No
             assert POLICIES[name].refusals(delete(after, within=home)) == [], found["kind"]
 
 
+@pytest.mark.slow
 def test_each_refusal_has_the_reason_of_its_own_rule() -> None:
     """An attempt that several rules refuse would hide that one of them says nothing."""
     said = {message for attempt in ATTEMPTS.values() for message in POLICIES["trial"].refusals(attempt())}

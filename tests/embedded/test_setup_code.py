@@ -22,6 +22,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "DJANGO_SETTINGS_MODULE": "mlhub.settings", "DATABASE_URL": f"postgresql://{where}"}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_printed_code_makes_the_first_administrator_and_none_is_printed_afterwards(live_server, environment):
     code = read_setup_code(live_server.url, environment)

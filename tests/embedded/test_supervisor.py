@@ -125,6 +125,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         running.process.wait()
 
 
+@pytest.mark.slow
 def test_everything_starts_and_a_request_to_stop_leaves_nothing(start: Callable[[], Running]) -> None:
     running = start()
     pids = running.ready()
@@ -136,6 +137,7 @@ def test_everything_starts_and_a_request_to_stop_leaves_nothing(start: Callable[
     assert "database system is shut down" in (running.home.path / "pg18.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_killed_supervisor_leaves_no_server_behind_and_the_next_one_takes_over(start: Callable[[], Running]) -> None:
     first = start()
     pids = first.ready()
@@ -182,6 +184,7 @@ def test_a_start_on_a_slow_machine_goes_on_and_says_what_it_waits_for(start: Cal
     assert is_alive(running.ready()["web"])
 
 
+@pytest.mark.slow
 def test_a_second_supervisor_says_where_the_first_one_is(start: Callable[[], Running]) -> None:
     first = start()
     pids = first.ready()

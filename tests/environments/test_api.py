@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
 from mlhub.environments.models import PythonEnvironment
@@ -12,6 +13,8 @@ from mlhub.registry.models import Model, ModelVersion
 from mlhub.retention.tasks import remove_expired
 from mlhub.storage.models import Holding
 from tests.environments.test_code_that_requires_packages import LIGHT, settled, uploaded
+
+pytestmark = pytest.mark.slow
 
 FILES = {"model.py": LIGHT, "requirements.txt": b"greeting\n"}
 

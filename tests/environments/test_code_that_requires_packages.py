@@ -57,6 +57,7 @@ def settled(version):
     return ModelVersion.objects.select_related("environment__layer").get(pk=version)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("filename", "content"),
     [
@@ -76,6 +77,7 @@ def test_code_that_names_a_package_is_validated_with_that_package(cast, wheelhou
     assert not {name for name in folders if name.startswith(("torch", "numpy"))}, "the platform's own are not repeated"
 
 
+@pytest.mark.slow
 def test_the_versions_of_a_lock_are_installed_exactly(cast, wheelhouse):
     lock = b"""
 version = 1
@@ -100,6 +102,7 @@ source = { registry = "https://index.example.org/simple" }
     assert version.environment.packages == [{"name": "wording", "version": "1.0"}]
 
 
+@pytest.mark.slow
 def test_a_package_of_the_platform_stays_unless_another_version_is_pinned(cast, wheelhouse):
     code = b"import numpy\nassert numpy.__version__ == '1.0'\n"
     files = {"train.py": code, "requirements.txt": b"numpy==1.0\n"}
@@ -110,12 +113,14 @@ def test_a_package_of_the_platform_stays_unless_another_version_is_pinned(cast, 
     assert "numpy" in loose.error["message"]
 
 
+@pytest.mark.slow
 def test_requirements_that_the_platform_meets_need_no_layer(cast, wheelhouse):
     code = b"import torch\ndef build_model(h): return torch.nn.Linear(1, 1)\n"
     version = settled(uploaded(cast, {"model.py": code, "requirements.txt": b"torch\nnumpy>=1.26\n"}))
     assert (version.state, version.environment.state, version.environment.layer) == ("ready", "ready", None)
 
 
+@pytest.mark.slow
 def test_the_same_requirements_are_built_once_and_count_once_in_the_organisations_quota(cast, wheelhouse):
     first = settled(uploaded(cast, {"model.py": LIGHT, "requirements.txt": b"greeting\n"}))
     before = used_bytes(cast.a)
@@ -145,6 +150,7 @@ def test_a_build_that_fails_refuses_the_version_with_the_line_of_the_log(cast, w
     assert not list((wheelhouse.parent / "environments" / "builds").iterdir()), "nothing half-built is left"
 
 
+@pytest.mark.slow
 def test_a_failed_environment_is_built_again_for_the_next_upload(cast, wheelhouse):
     files = {"model.py": LIGHT, "requirements.txt": b"greeting\n"}
     for wheel in list(wheelhouse.glob("greeting-*")):
@@ -188,6 +194,7 @@ def test_a_line_that_is_no_name_with_versions_refuses_the_version_at_once(cast, 
     assert version.error["remedy"]
 
 
+@pytest.mark.slow
 def test_a_build_that_takes_too_long_or_too_much_ends_with_the_limit_that_it_passed(cast, wheelhouse, settings):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # an index that takes connections and never answers
         settings.PACKAGE_INDEX_URL = f"http://bob:secret@127.0.0.1:{silent.getsockname()[1]}/simple"

@@ -16,6 +16,8 @@ from mlhub.storage.models import WorkItem
 from tests.environments.test_code_that_requires_packages import settled, uploaded
 from tests.jobs.builders import job
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = {"train.py": b"import greeting\n", "requirements.txt": b"greeting\n"}
 
 

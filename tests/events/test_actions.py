@@ -30,6 +30,7 @@ def test_an_event_keeps_its_facts_as_plain_json():
     assert (event.organisation, event.actor) == (organisation, None)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_ids_rise_in_the_order_of_commits_though_writers_overlap():
     first_has_appended, second_was_seen_waiting = threading.Event(), threading.Event()

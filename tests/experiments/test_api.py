@@ -71,6 +71,7 @@ def test_the_study_of_the_examples_is_accepted_and_trains_as_its_first_line_says
     assert (answer.status_code, answer.json().get("rungs")) == (201, [2, 6, 18]), answer.content
 
 
+@pytest.mark.slow
 def test_what_a_study_found_is_shown(cast: Cast) -> None:
     study = study_of(cast, max_trials=12)
     Trainer().run(study)

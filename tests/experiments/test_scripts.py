@@ -35,6 +35,7 @@ def trials_of(study: Study) -> list[Trial]:
     return list(Trial.objects.filter(study=study).order_by("number"))
 
 
+@pytest.mark.slow
 def test_a_script_that_saves_checkpoints_rests_at_its_rungs(cast: Cast) -> None:
     study = script_study(cast)
     assert (study.rungs, study.unit, study.metric) == ([10, 30, 90], "steps", "train/accuracy")
@@ -48,6 +49,7 @@ def test_a_script_that_saves_checkpoints_rests_at_its_rungs(cast: Cast) -> None:
     assert max(trial.epochs for trial in trials_of(study) if trial.status != "completed") < 90
 
 
+@pytest.mark.slow
 def test_one_that_saves_none_is_trained_on_or_stopped_for_good(cast: Cast) -> None:
     study = script_study(cast)
     Trainer(metric="train/accuracy", is_script=True).run(study)
@@ -64,6 +66,7 @@ def test_one_that_saves_none_is_trained_on_or_stopped_for_good(cast: Cast) -> No
     assert best.parameters["width"] == max(trial.parameters["width"] for trial in trials)
 
 
+@pytest.mark.slow
 def test_a_script_that_ends_before_it_could_rest_is_promoted_from_its_curve(cast: Cast) -> None:
     study = script_study(cast)
     Trainer(metric="train/accuracy", is_script=True, per_pass=9).run(study)
@@ -82,6 +85,7 @@ def test_a_script_that_does_not_end_at_the_last_step_is_cancelled_behind_it(cast
         assert trial.epochs < 90
 
 
+@pytest.mark.slow
 def test_other_algorithms_take_the_last_value_of_a_script(cast: Cast) -> None:
     study = script_study(cast, algorithm="random", steps=None, min_steps=None, max_trials=3)
     Trainer(metric="train/accuracy", is_script=True).run(study)
@@ -97,6 +101,7 @@ def test_a_metric_that_no_script_reports_ends_the_study_and_names_those_it_does(
     assert "train/accuracy" in study.reason
 
 
+@pytest.mark.slow
 def test_a_variable_of_the_environment_may_be_searched(cast: Cast) -> None:
     space = {"lr": {"uniform": [0.1, 0.2]}, "environment.DEPTH": {"choice": [2, 3]}, "width": {"int": [4, 64]}}
     study = script_study(cast, space=space, settings={"epochs": 9, "environment": {"SEED": "1"}})

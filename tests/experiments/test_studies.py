@@ -24,7 +24,7 @@ from mlhub.usage.models import UsageEntry
 from tests.cast import Cast, make_cast
 from tests.experiments.training import Trainer, steps_of, study_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -302,6 +302,7 @@ def test_lists_are_pages_filtered_by_state(cast: Cast) -> None:
     assert [j["name"] for j in client.get(page["next"]).json()["results"]] == ["job 1"]
 
 
+@pytest.mark.slow
 def test_a_job_whose_model_does_not_fit_its_data_fails_before_it_holds_gpus(cast: Cast, tmp_path: Any) -> None:
     from mlhub.storage.stores import blob_store
     from tests.runtime.gang import write_blobs

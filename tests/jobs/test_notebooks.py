@@ -142,6 +142,7 @@ def test_it_is_cloned_and_changed_within_what_it_takes(cast: Cast) -> None:
     assert client.patch(f"/api/v1/jobs/{job.pk}", {"max_workers": 2}, format="json").status_code == 422
 
 
+@pytest.mark.slow
 def test_an_idle_notebook_is_warned_of_once_then_paused_and_resumed(cast: Cast) -> None:
     world = World(cast)
     job = running(world)

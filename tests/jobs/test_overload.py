@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 import redis
 
 from mlhub.core.rate_limits.limits import read_rate_limits
@@ -12,6 +13,8 @@ from mlhub.storage.models import WorkItem
 from mlhub.tenants.models import Membership, Organisation, Project, User
 from tests.cast import make_cast
 from tests.jobs.builders import builtin, ready_dataset
+
+pytestmark = pytest.mark.slow
 
 N_TENANTS, N_JOBS, N_AT_ONCE = 3, 8, 5
 

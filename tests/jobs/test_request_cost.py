@@ -93,6 +93,7 @@ def test_the_answer_to_a_submission_is_what_reading_the_job_gives(cast, client):
     assert (cloned["epochs"], cloned["strategy"]) == (4, made["strategy"])
 
 
+@pytest.mark.slow
 def test_lists_take_as_many_queries_with_a_hundred_times_the_rows(cast, client):
     fill(cast, 0, FEW)
     few = {path: len(queries_of(client, "get", path)[0]) for path in LISTS}

@@ -155,6 +155,7 @@ def test_nothing_is_submitted_once_the_storage_quota_is_used_up(cast):
     assert submit(cast, cast.charlie, cast.project_b).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_job_whose_weights_have_no_room_fails_at_its_dry_run(cast, tmp_path):
     with write_blobs(tmp_path / "blobs.npz", n_features=6).open("rb") as file:
         stored = blob_store().write(file, limit_bytes=2**20)

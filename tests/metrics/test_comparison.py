@@ -59,6 +59,7 @@ def test_a_curve_is_drawn_over_the_axis_asked_for(cast: Cast) -> None:
     assert axes == {"step": [0, 1000], "epoch": [0, 1], "wall": [0, 10800], "gpu_hours": [0, 6]}
 
 
+@pytest.mark.slow
 def test_an_answer_is_bounded_and_asking_for_more_is_refused(cast: Cast) -> None:
     attempts = [opened(job(cast.project_a, cast.bob, name=f"job {n}")) for n in range(8)]
     for attempt in attempts:

@@ -191,6 +191,7 @@ def test_the_curves_of_another_organisation_do_not_exist(cast: Cast, attempt: At
     assert cast.client(cast.charlie).get(f"/api/v1/jobs/{attempt.job_id}/metrics{part}").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_million_points_reach_the_web_process_as_a_few_hundred_rows(cast: Cast, attempt: Attempt) -> None:
     series = Series.objects.create(job_id=attempt.job_id, attempt=attempt, key="loss", n_points=1_000_000)
     with connection.cursor() as cursor:

@@ -20,7 +20,7 @@ from tests.jobs.builders import job
 from tests.metrics.test_ingest import post, progress
 from tests.metrics.test_pairs import opened
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 GBIT = 1e9
 NODES = {"n0": "r0", "n1": "r0", "n2": "r0", "n3": "r1"}
 

@@ -159,6 +159,7 @@ def test_the_whole_log_is_downloaded_as_text(cast: Cast, attempt: Attempt, monke
     assert ask(cast, attempt, "/download", search="949").getvalue() == b"worker-0  line 949\n"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_download_is_streamed_under_asgi() -> None:
     cast = make_cast()

@@ -298,6 +298,7 @@ def test_a_deleted_recording_gives_its_bytes_back_and_other_artifacts_stay(cast:
     assert Event.objects.filter(kind="job.profile_deleted").count() == 2
 
 
+@pytest.mark.slow
 def test_a_job_keeps_the_newest_recordings_and_they_expire_by_their_rule(cast: Cast, attempt: Attempt) -> None:
     names = []
     for _ in range(22):

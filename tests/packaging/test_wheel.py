@@ -74,6 +74,7 @@ def test_nothing_but_the_two_packages_is_in_the_wheel(names: set[str]) -> None:
     assert not [n for n in names if n.endswith((".pyc", ".log")) or "/tests/" in n or "node_modules" in n]
 
 
+@pytest.mark.slow
 def test_the_installed_client_needs_httpx_numpy_and_pyarrow_only(
     installation: Installation, about: email.message.Message
 ) -> None:
@@ -85,6 +86,7 @@ def test_the_installed_client_needs_httpx_numpy_and_pyarrow_only(
     assert str(installation.python.parents[1]) in done.stdout
 
 
+@pytest.mark.slow
 def test_the_installed_scheduler_needs_what_its_extra_names_only(
     installation: Installation, about: email.message.Message
 ) -> None:
@@ -113,6 +115,7 @@ def test_an_installed_platform_finds_its_dashboard_and_its_cluster_file(installa
     assert (Path(dashboard) / "index.html").is_file() == (ROOT / "frontend" / "dist" / "index.html").is_file()
 
 
+@pytest.mark.slow
 def test_django_s_checks_pass_where_mlhub_is_installed(installation: Installation) -> None:
     code = "import sys; from django.core.management import execute_from_command_line as run; run(['django', 'check'])"
     done = installation.run(f"import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'mlhub.settings'; {code}")

@@ -20,6 +20,8 @@ from tests.cast import Cast, make_cast
 from tests.jobs.builders import job
 from tests.parity.live_loop import PERIOD_S, declared_profile, environment_of, lived, simulated
 
+pytestmark = pytest.mark.slow
+
 CLUSTER = uniform_cluster(n_nodes=2, n_gpus=2, n_racks=2, uplink_bps=4e10)
 
 

@@ -27,6 +27,8 @@ from tests.parity.live_loop import (
     simulated,
 )
 
+pytestmark = pytest.mark.slow
+
 GIB = 2**30
 UPLINK_BPS = 1e9  # narrow: a tenth of what the NICs give
 ASKED = {"cpus": 1.0, "memory_gib": 1.0}

@@ -46,6 +46,7 @@ def restore(path: Path, target: Database, **how: Any) -> restores.Restored:
     return restore_backup(path, now=how.pop("now", NOW), database=target, **how)
 
 
+@pytest.mark.slow
 def test_a_restored_platform_has_every_row_and_every_blob(
     small_platform: SmallPlatform, target: Database, backup_file: Path, settings: Any
 ) -> None:
@@ -85,6 +86,7 @@ def test_only_blobs_that_the_database_names_are_in_it_and_lost_ones_are_reported
     verify_backup(backup_file)
 
 
+@pytest.mark.slow
 def test_what_is_written_while_a_backup_is_made_is_not_in_it(
     small_platform: SmallPlatform, target: Database, backup_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +172,7 @@ def test_a_damaged_backup_is_refused_before_anything_changes(
     assert not target.exists()
 
 
+@pytest.mark.slow
 def test_a_platform_with_people_is_replaced_only_by_force_and_kept(
     small_platform: SmallPlatform, target: Database, backup_file: Path
 ) -> None:
@@ -199,6 +202,7 @@ def test_a_backup_with_another_key_is_refused(
         restore(backup_file, target)
 
 
+@pytest.mark.slow
 def test_a_restore_that_fails_late_leaves_the_old_database_and_is_repeated(
     small_platform: SmallPlatform, target: Database, backup_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +223,7 @@ def test_a_restore_that_fails_late_leaves_the_old_database_and_is_repeated(
     assert ask(target, "SELECT name FROM jobs_job") == [("job",)]
 
 
+@pytest.mark.slow
 def test_an_epoch_fences_live_attempts_and_gives_out_no_number_again(
     small_platform: SmallPlatform, target: Database, backup_file: Path
 ) -> None:
@@ -254,6 +259,7 @@ def test_files_that_a_restored_database_does_not_know_are_not_removed_for_a_mont
     assert tasks.collect_unheld_blobs() == 1
 
 
+@pytest.mark.slow
 def test_checkpoints_of_unfinished_jobs_come_back_whole(
     small_platform: SmallPlatform, target: Database, backup_file: Path, settings: Any
 ) -> None:

@@ -77,6 +77,7 @@ def unpacked(client, version: ModelVersion, folder: Path) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_path):
     victor = cast.client(cast.victor)
     cases = {each.__name__: each(tmp_path) for each in CASES}
@@ -122,6 +123,7 @@ def test_an_export_predicts_without_mlhub_what_the_platform_predicts(cast, tmp_p
     assert continued["next"][0]["token"] == continued["prediction"][-1]
 
 
+@pytest.mark.slow
 def test_an_export_converts_itself_to_onnx_and_by_torch_export_and_checks_the_outputs(cast, tmp_path):
     """A model that cannot be converted gives the reason, and leaves no file."""
     victor = cast.client(cast.victor)

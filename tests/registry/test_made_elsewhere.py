@@ -18,6 +18,7 @@ from tests.runtime.importers.wire import node, onnx_model
 ONNX = onnx_model([node("Gemm", ["x", "w"], "y")], shape=["n", 4], constants={"w": np.ones((4, 3))})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("filename", "content"), [("net", ONNX), ("n.zip", zipped({"a.onnx": ONNX}))])
 def test_a_model_is_known_by_its_content_and_ready(cast, filename, content):
     version = validated(cast, filename=filename, content=content)
@@ -36,6 +37,7 @@ def test_it_can_be_downloaded_as_it_came(cast):
         assert {name: archive.read(name) for name in archive.namelist()} == {"net-1.onnx": ONNX}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -56,6 +58,7 @@ def test_a_model_is_no_script(cast):
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "kind")
 
 
+@pytest.mark.slow
 def test_code_next_to_a_model_is_what_counts(cast):
     version = validated(cast, content=zipped({"model.py": CODE, "net.onnx": ONNX}))
     assert version["contract"]["description"] == "One layer."

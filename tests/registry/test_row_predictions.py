@@ -64,6 +64,7 @@ def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(c
     assert predict(bob, version).status_code == 422
 
 
+@pytest.mark.slow
 def test_a_model_whose_process_ends_is_refused_and_no_process_is_left(cast, tmp_path, pool):
     case = exported.table_of_flowers(tmp_path)
     case.entry, case.code = "ends", ENDS

@@ -29,6 +29,7 @@ def validated(cast, **given):
     return bob.get(f"/api/v1/model-versions/{version}").json()
 
 
+@pytest.mark.slow
 def test_a_package_that_keeps_the_contract_is_ready_and_validated_once(cast):
     version = validated(cast)
     assert (version["state"], version["error"]) == ("ready", None)
@@ -48,6 +49,7 @@ def test_a_script_is_read_and_not_run(cast):
     assert "on one worker" in hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "code"),
     [

@@ -60,6 +60,7 @@ def test_a_part_that_is_broken_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
         find_optional(COMPAT, "horovod")
 
 
+@pytest.mark.slow
 def test_a_trainer_starts_without_any_optional_part() -> None:
     program = """
 import sys

@@ -87,6 +87,7 @@ def test_the_least_recently_used_entry_makes_room() -> None:
         RecentTable[int, str](0)
 
 
+@pytest.mark.slow
 def test_what_a_round_drops_is_freed_without_the_garbage_collector() -> None:
     """Cycles around a round's objects made every fortieth round several times as long as the others."""
     busy, memory, cache = BusyCluster(n_gpus=64, n_jobs=200, seed=1), RoundMemory(), RoundCache()

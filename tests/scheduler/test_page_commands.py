@@ -50,6 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_simulators_guide_run(folder: Path) -> None:
     shown = commands_of("docs/guides/simulator.md")
     whole = [one for one in shown if "..." not in one and "--data" not in one]
@@ -73,6 +74,7 @@ def test_the_command_of_the_sharing_environment_runs_on_measured_tables(folder: 
     assert json.loads((folder / "out.json").read_text())["n_completed"] == 1
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     *runnable, measured = commands_of("README.md")
     assert [one[0] for one in runnable] == ["trace", "compare"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from tests.scheduler.cases import Case, cluster, job
 from tests.scheduler.test_properties import any_job, cases, policies, quick, rounds
 
 
+@pytest.mark.slow
 @quick
 @given(cases(), policies, any_job("supposed"))
 def test_a_supposed_job_is_decided_as_if_it_had_been_submitted_and_the_question_leaves_no_trace(
@@ -26,6 +28,7 @@ def test_a_supposed_job_is_decided_as_if_it_had_been_submitted_and_the_question_
     assert [d.job for d in asked.decisions] == [*(d.job for d in plan.decisions), "supposed"]
 
 
+@pytest.mark.slow
 @quick
 @given(cases(), policies, st.data())
 def test_a_question_that_changes_nothing_has_the_same_answer(case: Case, policy: str, data: st.DataObject) -> None:
@@ -45,6 +48,7 @@ def test_a_question_that_changes_nothing_has_the_same_answer(case: Case, policy:
         assert again.decide(policy) == before.decide(policy)
 
 
+@pytest.mark.slow
 @quick
 @given(cases(), policies)
 def test_what_would_be_with_jobs_that_can_never_run_is_what_is(case: Case, policy: str) -> None:

@@ -223,6 +223,7 @@ def check(verdict: Verdict, mark: Path) -> None:
         assert verdict.error["remedy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_hostile_dataset_gets_a_verdict(name: str, mark: Path, tmp_path: Path) -> None:
     format, write, options = DATASETS[name]
@@ -235,6 +236,7 @@ def test_a_hostile_dataset_gets_a_verdict(name: str, mark: Path, tmp_path: Path)
     assert is_usable == (name == "a table with formulas of spreadsheets")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_hostile_model_file_is_refused(name: str, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "upload"

@@ -62,6 +62,7 @@ def arrived() -> str:
         return staging.finish().sha256
 
 
+@pytest.mark.slow
 def test_tuspy_sends_a_file_in_one_request_through_fifty_cuts(people, token, proxy, tmp_path):
     path = tmp_path / "data.bin"
     path.write_bytes(CONTENT)
@@ -109,6 +110,7 @@ def test_tus_js_client_sends_a_file_in_one_request(people, token, proxy, tmp_pat
     assert arrived() == SHA256
 
 
+@pytest.mark.slow
 def test_the_web_process_holds_no_more_of_a_large_file_than_a_few_pieces(people, token):
     content = bytes(10 * PIECE_BYTES)
     upload = begin(people.project_a, length_bytes=len(content), filename="data.bin", actor=people.bob)

@@ -58,6 +58,7 @@ def work_off(n):
         work_on_next()
 
 
+@pytest.mark.slow
 def test_the_one_upload_of_an_organisation_is_next_though_another_has_four_hundred_waiting(cast, done):
     many = add(cast.a, cast.bob, 400)
     work_off(2)
@@ -244,6 +245,7 @@ def test_why_the_platform_could_not_do_it_is_shown_while_it_is_tried_again(cast)
     assert "image: nowhere" in given_up(subject)["message"]
 
 
+@pytest.mark.slow
 def test_an_upload_shows_its_place_until_it_was_inspected(cast):
     app.loader.import_default_modules()  # as a worker does when it starts: it knows all tasks by their names
     bob = cast.client(cast.bob)

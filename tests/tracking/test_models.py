@@ -25,7 +25,7 @@ from tests.jobs.builders import job, ready_dataset
 from tests.tracking.model_session import loaded, log_model
 from tests.tracking.test_jobs import opened
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 SESSION = Path(__file__).parent / "model_session.py"
 # Pythons of environments with further versions of mlflow-skinny, such as 2.9.2, separated by colons

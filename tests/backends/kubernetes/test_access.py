@@ -92,6 +92,7 @@ def is_restricted(store: Store) -> bool:
     return bool(labels["pod-security.kubernetes.io/enforce"] == "restricted")
 
 
+@pytest.mark.slow
 def test_gangs_run_and_end_under_the_policies(
     server: ApiServer, guarded: GuardedStore, connect: Callable[..., KubernetesBackend]
 ) -> None:

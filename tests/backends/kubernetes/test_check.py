@@ -111,6 +111,7 @@ def test_a_storage_class_that_is_not_there_is_reported(
     assert "failed   There is no storage class fast; known: none." in output
 
 
+@pytest.mark.slow
 def test_what_keeps_gpus_from_being_shared_is_reported(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     server.claim_versions = ("v1",)
     _, output = run(server, tmp_path)

@@ -18,6 +18,8 @@ from tests.backends.kubernetes.gangs import of, ours, pods, reach, wait
 from tests.backends.kubernetes.kubelet import Kubelet
 from tests.backends.specs import gang
 
+pytestmark = pytest.mark.slow
+
 Connect = Callable[..., KubernetesBackend]
 
 

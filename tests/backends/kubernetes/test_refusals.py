@@ -39,6 +39,7 @@ def test_of_gangs_launched_together_only_the_refused_one_fails(server: ApiServer
     assert {s.attempt_id for s in backend.observe()} == {s.attempt_id for s in specs} - failed.keys()
 
 
+@pytest.mark.slow
 def test_no_more_writes_are_under_way_than_may_be(
     server: ApiServer, kubelet: Kubelet, connect: Callable[..., KubernetesBackend]
 ) -> None:

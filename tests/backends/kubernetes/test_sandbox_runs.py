@@ -214,6 +214,7 @@ def platform(
     controller.close()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_uploads_are_inspected_in_jobs_that_leave_nothing_behind(platform: Platform, tmp_path: Path) -> None:
     table, package = tmp_path / "points.csv", tmp_path / "model.zip"

@@ -26,7 +26,7 @@ from tests.backends.specs import gang
 from tests.runtime.gang import ROOT, free_ports, write_blobs
 from tests.runtime.launcher.ingest_server import Handler, Ingest
 
-pytestmark = pytest.mark.dist
+pytestmark = [pytest.mark.dist, pytest.mark.slow]
 OPTIONS = KubernetesOptions()
 
 

@@ -143,6 +143,7 @@ def test_workers_speak_with_each_other_in_horovods_words(tmp_path: Path) -> None
     assert set(found.wait().values()) == {ExitCode.DONE}, found.logs()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_an_elastic_script_goes_on_from_its_commit_with_another_number_of_workers(tmp_path: Path) -> None:
     found = gang(tmp_path, ELASTIC)

@@ -184,6 +184,7 @@ hvd.stop_timeline()
 """
 
 
+@pytest.mark.slow
 def test_who_has_no_more_data_joins_and_the_mean_is_over_those_who_contribute(tmp_path: Path) -> None:
     found = gang(tmp_path, UNEVEN)
     found.start(n_workers=3)

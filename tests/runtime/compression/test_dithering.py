@@ -73,6 +73,7 @@ def test_the_same_job_worker_and_step_rounds_alike_and_no_other() -> None:
     assert payloads("8/0") != whole
 
 
+@pytest.mark.slow
 @forms
 @given(seed=st.integers(0, 100), scale=st.sampled_from([1e-6, 1.0, 1e4]))
 @settings(max_examples=2, deadline=None)

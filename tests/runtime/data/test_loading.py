@@ -120,6 +120,7 @@ print(total)
 """
 
 
+@pytest.mark.slow
 def test_a_dataset_larger_than_memory_is_trained_on(tmp_path: Path) -> None:
     x = np.ones((50_000, 600), np.float32)  # 120 MB, read with 60 MB to spare
     np.savez(tmp_path / "x.npz", x=x, y=np.arange(50_000) % 2)

@@ -128,6 +128,7 @@ def test_a_regression_is_judged_alike_in_either_unit(is_own: bool) -> None:
     assert float(unit.metrics(at_mean, targets)["mean_absolute_error"]) == 50.0
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_plain_network_learns_prices_from_raw_measurements(tmp_path: Path) -> None:
     random = np.random.default_rng(0)

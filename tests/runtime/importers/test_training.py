@@ -68,6 +68,7 @@ def evaluations(found: Gang, metric: str = "eval/accuracy") -> dict[int, float]:
     return {r["step"]: r["values"][metric] for r in found.reports("metrics") if metric in r["values"]}
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("strategy", "mode"),

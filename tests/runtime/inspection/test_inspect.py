@@ -69,6 +69,7 @@ def test_an_npz_is_described_and_shown(tmp_path: Path) -> None:
     assert len(found["preview"]["rows"]) == 12
 
 
+@pytest.mark.slow
 def test_a_csv_needs_a_target_and_says_which_columns_there_are(tmp_path: Path) -> None:
     path = tmp_path / "iris.csv"
     path.write_text(
@@ -140,6 +141,7 @@ def test_links_and_bombs_are_refused_before_they_are_unpacked(tmp_path: Path) ->
     assert refusal(dataset(tmp_path, "image_folder", bomb))["code"] == "archive_bomb"
 
 
+@pytest.mark.slow
 def test_a_package_is_imported_and_its_functions_are_listed(tmp_path: Path) -> None:
     code = (
         b'"""A line."""\nimport torch\nprint("hello")\n'
@@ -166,6 +168,7 @@ def test_a_package_that_raises_is_refused_with_its_traceback(tmp_path: Path) -> 
     assert "model.py" in error["traceback"]
 
 
+@pytest.mark.slow
 def test_a_package_without_build_model_and_a_script_with_a_slip_are_refused(tmp_path: Path) -> None:
     package = zipped(tmp_path / "m", {"model.py": b"x = 1\n", "train.py": b"def (:\n"})
     for kind, entry in (("package", "model"), ("script", "train.py"), ("script", "other.py")):
@@ -217,6 +220,7 @@ def numbers(n: int) -> pa.Table:
     return pa.table({**{f"c{i}": values + i for i in range(50)}, "target": np.arange(n) % 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "write", "sizes", "most_bytes"),
     [

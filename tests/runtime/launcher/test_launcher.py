@@ -152,6 +152,7 @@ def test_the_last_line_counts_without_its_end_but_half_a_report_does_not(ingest:
     assert ingest.streams["reports"] == [{"type": "phase"}]
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_pod_trains_and_hands_in_everything_though_the_api_is_away_at_first(ingest: Ingest, tmp_path: Path) -> None:
     ingest.is_away = True
@@ -182,6 +183,7 @@ with SummaryWriter() as writer:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: Path) -> None:
     pod = _launch(script_gang(tmp_path, WRITING), ingest)
@@ -190,6 +192,7 @@ def test_a_script_is_heard_through_tensorboard_alone(ingest: Ingest, tmp_path: P
     assert [(report["step"], report["values"]) for report in found] == [(7, {"train/loss": 0.5})]
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_script_gets_its_packages_variables_and_secrets_and_no_secret_leaves_the_pod(
     ingest: Ingest, tmp_path: Path
@@ -221,6 +224,7 @@ def test_a_pod_that_is_fenced_leaves_at_once(ingest: Ingest, tmp_path: Path) -> 
     assert _launch(gang, ingest).wait(120) == ExitCode.REPORT_REFUSED
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp_path: Path) -> None:
     training = TrainingSpec(epochs=10, batch_size=4, checkpoint_every_s=0.1, strategy={"name": "asp"})
@@ -237,6 +241,7 @@ def test_a_pod_whose_server_is_killed_goes_on_and_reports_it(ingest: Ingest, tmp
     assert gang.result()["steps"] == 10 * 80
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_pod_whose_weights_have_no_room_ends_with_that_cause(ingest: Ingest, tmp_path: Path) -> None:
     ingest.problem = {"code": "quota_exceeded", "detail": "A may store 10 bytes and uses 10."}
@@ -259,6 +264,7 @@ sys.exit(Launcher(Pod.from_environment(), oom_kills=OomKillCounter(Path(sys.argv
 KILLED = [(ExitCode.OUT_OF_MEMORY, "out_of_memory", True), (128 + signal.SIGKILL, "killed", False)]
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(("status", "cause", "is_counted"), KILLED)
 def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
@@ -277,6 +283,7 @@ def test_a_killed_trainer_lacked_memory_only_if_the_kernel_says_so(
     assert report["cause"] == cause
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("act", ["os.kill(os.getpid(), 11)", "os.abort()"])
 def test_a_crash_in_native_code_is_reported_with_the_stack_in_the_log(ingest: Ingest, tmp_path: Path, act: str) -> None:

@@ -13,7 +13,7 @@ from tests.runtime.launcher.ingest_server import Ingest
 from tests.runtime.launcher.test_launcher import _launch
 from tests.runtime.scripts.test_script import gang
 
-pytestmark = pytest.mark.dist
+pytestmark = [pytest.mark.dist, pytest.mark.slow]
 
 SHORT = """
 import os, threading

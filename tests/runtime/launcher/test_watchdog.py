@@ -44,6 +44,7 @@ class RecordingReporter(Reporter):
         self.phases.append((phase, detail))
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("mode", [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER])
 def test_a_worker_that_hangs_is_distinguished_from_those_that_wait(mode: SyncMode, tmp_path: Path) -> None:

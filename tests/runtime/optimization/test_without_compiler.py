@@ -7,6 +7,8 @@ import subprocess
 import sys
 from textwrap import dedent
 
+import pytest
+
 STEPS = """
 import sys, torch
 from mlhub.runtime.optimization.without_compiler import leave_compiler_out
@@ -77,6 +79,7 @@ def test_optimisers_and_replicas_train_without_the_compiler_as_with_it_and_can_b
         """)
 
 
+@pytest.mark.slow
 def test_a_worker_imports_no_compiler_until_its_first_step() -> None:
     run("""
         from pathlib import Path

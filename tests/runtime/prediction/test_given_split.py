@@ -15,6 +15,8 @@ from mlhub.wire.launch import PredictionSpec, TrainingSpec
 from tests.runtime.gang import Gang
 from tests.runtime.prediction.test_prediction import answers, asking, trained
 
+pytestmark = pytest.mark.slow
+
 TESTED = [i for i in range(200) if i % 9 == 4]
 
 

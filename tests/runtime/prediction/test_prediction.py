@@ -136,6 +136,7 @@ def blobs(tmp_path_factory: pytest.TempPathFactory) -> Gang:
     return trained(Gang(folder, data, training=TrainingSpec(epochs=4, batch_size=32)))
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_one_and_three_workers_give_the_same_rows_in_order_as_a_forward_pass_does(blobs: Gang) -> None:
     one, three = answers(asking(blobs, PREDICT)), answers(asking(blobs, PREDICT), n_workers=3)
@@ -167,6 +168,7 @@ def test_named_layers_outputs_come_back_in_their_shape_in_an_npz(blobs: Gang) ->
         assert found["1"].ndim == 2
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_worker_killed_with_9_and_a_preemption_lose_nothing(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=320)
@@ -211,6 +213,7 @@ def test_an_ensemble_answers_by_all_its_members(tmp_path: Path) -> None:
     assert asked.result()["metrics"] == pytest.approx(gang.result()["metrics"], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_table_without_its_target_is_answered_in_the_target_s_own_unit(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
@@ -231,6 +234,7 @@ def test_a_table_without_its_target_is_answered_in_the_target_s_own_unit(tmp_pat
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_an_ordinary_table_is_trained_on_and_one_row_of_it_answered(tmp_path: Path) -> None:
     (tmp_path / "customers.csv").write_bytes(customers(300))
@@ -253,6 +257,7 @@ def test_an_ordinary_table_is_trained_on_and_one_row_of_it_answered(tmp_path: Pa
     assert found["probabilities"]["yes"] == pytest.approx(answered["probability_yes"].to_pylist()[0], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
     def pictures(path: Path, names: list[tuple[str, int]]) -> Path:

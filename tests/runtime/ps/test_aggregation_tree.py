@@ -217,6 +217,7 @@ def test_the_death_of_a_worker_ends_the_tree() -> None:
     assert tree.errors
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_processes_in_a_tree_train_and_resume_in_another_shape(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=4, batch_size=10, strategy={"name": "rudra-adv", "leaves": 2})

@@ -95,6 +95,7 @@ def test_the_residual_moves_between_servers_and_all_reduce() -> None:
     assert total_residual(merge({"a|momentum_buffer|0": torch.ones(6)})) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(("compression", "epochs", "n_servers"), [("top_k", 8, 2), ("random_k", 3, 1)])
 def test_a_compressed_training_resumes_as_if_nothing_had_happened(

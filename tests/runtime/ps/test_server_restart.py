@@ -46,6 +46,7 @@ from tests.runtime.restarting_gang import ReturningGang
 from tests.runtime.shards import SECRET
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 3),
     st.lists(st.floats(0.1, 5.0), min_size=30, max_size=30),
@@ -235,6 +236,7 @@ def connected(port: int, worker: int, weights: torch.Tensor, strategy: dict[str,
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     "strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 1}, {"name": "softsync"}], ids=lambda s: s["name"]

@@ -27,6 +27,7 @@ def start(folder: Path, strategy: dict[str, object], *, data_plane: DataPlane = 
     return gang
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "data_plane"),
     [
@@ -59,6 +60,7 @@ def test_training_goes_on_when_a_server_is_killed(
         assert report["detail"]["returns"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["server-0", "server-1"])
 def test_a_gang_is_preempted_though_a_server_dies_while_it_leaves(server: str, tmp_path: Path) -> None:
     gang = start(tmp_path, {"name": "ssp"})

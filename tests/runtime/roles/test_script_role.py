@@ -47,6 +47,7 @@ def run(gang: Gang) -> int:
     return gang.wait(seconds=150)["worker-0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_data_loader_has_workers_however_deep_the_pods_folder_is(method: str, tmp_path: Path) -> None:
     deep = tmp_path / ("a" * 60) / ("b" * 60)

@@ -48,6 +48,7 @@ def findings(user: str, mode: str = NAMESPACES) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM])
 @pytest.mark.parametrize("user", USERS)
 def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: str, mode: str) -> None:
@@ -64,6 +65,7 @@ def test_nothing_that_a_pod_started_outlives_it(user: str, mode: str) -> None:
     assert findings(user, mode)["n_survivors"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 def test_a_pod_has_its_own_files_and_keeps_what_it_writes(user: str) -> None:
     own = findings(user)["lines"][-1]["own"]

@@ -90,6 +90,7 @@ def test_in_the_limit_it_is_the_training_of_one_process(
         np.testing.assert_allclose(gang.weights()[name], value, rtol=0, atol=2e-5, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["asp", "ssp", "easgd", "bounded_delay"])
 def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Path) -> None:
     training = TrainingSpec(epochs=5, batch_size=4, strategy={"name": name})
@@ -104,6 +105,7 @@ def test_a_gang_goes_on_without_a_worker_that_was_killed(name: str, tmp_path: Pa
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=24, batch_size=4, strategy={"name": "ssp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training, environment=OFTEN)
@@ -119,6 +121,7 @@ def test_a_worker_that_comes_back_takes_part_again(tmp_path: Path) -> None:
     assert gang.result()["steps"] == 24 * 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "killed"), [("asp", "server-0"), ("asp", "worker-0"), ("bsp", "server-1")])
 def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_next_resumes(
     name: str, killed: str, tmp_path: Path
@@ -140,6 +143,7 @@ def test_the_death_of_a_servers_pod_or_of_the_reporter_ends_the_gang_and_the_nex
     assert resumed["detail"]["step"] > 0
 
 
+@pytest.mark.slow
 def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data: Path, alone: Gang) -> None:
     warm = {"name": "block_momentum", "period": 5, "warmup_steps": 30}
     found = run(tmp_path / "blocks", data, without_momentum(warm), n_workers=2)
@@ -161,6 +165,7 @@ def test_an_optimiser_without_state_resumes_too(tmp_path: Path) -> None:
     assert set(gang.wait().values()) == {ExitCode.DONE}, gang.logs()
 
 
+@pytest.mark.slow
 def test_a_preempted_asynchronous_training_resumes_at_its_step(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=4, batch_size=8, strategy={"name": "asp"})
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)

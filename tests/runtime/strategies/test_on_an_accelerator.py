@@ -16,7 +16,8 @@ from mlhub.wire.launch import ModelSpec, SyncMode, TrainingSpec
 from tests.runtime import accelerator
 from tests.runtime.gang import Gang, write_blobs
 
-pytestmark = [pytest.mark.dist, pytest.mark.timeout(900)]  # the compiler takes ten seconds of an idle processor
+# the compiler takes ten seconds of an idle processor
+pytestmark = [pytest.mark.slow, pytest.mark.dist, pytest.mark.timeout(900)]
 TRAINING = TrainingSpec(
     epochs=6, batch_size=10, hyperparameters={"optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.0}
 )

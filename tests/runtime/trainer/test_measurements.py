@@ -184,6 +184,7 @@ def test_a_heartbeat_is_read_by_another_process(tmp_path: Path) -> None:
     Heartbeat(None).record("input", step=3)
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("mode", [SyncMode.ALL_REDUCE, SyncMode.PARAMETER_SERVER])
 def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
@@ -213,6 +214,7 @@ def test_a_gang_measures_itself(mode: SyncMode, tmp_path: Path) -> None:
         assert gang.reports("staleness", "server-0")[-1]["counts"] == [2 * reports[-1]["steps_total"]]
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_servers_report_how_stale_pushes_were(tmp_path: Path) -> None:
     training = replace(TrainingSpec(epochs=20, batch_size=10), strategy={"name": "asp"})

@@ -64,6 +64,7 @@ def curve(found: Gang, key: str) -> dict[int, float]:
     return {r["step"]: r["values"][key] for r in found.reports("metrics") if key in r["values"]}
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("epochs", "batch_size", "pause_after"),

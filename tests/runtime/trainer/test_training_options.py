@@ -36,6 +36,7 @@ def trained(
     return gang
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("hyperparameters", "modes"),

@@ -92,6 +92,7 @@ def test_parameters_reach_the_policy(folder: Path) -> None:
     assert json.loads((folder / "out.json").read_text())["jct_s"]["a"] > 100
 
 
+@pytest.mark.slow
 def test_a_report_has_the_jobs_the_curves_and_the_figures(folder: Path) -> None:
     assert simulate("--report r") == 0
     jobs = list(csv.DictReader((folder / "r/jobs.csv").read_text().splitlines()))
@@ -112,6 +113,7 @@ def test_a_tenants_limit_in_the_cluster_file_holds(folder: Path) -> None:
 # compare
 
 
+@pytest.mark.slow
 def test_compare_plays_all_policies_on_the_same_jobs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policies = "--policies fifo,srtf,short=las --param short.limits=[40]"
     compared = f"compare --trace day.csv --cluster n2g2.csv {policies} --seeds 2 --processes 1 --out out"
@@ -132,6 +134,7 @@ def test_compare_plays_all_policies_on_the_same_jobs(folder: Path, capsys: pytes
     }
 
 
+@pytest.mark.slow
 def test_compare_gives_the_same_in_several_processes(folder: Path) -> None:
     for jobs in (1, 2):
         command = f"compare --trace day.csv --cluster n2g2.csv --policies fifo,srtf --processes {jobs} --out out{jobs}"

@@ -156,6 +156,7 @@ def test_no_round_is_played_once_the_time_is_used_up(n_allowed: int, monkeypatch
     assert 1 <= len(played) <= n_allowed + 1
 
 
+@pytest.mark.slow
 @quick
 @given(cases(), policies, st.data())
 def test_advice_that_starts_a_job_now_does_so_in_the_next_round(case: Case, policy: str, data: st.DataObject) -> None:
@@ -172,6 +173,7 @@ def test_advice_that_starts_a_job_now_does_so_in_the_next_round(case: Case, poli
     assert before.decide(policy) == plan  # nothing is left of the questions
 
 
+@pytest.mark.slow
 def test_advised_actions_come_true_in_the_simulator() -> None:
     """A few tens of the thousand cases of `python -m benchmarks.advice`, the same ones every time."""
     found = [case for policy in ("fifo", "srtf", "mlhub") for case in cases_of(policy, 11)]

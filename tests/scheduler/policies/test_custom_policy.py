@@ -36,6 +36,7 @@ def test_the_example_of_the_guide_completes_all_jobs(folder: Path) -> None:
     assert json.loads((folder / "out.json").read_text())["n_completed"] == 40
 
 
+@pytest.mark.slow
 def test_it_is_compared_under_its_own_name(folder: Path) -> None:
     arguments = ["--trace", "day.csv", "--cluster", "day.yaml", "--out", "report", "--processes", "1"]
     assert main(["compare", "--policies", "my_policy:Shortest,fifo", *arguments]) == 0

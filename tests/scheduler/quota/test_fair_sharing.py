@@ -265,6 +265,7 @@ def test_reasons_say_whose_turn_it_is_and_who_has_more() -> None:
 # use over time
 
 
+@pytest.mark.slow
 def test_by_use_who_had_less_lately_is_next_though_it_holds_more() -> None:
     """Gangs of the whole cluster: by what is held now the larger weight would always be next."""
     case = sharing(half_life_s=HOUR_S).waiting(*crowd("alice", 3, gpus=8), *crowd("bob", 3, gpus=8))
@@ -303,6 +304,7 @@ def _successor(one: JobSnapshot, now_s: float, after_s: float) -> JobSnapshot:
     return job(id, gpus=one.min_workers, tenant=one.tenant, length_s=1e5, at=now_s)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(
     st.sampled_from(["fifo", "srsf", "mlhub"]),

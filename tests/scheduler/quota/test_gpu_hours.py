@@ -167,6 +167,7 @@ def exhausted(case: Case, of: JobSnapshot, gpu_type: str, kinds: set[OnExhausted
     return False
 
 
+@pytest.mark.slow
 @quick
 @given(case=cases(), policy=policies, data=st.data())
 def test_no_policy_starts_or_enlarges_a_job_beyond_a_hard_budget(case: Case, policy: str, data: st.DataObject) -> None:

@@ -98,6 +98,7 @@ def test_the_parts_are_of_what_the_tenant_may_have() -> None:
     assert (held(case, "sweep"), held(case, "other")) == (2, 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(
     st.sampled_from(["fifo", "fair", "drf", "las", "srtf", "mlhub", "tiresias", "priority"]),

@@ -141,6 +141,7 @@ def test_a_limit_that_is_no_number_is_refused_with_its_user() -> None:
         limited(replace(ANN, max_gpus=-1)).decide("fifo")
 
 
+@pytest.mark.slow
 @quick
 @given(data=st.data(), policy=policies, n=st.integers(1, 4), most=st.integers(0, 3))
 def test_under_every_policy_no_user_has_more_than_the_limit(
@@ -165,6 +166,7 @@ def test_the_simulator_holds_limits_and_hours_of_users() -> None:
     assert outcome == {"j0": 0.0, "j1": 100.0, "j2": 0.0, "j3": 0.0}
 
 
+@pytest.mark.slow
 def test_hours_of_a_user_are_measured_in_the_simulator() -> None:
     budget = {"gpu_hours": 1, "period": "day", "on_exhausted": "stop_new"}
     rows = [{"name": "vision", "user_limits": [{"user": "ann", "budgets": [budget]}]}]

@@ -53,6 +53,7 @@ def test_pictures_that_are_decoded_when_read_are_those_that_are_decoded_once(arc
         np.testing.assert_array_equal(when_read.targets(indices), once.targets(indices))
 
 
+@pytest.mark.slow
 def test_a_set_that_does_not_fit_into_memory_is_read_batch_by_batch(archive: Path, tmp_path: Path) -> None:
     schema = {**readers.inspect("image_folder", archive, {"image_size": 1024}).schema}
     cache = NodeCache(tmp_path / "cache")

@@ -141,6 +141,7 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         readers.inspect("webdataset", written(tmp_path, stored_zip(*TWO)), {})
 
 
+@pytest.mark.slow
 def test_training_goes_on_with_another_number_of_workers_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """Workers agree to leave within 50 steps, of which there are 100."""
     path = written(tmp_path, stored_zip(textured(6), textured(5)))

@@ -152,6 +152,7 @@ def build_optimizer(model, given):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_one_worker_trains_the_model_of_one_process_and_two_learn_too(tmp_path: Path) -> None:
     random = np.random.default_rng(0)

@@ -96,6 +96,7 @@ def test_a_centre_bears_as_many_workers_as_validation_says_and_no_more(alpha: fl
     assert refused.value.field == "max_workers"
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_another_number_of_workers_goes_on_from_the_centre(tmp_path: Path) -> None:
     training = TrainingSpec(epochs=10, batch_size=8, hyperparameters={"optimizer": "sgd", "learning_rate": 0.05})

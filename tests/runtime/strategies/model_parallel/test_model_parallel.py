@@ -69,6 +69,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Gang:
     return gang
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("strategy", "n_workers"),
@@ -142,6 +143,7 @@ def test_a_model_of_fewer_layers_than_stages_is_refused_with_the_remedy(tmp_path
     assert "1f1b" in complaint
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("name", "before", "after"), [("pipeline", 3, 2), ("zero-bubble", 2, 1), ("fully_sharded", 3, 2), ("tensor", 2, 1)]

@@ -29,6 +29,7 @@ def test_a_committee_says_the_mean_or_votes() -> None:
     torch.testing.assert_close(votes.exp().sum(-1), torch.ones(2))
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_each_member_is_what_one_process_trains_from_its_seed_also_after_a_resume(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=400)
@@ -52,6 +53,7 @@ def test_each_member_is_what_one_process_trains_from_its_seed_also_after_a_resum
     assert gang.result()["metrics"]["eval/accuracy"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_members_send_each_other_nothing_while_they_train(tmp_path: Path) -> None:
     strategy = {"name": "ensemble", "examples": "parts", "combine": "vote"}

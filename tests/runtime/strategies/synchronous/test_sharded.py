@@ -32,6 +32,7 @@ def run(folder: Path, data: Path, strategy: dict[str, object], *, n_workers: int
     return gang
 
 
+@pytest.mark.slow
 def test_sharded_trains_what_all_reduce_trains_by_as_many_bytes(tmp_path: Path, data: Path) -> None:
     whole, sharded = (run(tmp_path / name, data, {"name": name}, n_workers=2) for name in ("all_reduce", "sharded"))
     for name, value in whole.weights().items():
@@ -39,12 +40,14 @@ def test_sharded_trains_what_all_reduce_trains_by_as_many_bytes(tmp_path: Path, 
     assert sharded.bytes_sent() == pytest.approx(whole.bytes_sent(), rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_worker_of_all_reduce_sends_what_a_ring_sends(tmp_path: Path, data: Path) -> None:
     gang = run(tmp_path, data, {"name": "all_reduce"}, n_workers=3)
     model_bytes = sum(value.nbytes for value in gang.weights().values())
     assert gang.bytes_sent() == pytest.approx(2 * model_bytes * (3 - 1) / 3, rel=0.1)
 
 
+@pytest.mark.slow
 def test_each_worker_holds_its_part_of_the_state_and_any_number_of_workers_goes_on_from_it(tmp_path: Path) -> None:
     data = write_blobs(tmp_path / "blobs.npz", n=400)
     training = TrainingSpec(epochs=2, batch_size=8, hyperparameters={"optimizer": "adam"})

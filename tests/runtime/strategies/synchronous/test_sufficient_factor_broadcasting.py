@@ -91,6 +91,7 @@ def gangs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Gang]:
     return {key: trained(folder / key, data, given, n_workers=n) for key, (given, n) in names.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_rows_teach_what_gradients_teach_in_fewer_bytes(gangs: dict[str, Gang]) -> None:
     alone, rows = gangs["alone"].weights(), gangs["rows"].weights()

@@ -72,6 +72,7 @@ FEWER = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(("given", "part"), FEWER, ids=lambda v: v["compression"] if isinstance(v, dict) else "")
 def test_compressed_gradients_teach_as_well_in_fewer_bytes(
@@ -89,6 +90,7 @@ def test_compressed_gradients_teach_as_well_in_fewer_bytes(
         assert whole * part < gang.bytes_sent() < 1.4 * whole * part
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_the_residual_survives_a_resume_by_another_number_of_workers(tmp_path: Path) -> None:
     strategy = {"name": "all_reduce", "compression": "top_k", "density": 0.01}

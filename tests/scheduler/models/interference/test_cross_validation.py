@@ -78,6 +78,7 @@ def test_what_cannot_be_used_is_refused_with_file_row_and_remedy(text: str, mess
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_left_out_pairs_are_predicted_well_by_latent_traits_and_by_features() -> None:
     for pairs in (latent_pairs(), crowded_pairs()):
         figures = evaluate(pairs, n_folds=5)

@@ -25,6 +25,7 @@ def runs(n_rounds: int, *, seed: int = 0) -> tuple[BusyCluster, list[Plan]]:
     return cluster, plans
 
 
+@pytest.mark.slow
 def test_a_busy_cluster_keeps_its_number_of_jobs_and_never_comes_to_rest() -> None:
     cluster, plans = runs(40)
     assert {len(plan.decisions) for plan in plans} == {32}

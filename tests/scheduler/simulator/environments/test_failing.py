@@ -103,6 +103,7 @@ def test_no_job_is_lost_and_the_work_is_conserved(policy: str) -> None:
     assert held == pytest.approx(sum(job.n_gpus * job.duration_s for job in jobs) + outcome.lost_gpu_s)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(["srsf", "mlhub"]), st.floats(60.0, 500.0))
 def test_gangs_that_contend_survive_failures_too(seed: int, policy: str, mtbf_s: float) -> None:

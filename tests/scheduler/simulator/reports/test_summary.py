@@ -111,6 +111,7 @@ def test_a_job_that_is_put_aside_within_its_guarantee_counts_from_then_on() -> N
     assert found == [BrokenGuarantee("a", "alice", 50.0, 90.0)]
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_as_png_and_svg_and_the_same_each_time() -> None:
     outcome = runs()
     curves = {"fifo": curves_of(outcome, nodes=CLUSTER.nodes, rho={"a": 1.0, "b": 2.0})}
