@@ -22,6 +22,7 @@ TOTAL_LENGTH = 24  # of all flows; beyond it a flow has one: each that waits has
 PATIENCE_S = 20.0
 MAX_RETRY_AFTER_S = 30
 SMOOTHING = 0.2  # of the mean time that a seat is held
+MAX_FLOWS = 1000  # beyond it those without a request are forgotten
 SPARSE_S = 1.0  # a flow without requests for so long has its next one passed before all queues, one at a time
 
 
@@ -105,6 +106,7 @@ class FairSeats:
                     self._has_passing = False
                     flow.n_running -= 1
                     flow.ended_at = self._clock()
+                    self._forget_idle_flows()
 
     def _ask(self, flow_id: str) -> Future[None]:
         turn: Future[None] = Future()
@@ -147,8 +149,12 @@ class FairSeats:
                     break
                 next_flow = min(waiting, key=lambda flow: (flow.n_running, flow.served_at))
                 self._seat(next_flow, next_flow.waiting.pop(0))
-            if len(self._flows) > 1000:
-                self._flows = {key: flow for key, flow in self._flows.items() if flow.n_running or flow.waiting}
+            self._forget_idle_flows()
+
+    def _forget_idle_flows(self) -> None:
+        """Each address without credentials is a flow."""
+        if len(self._flows) > MAX_FLOWS:
+            self._flows = {key: flow for key, flow in self._flows.items() if flow.n_running or flow.waiting}
 
     def _seat(self, flow: _Flow, turn: Future[None]) -> None:
         self._n_running += 1
