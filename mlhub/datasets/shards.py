@@ -85,23 +85,24 @@ def keep_shard(
 
     staging: None = the bytes of the earlier version's shard. Raises what storing raises.
     """
-    organisation = version.dataset.project.organisation
-    owner: dict[str, Any] = {
-        "organisation": organisation,
-        "owner_kind": actions.OWNER_KIND,
-        "owner_id": UUID(str(version.pk)),
-        "user": version.created_by,
-    }
+    project, user, owner_id = version.dataset.project, version.created_by, UUID(str(version.pk))
     with transaction.atomic():
         row = DatasetVersion.objects.select_for_update().filter(pk=version.pk, state=VersionState.FETCHING).first()
         if row is None or row.source is None:
             return False
         if staging is not None:
             sha256, size_bytes = staging.finish()
-            storage.keep(staging, **owner)
+            storage.keep(staging, place=project, owner_kind=actions.OWNER_KIND, owner_id=owner_id, user=user)
         else:
             sha256, size_bytes = earlier["stored"], earlier["size_bytes"]
-            storage.hold(sha256=sha256, size_bytes=size_bytes, **owner)
+            storage.hold(
+                project,
+                sha256=sha256,
+                size_bytes=size_bytes,
+                owner_kind=actions.OWNER_KIND,
+                owner_id=owner_id,
+                user=user,
+            )
         changes = {"found": found, "stored": sha256, "size_bytes": size_bytes}
         row.source["shards"][index] |= changes
         row.source["n_fetches"] = 0  # tries that came no further count
