@@ -66,11 +66,12 @@ def test_a_node_may_lie_elsewhere_on_this_machine(tmp_path: Path) -> None:
     pod_spec = PodSpec.from_json((folder(backend, spec).pod(PodRole.WORKER, 1).path / "spec.json").read_text())
     assert pod_spec.master_address.startswith("127.0.0.2:")
     assert [address.rpartition(":")[0] for address in pod_spec.server_addresses] == ["127.0.0.2"]
-    environments = [
-        Path(f"/proc/{shim_of(backend, spec, index)['child']}/environ").read_text().split("\0") for index in (0, 1)
-    ]
-    assert "PLACE=here" in environments[0]
-    assert "GLOO_SOCKET_IFNAME=eth7" in environments[1]
+
+    def environment(index: int) -> list[str]:
+        return Path(f"/proc/{shim_of(backend, spec, index)['child']}/environ").read_text().split("\0")
+
+    wait(lambda: "PLACE=here" in environment(0))  # once env has become the pod's program
+    assert "GLOO_SOCKET_IFNAME=eth7" in environment(1)
     backend.stop(spec.attempt_id, grace_s=0)
     wait(lambda: all(s.phase.is_ended for s in backend.observe()))
 

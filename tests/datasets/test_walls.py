@@ -24,6 +24,7 @@ CALLS = {
     "dataset-versions/<uuid:id>/refresh": [("post", None)],
     "dataset-versions/<uuid:id>/difference": [("get", None)],
     "dataset-versions/<uuid:id>/download": [("get", None)],
+    "dataset-versions/<uuid:id>/shards": [("get", None)],
 }
 ALL_CALLS = [(route, verb, body) for route, calls in CALLS.items() for verb, body in calls]
 
@@ -81,4 +82,4 @@ def test_a_viewer_writes_nothing(cast, dataset, settings, route, verb, body):
 
 def test_a_viewer_reads(cast, dataset):
     victor = cast.client(cast.victor)
-    assert [call(victor, cast, dataset, *c).status_code for c in ALL_CALLS if c[1] == "get"] == [200] * 5
+    assert [call(victor, cast, dataset, *c).status_code for c in ALL_CALLS if c[1] == "get"] == [200] * 6

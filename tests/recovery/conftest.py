@@ -35,7 +35,7 @@ class SmallPlatform:
 def hold(cast: Cast, content: bytes) -> str:
     with blob_store().stage(limit_bytes=10**6) as staging:
         staging.write(content)
-        blob = storage.keep(staging, organisation=cast.a, owner_kind="test", owner_id=uuid4())
+        blob = storage.keep(staging, place=cast.a, owner_kind="test", owner_id=uuid4())
     return str(blob.sha256)
 
 
