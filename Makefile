@@ -71,7 +71,7 @@ test: setup  ## Everything that must pass, but for test-slow and chaos-ci
 	@$(MAKE) --no-print-directory --jobs=$$(($$(nproc) + 1)) --output-sync=target $(PARTS)
 	@echo "make test: everything passed"
 
-# Whole gangs, platforms, sandboxes and pages, each of which takes the better part of a second of a processor or more.
+# Whole gangs, platforms, sandboxes and pages: what takes a processor for half a second or more.
 test-slow: setup frontend browser  ## The tests with the marker slow, which unit and e2e leave out
 	@$(COMPILE)
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target slow-e2e slow-unit-shown

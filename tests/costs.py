@@ -20,7 +20,7 @@ import pytest
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SHOWN_TESTS = 60
-SLOW_S = 0.7  # seconds of processors from which a test is marked slow
+SLOW_S = 0.5  # seconds of processors from which a test is marked slow
 PROPERTY = "cost"
 MARKED = "slow"
 

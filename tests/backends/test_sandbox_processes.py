@@ -92,6 +92,7 @@ def test_a_killed_process_around_a_pod_ends_the_attempt_by_the_platform_s_fault(
     wait(lambda: not any(is_alive(pid, started) for pid, started in before))
 
 
+@pytest.mark.slow
 def test_a_gang_that_lost_the_relay_of_one_pod_names_the_relay_and_not_what_followed(local: LocalBackend) -> None:
     spec = training(local, workers=2)
     os.kill(around(local, spec)["relay"], signal.SIGKILL)

@@ -138,6 +138,7 @@ def test_a_warm_pod_holds_no_word_of_an_earlier_job_or_of_the_platform(
     pool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_warm_pod_ends_with_its_own_status(workers: WarmPool, tmp_path: Path, inside: bool) -> None:
     backend = backend_of(tmp_path, PROGRAM, workers, inside=inside)
@@ -202,6 +203,7 @@ def test_workers_that_wait_end_with_the_process_that_started_them(tmp_path: Path
     wait(lambda: start_time(int(done.stdout)) is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_worker_that_went_bad_is_thrown_away_and_its_pod_starts_cold(
     workers: WarmPool, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
@@ -216,6 +218,7 @@ def test_a_worker_that_went_bad_is_thrown_away_and_its_pod_starts_cold(
     assert start_time(victim) is None
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_import_are_started_ever_less_often(tmp_path: Path) -> None:
     now = [0.0]
     pool = WarmPool(

@@ -55,6 +55,7 @@ def test_failures_of_the_platform_and_preemptions_are_counted_apart(world: World
     check_everything()
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_whose_backend_is_away_holds_its_gpus_until_its_gang_is_known_to_be_gone(world: World) -> None:
     first = world.job(min_workers=4, max_workers=4)
     world.rounds(2)
@@ -75,6 +76,7 @@ def test_a_cancelled_job_whose_backend_is_away_holds_its_gpus_until_its_gang_is_
     check_everything()
 
 
+@pytest.mark.slow
 def test_a_cancellation_is_final_though_the_gang_ends_well_or_badly_at_that_moment(world: World) -> None:
     ends: list[Any] = [world.backend.finish, lambda gang: world.backend.fail(gang, Cause.NODE_LOST)]
     for i, end in enumerate(ends):

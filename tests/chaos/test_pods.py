@@ -126,6 +126,7 @@ def test_a_pod_s_clock_that_is_five_minutes_off_loses_no_point_and_moves_no_dead
     assert (timezone.now() - attempt.stall_records.get().since).total_seconds() < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skew_s", [-300, 300])
 def test_the_platform_s_clock_that_jumps_five_minutes_ends_no_gang(cast: Cast, skew_s: int) -> None:
     world = World(cast)
@@ -157,6 +158,7 @@ class AwayFor:
         return len(known)
 
 
+@pytest.mark.slow
 def test_what_a_pod_reports_while_the_api_is_away_for_five_minutes_arrives_once_and_in_order(tmp_path: Path) -> None:
     api, n = AwayFor(300.0), 20_000
     reports, log = tmp_path / "reports", tmp_path / "log"

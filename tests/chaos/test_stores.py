@@ -109,6 +109,7 @@ def test_a_pod_s_result_is_refused_as_temporary_while_the_disk_is_full_and_kept_
     check_everything()
 
 
+@pytest.mark.slow
 def test_a_backup_onto_a_full_disk_fails_and_leaves_no_file(cast: Cast, tmp_path: Path) -> None:
     target = tmp_path / "backups" / "full.backup"
     with limited_files(20_000), pytest.raises((BackupError, OSError)):

@@ -92,6 +92,7 @@ def test_jobs_run_on_over_a_rollback_of_the_schema_and_an_upgrade(newest: None) 
     check_everything()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_server_takes_what_pods_of_the_version_before_report() -> None:
     world = World(make_cast(), now=timezone.now())

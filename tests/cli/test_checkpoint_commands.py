@@ -16,7 +16,7 @@ from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 from tests.jobs.test_checkpoint_api import trained
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def listed(capsys: pytest.CaptureFixture[str]) -> list[int]:

@@ -16,6 +16,7 @@ from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtu
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 def test_a_notebook_is_started_listed_and_stopped(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

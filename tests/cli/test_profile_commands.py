@@ -20,7 +20,7 @@ from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtu
 from tests.jobs.builders import job
 from tests.metrics.test_profiles import Pod, running
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 class Pods(threading.Thread):

@@ -26,7 +26,7 @@ from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
 from tests.storage.tus_server import CuttingProxy, asgi_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 CONTENT = b"x,label\n" + b"".join(b"%d,%d\n" % (n, n % 2) for n in range(60_000))
 PIECE = 100_000
 

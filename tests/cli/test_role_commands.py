@@ -12,7 +12,7 @@ from mlhub.cli.failures import CommandStatus
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def test_a_role_is_given_changed_listed_and_withdrawn_by_names(

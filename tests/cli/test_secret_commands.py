@@ -26,6 +26,7 @@ def set_secret(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> int:
     return main(["secret", "set", name, "--file", "-"])
 
 
+@pytest.mark.slow
 def test_a_secret_is_set_listed_given_to_a_job_and_deleted(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

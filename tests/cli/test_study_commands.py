@@ -16,7 +16,7 @@ from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtu
 from tests.experiments.training import Trainer
 from tests.jobs.builders import builtin, ready_dataset
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 FILE = """
 name: search
 job: {dataset: blobs, model: mlp, epochs: 4}

@@ -14,7 +14,7 @@ from mlhub.tenants.models import Team
 from tests.cast import Cast
 from tests.cli.test_commands import _own_folders, bob, cast  # noqa: F401 (fixtures)
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def test_teams_are_made_moved_renamed_and_removed_by_name(

@@ -22,6 +22,7 @@ from tests.jobs.builders import job
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.slow
 def test_a_project_is_renamed_closed_opened_and_deleted_when_it_is_empty(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
@@ -45,6 +46,7 @@ def test_a_project_is_renamed_closed_opened_and_deleted_when_it_is_empty(
     assert not Project.objects.filter(organisation=bob.a).exists()
 
 
+@pytest.mark.slow
 def test_jobs_and_models_are_deleted_and_refused_with_the_remedy(
     bob: Cast,  # noqa: F811
     capsys: pytest.CaptureFixture[str],

@@ -55,6 +55,7 @@ def modules(package: ModuleType) -> list[str]:
     return [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
 
 
+@pytest.mark.slow
 def test_every_module_of_the_generated_client_imports(generated: ModuleType) -> None:
     found = modules(generated)
     assert len(found) > 200

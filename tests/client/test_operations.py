@@ -83,6 +83,7 @@ def _methods(client: Any) -> dict[tuple[str, str], Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", [Client, AsyncClient])
 def test_every_operation_of_the_schema_is_a_method(client: Any) -> None:
     assert set(_methods(client("http://127.0.0.1:1", "t"))) == _operations()
@@ -96,6 +97,7 @@ def test_both_clients_have_the_same_methods_with_the_same_parameters() -> None:
         assert list(inspect.signature(method).parameters) == list(inspect.signature(other).parameters)
 
 
+@pytest.mark.slow
 def test_the_committed_client_is_that_of_the_schema() -> None:
     command = [sys.executable, "deploy/client/generate.py", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

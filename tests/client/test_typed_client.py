@@ -74,6 +74,7 @@ def test_a_list_of_250_jobs_is_gone_through_page_by_page(cast: Cast, bob: Client
     assert asyncio.run(run()) == found
 
 
+@pytest.mark.slow
 def test_a_job_is_submitted_once_changed_explained_and_cancelled(cast: Cast, bob: Client) -> None:
     ready_dataset(cast.project_a, cast.bob)
     options: dict[str, Any] = {"dataset": "blobs", "model": builtin().model.name, "epochs": 3, "name": "first"}
@@ -135,6 +136,7 @@ def test_another_tenant_finds_nothing(cast: Cast, live_server: Any) -> None:
         list(charlie.jobs.logs(row.pk, follow=True))
 
 
+@pytest.mark.slow
 def test_files_small_and_large_arrive_whole(
     cast: Cast, bob: Client, live_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +187,7 @@ class Tags(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_in_a_notebook(cast: Cast, bob: Client) -> None:
     row = job(cast.project_a, cast.bob, name=HOSTILE, notes=HOSTILE, tags=[HOSTILE])
     shown = [
@@ -202,6 +205,7 @@ def test_hostile_names_stay_text_in_a_notebook(cast: Cast, bob: Client) -> None:
     assert bob.jobs.list(state=["running"]).all()._repr_html_() == "<p>No rows.</p>"
 
 
+@pytest.mark.slow
 def test_answers_are_values(cast: Cast, bob: Client) -> None:
     row = job(cast.project_a, cast.bob)
     found = bob.jobs.get(row.pk)

@@ -46,6 +46,7 @@ def slots(cast: Cast, user: Any) -> list[Any]:
     return [s["job"] for rack in answer["racks"] for n in rack["nodes"] for s in n["slots"] if s["job"]]
 
 
+@pytest.mark.slow
 def test_a_slot_shows_whose_job_is_on_it_to_those_who_may_know(cast: Cast) -> None:
     running = play(cast)
     for user in (cast.bob, cast.victor, cast.root):
@@ -131,6 +132,7 @@ def queue(cast: Cast, user: Any, **query: Any) -> Any:
     return cast.client(user).get("/api/v1/queue", query).json()
 
 
+@pytest.mark.slow
 def test_the_queue_is_in_the_order_in_which_the_scheduler_serves(cast: Cast) -> None:
     set_policy("fifo")
     loop = running_loop()
@@ -154,6 +156,7 @@ def test_the_queue_is_in_the_order_in_which_the_scheduler_serves(cast: Cast) -> 
     assert cast.client(cast.bob).get("/api/v1/queue", {"fields": "luck"}).status_code == 400
 
 
+@pytest.mark.slow
 def test_a_job_shows_its_place_and_its_history(cast: Cast) -> None:
     set_policy("fifo")
     loop = running_loop()

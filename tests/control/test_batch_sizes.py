@@ -73,6 +73,7 @@ def test_a_measured_noise_scale_becomes_a_decision_that_worker_0_receives(world:
     assert [row.explanations[-1]["reason"] for row in kept] == ["batch_size_changes"], "one row for one change"
 
 
+@pytest.mark.slow
 def test_what_a_changed_batch_measures_is_learnt_apart_and_lets_it_grow_on(world: World) -> None:
     of = ranged(world)
     measure(of, 900.0)
@@ -89,6 +90,7 @@ def test_what_a_changed_batch_measures_is_learnt_apart_and_lets_it_grow_on(world
     assert Attempt.objects.get(job=of).batch_decision["batch_size"] == 128
 
 
+@pytest.mark.slow
 def test_a_resumed_job_is_launched_with_the_batch_that_it_had(world: World) -> None:
     of = ranged(world, hyperparameters={"max_batch_size": 64})
     measure(of, 900.0)

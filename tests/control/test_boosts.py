@@ -35,6 +35,7 @@ def boost(world: World, by: Any, *, of: str = "", status: int = 201, **body: Any
     return found
 
 
+@pytest.mark.slow
 def test_a_waiting_job_starts_under_a_boost_and_gives_way_with_a_checkpoint_when_it_ends(world: World) -> None:
     set_quota(world.cast.a, max_gpus=1, actor=world.cast.root)
     first = world.job(name="first", max_workers=1)
@@ -50,6 +51,7 @@ def test_a_waiting_job_starts_under_a_boost_and_gives_way_with_a_checkpoint_when
     assert sorted([state(first), state(second)]) == ["running", "stopping"]
 
 
+@pytest.mark.slow
 def test_the_submission_of_a_larger_job_counts_the_boost(world: World) -> None:
     set_quota(world.cast.a, max_gpus=1, actor=world.cast.root)
     world.round()
@@ -138,6 +140,7 @@ def test_only_who_may_change_a_quota_may_boost_it(world: World) -> None:
     boost(world, world.cast.alice, extra_guarantee=1, status=403)
 
 
+@pytest.mark.slow
 def test_the_preview_of_a_changed_rule_counts_the_boosts(world: World) -> None:
     set_quota(world.cast.a, max_gpus=1, actor=world.cast.root)
     boost(world, world.cast.root, extra_max_gpus=1)

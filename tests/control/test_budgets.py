@@ -73,6 +73,7 @@ def test_a_job_waits_for_the_next_day_when_the_hours_of_its_team_are_used_up(wor
     assert state(second) in ("starting", "running")
 
 
+@pytest.mark.slow
 def test_running_jobs_save_and_wait_where_the_budget_stops_all(world: World) -> None:
     set_quota(world.cast.a, budgets=budget(4, on_exhausted="stop_all"), actor=world.cast.root)
     job = running(world)
@@ -191,6 +192,7 @@ def test_a_budget_that_makes_no_sense_is_refused_and_named(world: World, budgets
     assert [error["field"] for error in refused.json()["errors"]] == [field]
 
 
+@pytest.mark.slow
 def test_the_preview_of_a_budget_says_which_jobs_would_stop(world: World) -> None:
     job = running(world)
     waiting = world.job(name="waiting", max_workers=1)

@@ -60,6 +60,7 @@ def test_a_policy_that_breaks_does_not_stop_the_watch_over_running_jobs(world: W
     assert facts_of("scheduler.failed")[0]["message"] == record.error
 
 
+@pytest.mark.slow
 def test_after_three_failures_in_a_row_fifo_decides_and_the_administrator_s_choice_is_tried_again_later(
     world: World,
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_policy_that_takes_its_process_with_it_costs_one_round(separate: Subpr
     assert state(waiting) == "starting"
 
 
+@pytest.mark.slow
 def test_a_separate_process_decides_as_this_one_does(separate: SubprocessDecider) -> None:
     case = cases.cluster(nodes=2, gpus=2).running(cases.job("a"), n=1).waiting(cases.job("b")).snapshot
     task = DecisionRequest(case, policy_named("mlhub", {}), RoundMemory(), 30.0)
@@ -146,6 +148,7 @@ def test_a_separate_process_decides_as_this_one_does(separate: SubprocessDecider
     assert decided.plan == decide(case, policy=task.policy, memory=task.memory)
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_between_two_rounds_is_replaced(separate: SubprocessDecider) -> None:
     task = DecisionRequest(
         cases.cluster(nodes=1, gpus=1).waiting(cases.job("a")).snapshot,

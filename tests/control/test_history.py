@@ -36,6 +36,7 @@ def decisions(of: Job) -> list[tuple[str, str]]:
     return [(d.decision, d.explanations[0]["reason"] if d.explanations else "") for d in found]
 
 
+@pytest.mark.slow
 def test_a_job_s_history_shows_each_decision_once(world: World) -> None:
     world.settle(policy="fifo")
     first = world.job(name="first", min_workers=4)
@@ -73,6 +74,7 @@ def test_a_history_is_bounded(world: World) -> None:
     assert JobDecision.objects.filter(job=other).count() == 1
 
 
+@pytest.mark.slow
 def test_forecasts_are_kept_once_and_closed_when_the_job_has_ended(world: World) -> None:
     alone = world.job()
     world.rounds(3)
@@ -121,6 +123,7 @@ def test_forecasts_are_judged_by_organisation_and_by_what_the_jobs_waited_for(wo
     assert [(one.of, one.n) for one in calibration_by_organisation()] == [(world.cast.a.name, 2)]
 
 
+@pytest.mark.slow
 def test_what_is_learned_of_ends_knows_who_was_cancelled(world: World) -> None:
     """One job ends, one is cancelled, and one paused: predictions are scored by the first; the others took longer."""
     ended, cancelled, paused = (world.job(max_workers=1) for _ in range(3))

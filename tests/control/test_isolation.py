@@ -110,6 +110,7 @@ def test_a_job_that_can_be_read_again_starts_and_its_record_ends(world: World) -
     assert ended.since < ended.ended_at
 
 
+@pytest.mark.slow
 def test_a_running_job_that_cannot_be_read_keeps_its_gpus_and_runs_on(world: World) -> None:
     bad = world.job(name="bad", min_workers=2, max_workers=2)
     world.rounds(2)
@@ -196,6 +197,7 @@ def test_a_launch_that_raises_what_it_must_not_frees_its_gpus_and_others_start(
     assert "KeyError: 'metadata'" in str(left_out())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_gang_that_the_backend_does_not_answer_about_ends_no_round(world: World, backend: SickBackend) -> None:
     bad, good = world.job(name="bad", max_workers=1), world.job(name="good", max_workers=1)
@@ -212,6 +214,7 @@ def test_a_gang_that_the_backend_does_not_answer_about_ends_no_round(world: Worl
     assert left_out() == {}
 
 
+@pytest.mark.slow
 def test_several_gangs_in_a_row_without_an_answer_mean_that_the_backend_is_away(
     world: World, backend: SickBackend
 ) -> None:

@@ -43,6 +43,7 @@ def drain(world: World, name: str, *, minutes: float) -> None:
     maintenance.drain(name, actor=world.cast.root, by=by, now=world.now)
 
 
+@pytest.mark.slow
 def test_nothing_starts_on_a_cordoned_node_until_it_is_opened(world: World) -> None:
     cordon(world, "n0", "n1")
     job = world.job(max_workers=1)
@@ -53,6 +54,7 @@ def test_nothing_starts_on_a_cordoned_node_until_it_is_opened(world: World) -> N
     assert place(job) == ["n1"]
 
 
+@pytest.mark.slow
 def test_what_runs_on_a_cordoned_node_goes_on(world: World) -> None:
     job = world.job(max_workers=1)
     world.rounds(2)
@@ -61,6 +63,7 @@ def test_what_runs_on_a_cordoned_node_goes_on(world: World) -> None:
     assert state(job) == "running"
 
 
+@pytest.mark.slow
 def test_a_drain_moves_a_job_to_another_node_with_the_reason(world: World) -> None:
     job = world.job(max_workers=1)
     world.rounds(2)
@@ -76,6 +79,7 @@ def test_a_drain_moves_a_job_to_another_node_with_the_reason(world: World) -> No
     assert Event.objects.filter(subject_id=job.id, facts__reason="drained").exists()
 
 
+@pytest.mark.slow
 def test_a_job_that_will_be_done_in_time_may_finish_and_no_other(world: World) -> None:
     soon, late, unknown = (world.job(name=name, max_workers=1) for name in ("soon", "late", "unknown"))
     world.rounds(2)

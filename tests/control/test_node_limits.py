@@ -106,6 +106,7 @@ def test_a_type_is_limited_at_every_node_and_the_job_says_whose_limit_it_waits_f
     assert (row["gpus_by_type"], row["used_by_type"], row["waiting_jobs"]) == ({TYPE: 1}, {TYPE: 1}, 1)
 
 
+@pytest.mark.slow
 def test_a_job_that_a_limit_of_its_type_never_lets_start_is_refused_and_found_again_later(
     world: World, nodes: dict[str, Any]
 ) -> None:

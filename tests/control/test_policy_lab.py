@@ -126,6 +126,7 @@ def test_replays_are_listed_newest_first_for_administrators_only(cast: Cast) -> 
         assert client.post(f"{PATH}/{first}/cancel").status_code == status
 
 
+@pytest.mark.slow
 def test_a_trace_is_replayed_on_the_nodes_of_now(cast: Cast) -> None:
     node_row()
     asked = post(cast, trace={"name": "mine.csv", "text": TRACE})

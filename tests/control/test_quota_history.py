@@ -39,6 +39,7 @@ def test_who_saves_over_another_s_change_sees_both_and_may_save_again(cast: Cast
     assert change(cast, guarantee=2, version=2).json()["guarantee"] == 2
 
 
+@pytest.mark.slow
 def test_the_history_says_who_changed_what_and_an_older_version_returns_as_a_new_one(cast: Cast) -> None:
     budget = {"gpu_hours": 5.0, "period": "week", "on_exhausted": "alert", "gpu_type": ""}
     change(cast, guarantee=3)

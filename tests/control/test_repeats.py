@@ -62,6 +62,7 @@ def test_delayed_launches_are_repeated_together() -> None:
     assert [state(job) for job in jobs] == ["running"] * 3
 
 
+@pytest.mark.slow
 def test_gangs_that_must_go_are_removed_together() -> None:
     world, backend, jobs = running(3)
     Job.objects.update(intent=Intent.CANCEL)

@@ -42,6 +42,7 @@ def test_what_the_shadow_would_have_done_is_stored_with_the_round_and_not_done(w
     assert shadow.mean_finish_s < shadow.real_mean_finish_s
 
 
+@pytest.mark.slow
 def test_the_same_policy_in_the_shadow_differs_in_nothing_whatever_happens(world: World) -> None:
     world.settle(policy="mlhub", shadow_policy="mlhub")
     for i in range(5):

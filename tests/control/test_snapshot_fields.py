@@ -169,6 +169,7 @@ def test_where_gpus_have_no_memory_of_their_own_a_worker_s_stands_for_it(world: 
     assert by_name(snapshot(world), "other").profile.gpu_memory_bytes == 2 * GIB  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_steps_with_others_are_marked_with_what_they_left_of_its_speed(world: World) -> None:
     rich(world)
     (observation,) = by_name(snapshot(world), "one").observations

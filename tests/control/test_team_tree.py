@@ -55,6 +55,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owner", ["top", "mid", "leaf"])
 @pytest.mark.parametrize("rule", RULES)
 def test_a_limit_of_any_team_above_holds_in_a_round_and_says_whose_it_is(
@@ -77,6 +78,7 @@ def test_a_limit_of_any_team_above_holds_in_a_round_and_says_whose_it_is(
     assert state(waiting) == "running"
 
 
+@pytest.mark.slow
 def test_projects_of_two_teams_share_what_is_above_both(world: World, teams: dict[str, Team]) -> None:
     other = create_team(world.cast.a, name="other", parent=teams["top"], actor=world.cast.alice)
     theirs = create_project(world.cast.a, name="theirs", team=other, actor=world.cast.alice)
@@ -92,6 +94,7 @@ def test_projects_of_two_teams_share_what_is_above_both(world: World, teams: dic
     assert state(next_one) == "running"
 
 
+@pytest.mark.slow
 def test_a_guarantee_of_a_team_above_takes_lent_gpus_back(world: World, teams: dict[str, Team]) -> None:
     """V5 with two levels between: neither leaf nor its project is guaranteed anything."""
     for owner in (world.cast.a, teams["top"]):
@@ -116,6 +119,7 @@ def test_a_lend_limit_of_a_team_above_keeps_gpus_from_others(world: World, teams
     assert (state(large), state(small)) == ("queued", "running")
 
 
+@pytest.mark.slow
 def test_teams_below_a_team_that_shares_fairly_have_their_parts_by_weight() -> None:
     """V6 at the second level: of 8 GPUs 6 and 2, among teams that have no quota but a weight."""
     cast = make_cast()
@@ -217,6 +221,7 @@ def test_submissions_are_held_to_the_rules_of_teams_above(world: World, teams: d
     assert submit(world, min_workers=3, priority=20).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_limit_of_users_of_a_team_above_counts_all_their_jobs_below_it(world: World, teams: dict[str, Team]) -> None:
     path = f"/api/v1/teams/{teams['top'].pk}/quota/users"
     alice = world.cast.client(world.cast.alice)

@@ -70,6 +70,7 @@ def test_a_second_job_of_a_user_waits_while_another_user_s_starts(world: World) 
     assert state(second) == "running"
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_project_and_of_a_type_count_without_any_other_quota(world: World) -> None:
     project = f"projects/{world.cast.project_a.id}"
     limit(world.cast, world.cast.alice, of=project, gpus_by_type={"cpu-slot": 1}, username="bob")
@@ -80,6 +81,7 @@ def test_a_limit_of_the_project_and_of_a_type_count_without_any_other_quota(worl
     assert "1 of the 1 GPU of type cpu-slot that one person may use in" in reason_of(world, waiting)["sentence"]
 
 
+@pytest.mark.slow
 def test_hours_of_a_user_are_counted_from_what_runs(world: World) -> None:
     budget = [{"gpu_hours": 1, "period": "day", "on_exhausted": "stop_new", "gpu_type": ""}]
     limit(world.cast, world.cast.alice, budgets=budget)
@@ -93,6 +95,7 @@ def test_hours_of_a_user_are_counted_from_what_runs(world: World) -> None:
     assert reason_of(world, waiting)["reason"] == "user_budget_exhausted"
 
 
+@pytest.mark.slow
 def test_a_lowered_limit_stops_jobs_with_a_checkpoint(world: World) -> None:
     running = world.job(min_workers=2, max_workers=2)
     world.rounds(3)
@@ -115,6 +118,7 @@ def test_a_job_that_could_never_start_is_refused_at_submission_and_found_again_l
     assert reason_of(world, waiting)["reason"] == "larger_than_user_quota"
 
 
+@pytest.mark.slow
 def test_waiting_jobs_of_a_user_are_limited_and_others_go_on(world: World) -> None:
     cast = world.cast
     limit(cast, cast.alice, of=f"projects/{cast.project_a.id}", max_waiting_jobs=1)
@@ -124,6 +128,7 @@ def test_waiting_jobs_of_a_user_are_limited_and_others_go_on(world: World) -> No
     assert submit(cast, cast.alice).status_code == 201
 
 
+@pytest.mark.slow
 def test_storage_of_a_user_is_limited_and_another_user_s_is_not(world: World) -> None:
     cast = world.cast
     limit(cast, cast.alice, username="bob", max_storage_bytes=10)
@@ -145,6 +150,7 @@ def test_storage_of_a_user_is_limited_and_another_user_s_is_not(world: World) ->
     assert submit(cast, cast.bob).json()["limit"] == "user_max_storage_bytes"
 
 
+@pytest.mark.slow
 def test_everyone_s_limits_and_exceptions_are_shown_with_what_is_used(world: World) -> None:
     cast = world.cast
     limit(cast, cast.alice, max_gpus=3, gpus_by_type={"cpu-slot": 3})
@@ -252,6 +258,7 @@ def test_the_snapshot_has_limits_of_users_with_jobs_only(world: World) -> None:
     assert [one.user for one in found.jobs] == [bob]
 
 
+@pytest.mark.slow
 def test_a_preview_counts_the_limits_of_a_user_who_has_no_job_yet(world: World) -> None:
     limit(world.cast, world.cast.alice, username="bob", max_gpus=1)
     world.job(min_workers=1, max_workers=1)

@@ -82,11 +82,13 @@ def test_plain_http_is_refused_for_as_long_as_the_administrator_says(settings: A
     assert Client().get("/healthz")["Strict-Transport-Security"] == "max-age=3600"
 
 
+@pytest.mark.slow
 def test_hsts_needs_an_https_address() -> None:
     done = _settings({"MLHUB_HSTS_SECONDS": "3600"})
     assert "ImproperlyConfigured: MLHUB_HSTS_SECONDS needs an MLHUB_PUBLIC_URL" in done.stderr
 
 
+@pytest.mark.slow
 def test_cookies_are_secure_where_the_address_is_https() -> None:
     secure = _settings({"MLHUB_PUBLIC_URL": "https://mlhub.example.org", "MLHUB_HSTS_SECONDS": "60"})
     plain = _settings({"MLHUB_PUBLIC_URL": "http://mlhub.example.org"})

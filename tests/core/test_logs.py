@@ -114,6 +114,7 @@ def test_a_level_below_the_platform_s_is_not_written(lines: Lines) -> None:
     assert lines.entries() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "value"), [("MLHUB_LOG_FORMAT", "xml"), ("MLHUB_LOG_LEVEL", "LOUD")])
 def test_an_unknown_form_or_level_is_refused_by_name(name: str, value: str) -> None:
     argv = [sys.executable, "-c", "import mlhub.settings"]

@@ -79,6 +79,7 @@ def test_a_file_that_gives_no_secret_is_refused(environment: dict[str, str], mes
         secret_value(environment, "X")
 
 
+@pytest.mark.slow
 def test_every_secret_of_the_settings_may_be_a_file(tmp_path: Path) -> None:
     texts = {
         "MLHUB_SECRET_KEY": KEY,

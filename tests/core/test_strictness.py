@@ -93,6 +93,7 @@ def not_refused(answers: Any, *, status: int, message: str = "") -> dict[Any, An
     }
 
 
+@pytest.mark.slow
 def test_every_body_refuses_a_field_that_it_does_not_know(world):
     answers = refusals(world, of_people(with_body=True), lambda *to: send(*to, {"nonsense": "x"}))
     assert len(answers) > 60
@@ -111,6 +112,7 @@ def test_every_route_refuses_a_query_parameter_that_it_does_not_know(world):
     assert not_refused(answers, status=400, message="Unknown query parameter `nonsense`") == {}
 
 
+@pytest.mark.slow
 def test_what_the_schema_declares_as_query_is_taken(world):
     cast, address = world
     client, n_taken = cast.client(cast.root), 0

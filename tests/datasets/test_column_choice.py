@@ -13,6 +13,8 @@ from tests.datasets import files
 from tests.datasets.test_inspection import inspected
 from tests.jobs.builders import builtin
 
+pytestmark = pytest.mark.slow
+
 
 def chosen(person, version, **choice):
     """The version that a choice of columns gives, after its inspection."""

@@ -13,6 +13,8 @@ from mlhub.datasets.models import DatasetVersion, VersionState
 from tests.datasets import files
 from tests.datasets.test_inspection import inspected
 
+pytestmark = pytest.mark.slow
+
 OLD = b"id,age,city,left\n" + b"".join(b"%d,%d,%s,y\n" % (i, 20 + i % 30, b"AB"[i % 2 : i % 2 + 1]) for i in range(40))
 NEW = b"id,age,town,left\n" + b"".join(b"%d,old,%s,y\n" % (i, b"AB"[i % 2 : i % 2 + 1]) for i in range(50))
 

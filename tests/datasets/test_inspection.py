@@ -30,6 +30,7 @@ def inspected(cast, **given):
     return bob.get(f"/api/v1/dataset-versions/{version}").json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "task", "shown"),
     [
@@ -76,6 +77,7 @@ def test_text_is_cut_as_asked_and_its_vocabulary_stays_with_the_version(cast):
     assert version["schema"]["context_length"] == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "code", "field"),
     [

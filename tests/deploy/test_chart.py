@@ -75,6 +75,7 @@ def test_prometheus_finds_the_web_servers_and_the_token() -> None:
     assert kinds("trial", "ServiceMonitor") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_values_fit_their_schema(name: str) -> None:
     given = yaml.safe_load((RENDERED / f"{name}.values.yaml").read_text())

@@ -45,6 +45,7 @@ def test_everything_that_images_copy_is_there_and_not_ignored(name: str) -> None
                 assert any(source.rstrip("/") == a or source.startswith(f"{a}/") for a in allowed), source
 
 
+@pytest.mark.slow
 def test_the_runtime_image_has_all_that_the_runtime_imports_and_no_django() -> None:
     [install] = [line for line in lines("runtime") if "grep -E" in line]
     installed = set(install.split("^(")[1].split(")==")[0].split("|"))

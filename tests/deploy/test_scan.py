@@ -56,6 +56,7 @@ def test_missing_data_about_javascript_packages_is_reported_and_passes() -> None
     assert (verdict.is_clean, verdict.report) == (True, "npm audit: data about vulnerabilities could not be had")
 
 
+@pytest.mark.slow
 def test_bandit_reports_what_the_configuration_does_not_except(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     bad.write_text("import subprocess\nsubprocess.run('ls', shell=True)\n")

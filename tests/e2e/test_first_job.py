@@ -20,7 +20,7 @@ import pytest
 from tests.e2e.chromium import ARGUMENTS, CHROMIUM, require_chromium
 from tests.platform import PASSWORD, RunningPlatform
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1200)]
 PATIENCE_MS = 180_000  # of a busy machine
 N_CUSTOMERS = 400
 

@@ -146,6 +146,7 @@ def test_a_folder_that_others_may_reach_fails_with_the_command_that_mends_it(hom
     assert result.remedy.startswith("chmod")
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_1_when_a_check_fails(home: Home) -> None:
     environment = {**os.environ, "MLHUB_HOME": str(home.path), "DATABASE_URL": GONE}
     done = subprocess.run(

@@ -151,6 +151,7 @@ def test_a_killed_supervisor_leaves_no_server_behind_and_the_next_one_takes_over
     assert second.process.wait(120) == 0
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_started_again(start: Callable[[], Running]) -> None:
     running = start()
     pids = running.ready()
@@ -160,6 +161,7 @@ def test_a_process_that_dies_is_started_again(start: Callable[[], Running]) -> N
     assert running.ready()["worker"] == pids["worker"]
 
 
+@pytest.mark.slow
 def test_a_database_that_recovers_for_long_stops_nothing_else(start: Callable[..., Running]) -> None:
     running = start(SLOW_RECOVERY)
     pids = running.ready()
@@ -170,6 +172,7 @@ def test_a_database_that_recovers_for_long_stops_nothing_else(start: Callable[..
     assert all(is_alive(pid) for name, pid in pids.items() if name != "postgres")
 
 
+@pytest.mark.slow
 def test_a_start_on_a_slow_machine_goes_on_and_says_what_it_waits_for(start: Callable[..., Running]) -> None:
     running = start(SLOW_MACHINE)
     assert running.process.stdout is not None
@@ -222,6 +225,7 @@ def test_the_platform_s_folders_are_closed_to_other_users_also_those_of_earlier_
     assert home.path.stat().st_mode & 0o777 == passed
 
 
+@pytest.mark.slow
 def test_servers_of_a_test_session_are_gone_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.delenv("REDIS_URL", raising=False)

@@ -133,6 +133,7 @@ def test_the_same_requirements_are_built_once_and_count_once_in_the_organisation
     assert PythonEnvironment.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requirements", "code", "words"),
     [
@@ -209,6 +210,7 @@ def test_a_build_that_takes_too_long_or_too_much_ends_with_the_limit_that_it_pas
     assert "MLHUB_MAX_ENVIRONMENT_BYTES" in large.error["remedy"]
 
 
+@pytest.mark.slow
 def test_an_index_that_cannot_be_reached_is_named_without_its_password(cast, wheelhouse, settings, monkeypatch):
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -220,12 +222,14 @@ def test_an_index_that_cannot_be_reached_is_named_without_its_password(cast, whe
     assert "secret" not in version.environment.log + version.error["message"]
 
 
+@pytest.mark.slow
 def test_a_layer_over_the_quota_fails_and_stores_nothing(wheelhouse, db):
     cast = make_cast(max_storage_bytes=900)
     version = settled(uploaded(cast, {"model.py": CODE, "requirements.txt": b"greeting\n"}))
     assert (version.state, version.error["code"]) == ("refused", "quota_exceeded")
 
 
+@pytest.mark.slow
 def test_a_build_whose_message_was_lost_is_queued_again(cast, wheelhouse):
     version = uploaded(cast, {"model.py": CODE, "requirements.txt": b"greeting\n"})
     tasks.validate_version(version)

@@ -158,6 +158,7 @@ def test_a_batch_size_may_be_searched(cast: Cast) -> None:
     assert all("batch_size" not in job.hyperparameters for job in jobs)
 
 
+@pytest.mark.slow
 def test_a_study_is_paused_resumed_stopped_and_deleted(cast: Cast) -> None:
     client, study = cast.client(cast.bob), created(cast).json()
     advance_studies()
@@ -175,6 +176,7 @@ def test_a_study_is_paused_resumed_stopped_and_deleted(cast: Cast) -> None:
     assert set(Job.objects.values_list("state", flat=True)) == {"cancelled"}
 
 
+@pytest.mark.slow
 def test_an_organisation_has_a_limit_of_live_studies(cast: Cast, settings: Any) -> None:
     settings.MAX_LIVE_STUDIES_PER_ORGANISATION = 2
     first = created(cast).json()
@@ -187,6 +189,7 @@ def test_an_organisation_has_a_limit_of_live_studies(cast: Cast, settings: Any) 
     assert created(cast).status_code == 201
 
 
+@pytest.mark.slow
 def test_only_its_organisation_sees_a_study_and_only_its_maker_and_admins_steer_it(cast: Cast) -> None:
     study = created(cast, cast.alice).json()
     for action in ("", "/trials", "/importance"):

@@ -97,6 +97,7 @@ def test_promotions_on_recorded_curves_are_those_of_the_papers_pseudo_code(name:
     assert reached[3] < reached[2] < reached[1] < reached[0]
 
 
+@pytest.mark.slow
 @given(
     values=st.lists(st.integers(0, 5), min_size=1, max_size=40),
     eta=st.integers(2, 4),

@@ -76,6 +76,7 @@ def test_a_script_that_ends_before_it_could_rest_is_promoted_from_its_curve(cast
     assert [result["step"] for result in best.results] == [10, 30, 90]
 
 
+@pytest.mark.slow
 def test_a_script_that_does_not_end_at_the_last_step_is_cancelled_behind_it(cast: Cast) -> None:
     study = script_study(cast, algorithm="random", steps=40, min_steps=None, max_trials=2)
     Trainer(metric="train/accuracy", is_script=True).run(study)
@@ -93,6 +94,7 @@ def test_other_algorithms_take_the_last_value_of_a_script(cast: Cast) -> None:
     assert [trial.results[-1]["step"] for trial in trials_of(study)] == [90, 90, 90]
 
 
+@pytest.mark.slow
 def test_a_metric_that_no_script_reports_ends_the_study_and_names_those_it_does(cast: Cast) -> None:
     study = script_study(cast, metric="f1")
     Trainer(metric="train/accuracy", is_script=True, per_pass=9).run(study)

@@ -82,6 +82,7 @@ def test_aliases_that_stand_for_gigabytes_are_refused_before_they_are_expanded()
         read_space("\n".join(["b0: &b0 {x: 1}", *merged]))
 
 
+@pytest.mark.slow
 @given(number=st.integers(0, 500), seed=st.integers(0, 2**31 - 1))
 def test_points_lie_in_the_space_and_are_the_same_for_the_same_number_and_seed(number: int, seed: int) -> None:
     point = read_space(YAML).sample(number, seed=seed)

@@ -171,6 +171,7 @@ def test_an_idle_notebook_is_warned_of_once_then_paused_and_resumed(cast: Cast) 
     assert client.post(f"/api/v1/jobs/{job.pk}/notebook").status_code == 409
 
 
+@pytest.mark.slow
 def test_while_reports_do_not_arrive_no_notebook_is_reclaimed(cast: Cast) -> None:
     world = World(cast)
     job = running(world)
@@ -180,6 +181,7 @@ def test_while_reports_do_not_arrive_no_notebook_is_reclaimed(cast: Cast) -> Non
     assert state(job) == "running"
 
 
+@pytest.mark.slow
 def test_a_notebook_that_does_not_answer_is_paused_and_says_since_when(cast: Cast, settings: Any) -> None:
     settings.NOTEBOOK_SILENT_LIMIT_S = 600.0
     world, client = World(cast), cast.client(cast.bob)
@@ -208,6 +210,7 @@ def test_a_notebook_that_does_not_answer_is_paused_and_says_since_when(cast: Cas
     assert found["silent_since"] is not None
 
 
+@pytest.mark.slow
 def test_one_that_never_answered_is_paused_too_and_a_report_that_is_old_pauses_none(cast: Cast) -> None:
     world = World(cast)
     job = running(world)
@@ -222,6 +225,7 @@ def test_one_that_never_answered_is_paused_too_and_a_report_that_is_old_pauses_n
     assert Event.objects.filter(kind="attempt.stalled").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("idle_s", [-1, "x", None, True, 1e300, [3], {"a": 1}])
 def test_what_a_pod_cannot_know_counts_as_activity(cast: Cast, idle_s: Any) -> None:
     world = World(cast)
@@ -232,6 +236,7 @@ def test_what_a_pod_cannot_know_counts_as_activity(cast: Cast, idle_s: Any) -> N
     assert NotebookActivity.objects.get().active_at >= before
 
 
+@pytest.mark.slow
 def test_the_address_is_for_its_owner_and_administrators(cast: Cast) -> None:
     world = World(cast)
     job = running(world)

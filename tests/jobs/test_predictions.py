@@ -118,6 +118,7 @@ def test_its_pods_get_what_to_ask_and_how_inputs_are_read(cast: Cast, done: Job)
     assert "input_mean" not in read_by  # the training's units, and it had none
 
 
+@pytest.mark.slow
 def test_what_can_never_run_is_refused_with_field_and_remedy(cast: Cast, done: Job) -> None:
     of = {"model_of": str(done.id)}
     code = str(builtin().id)

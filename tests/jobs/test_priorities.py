@@ -55,6 +55,7 @@ def test_a_pause_is_no_way_round_a_ceiling_that_was_lowered(cast: Cast) -> None:
     assert cast.client(cast.alice).post(f"/api/v1/jobs/{found}/resume").json()["state"] == "queued"
 
 
+@pytest.mark.slow
 def test_the_lowest_ceiling_on_the_way_up_counts(cast: Cast) -> None:
     cast.project_a.team = Team.objects.create(organisation=cast.a, name="core")
     cast.project_a.save()

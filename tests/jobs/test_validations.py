@@ -77,6 +77,7 @@ def test_a_job_like_one_that_passed_may_be_scheduled_at_once_and_names_it(cast: 
     assert event.facts["validated_by"] == str(first.id)
 
 
+@pytest.mark.slow
 def test_jobs_that_wait_already_are_passed_by_the_first_dry_run_of_their_kind(cast: Cast, dry_runs: list[str]) -> None:
     first, *others = (submit(cast, name=f"job {i}") for i in range(4))
     different = submit(cast, batch_size=16)

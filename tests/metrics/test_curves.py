@@ -72,6 +72,7 @@ def test_a_short_curve_is_shown_with_every_point(cast: Cast, attempt: Attempt) -
     assert (series["key"], series["is_thinned"]) == ("train/loss", False)
 
 
+@pytest.mark.slow
 def test_a_thinned_curve_keeps_its_ends_and_the_extremes_of_every_stretch(cast: Cast, attempt: Attempt) -> None:
     special = {777: 100.0, 5000: -50.0, 9999: 3.5}
     fill(attempt, "loss", range(10_000), lambda step: special.get(step, step % 7))
@@ -86,6 +87,7 @@ def test_a_thinned_curve_keeps_its_ends_and_the_extremes_of_every_stretch(cast: 
         assert {0.0, 6.0} <= {shown[step] for step in shown if first <= step < first + 1000}
 
 
+@pytest.mark.slow
 def test_zooming_in_shows_every_point_of_the_range(cast: Cast, attempt: Attempt) -> None:
     fill(attempt, "loss", range(10_000), math.sin)
     found = ask(cast, attempt, key="loss", first_step=4000, last_step=4400, max_points=500)
@@ -108,6 +110,7 @@ def test_an_attempt_counts_up_to_where_any_later_one_resumed() -> None:
     assert until[4] > 10**15
 
 
+@pytest.mark.slow
 def test_the_thinned_curve_of_two_attempts_has_each_step_once(cast: Cast, attempt: Attempt) -> None:
     fill(attempt, "loss", range(6000))
     later = resumed(attempt, first_step=3000)
@@ -119,6 +122,7 @@ def test_the_thinned_curve_of_two_attempts_has_each_step_once(cast: Cast, attemp
     assert all(number == (1 if step <= 3000 else 2) for step, number in found)
 
 
+@pytest.mark.slow
 def test_no_answer_is_larger_than_its_limit_and_next_reaches_every_metric(cast: Cast, attempt: Attempt) -> None:
     for number in range(25):
         fill(attempt, f"layer{number:02}/gradient_norm", range(0, 400_000, 2000), lambda step: math.pi * step)

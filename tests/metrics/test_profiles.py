@@ -281,6 +281,7 @@ def test_traces_count_against_the_storage_quota(cast: Cast, attempt: Attempt) ->
     assert (answer.status_code, answer.json()["code"]) == (422, "quota_exceeded")
 
 
+@pytest.mark.slow
 def test_a_deleted_recording_gives_its_bytes_back_and_other_artifacts_stay(cast: Cast, attempt: Attempt) -> None:
     first = ask(cast, attempt, ranks=[0, 1]).json()["id"]
     Pod(attempt, 0).record(first, b"one")

@@ -43,6 +43,7 @@ def about(wheel: Path) -> email.message.Message:
         return email.message_from_bytes(archive.read(name))
 
 
+@pytest.mark.slow
 def test_every_source_file_of_both_packages_is_in_the_wheel(names: set[str]) -> None:
     tracked = subprocess.run(["git", "ls-files", "mlhub", "scheduler"], cwd=ROOT, capture_output=True, text=True)
     expected = {line for line in tracked.stdout.splitlines() if (ROOT / line).is_file()}

@@ -42,6 +42,7 @@ def predict(client, version: ModelVersion, *rows: Any):
     return client.post(address, {"rows": list(rows)}, format="json")
 
 
+@pytest.mark.slow
 def test_rows_are_predicted_as_by_a_prediction_job_and_a_wrong_column_is_named(cast, tmp_path, pool):
     case = exported.table_of_customers(tmp_path)
     version, inference = case.registered(cast)

@@ -79,6 +79,7 @@ def begin(cast: Cast, *, name: str = "A", password: str = PASSWORD, who: User | 
     return cast.client(who or cast.alice).post(address(cast), {"name": name, "password": password})
 
 
+@pytest.mark.slow
 def test_all_of_it_goes_and_what_others_hold_by_content_stays(cast: Cast, settings: Any) -> None:
     own, shared = filled(cast)
     folder = settings.CHECKPOINT_ROOT / str(Job.objects.get(name="ended").pk)

@@ -264,6 +264,7 @@ FORGERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORGERIES)
 def test_an_answer_that_is_only_printed_is_none(name: str, mark: Path, tmp_path: Path) -> None:
     path = tmp_path / "upload"

@@ -27,7 +27,7 @@ from mlhub.tenants.actions import create_token
 from tests.cast import Cast, make_cast
 from tests.storage.tus_server import CuttingProxy, asgi_server, project_metadata
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 N_CUTS = 50
 CONTENT = random.Random(16).randbytes(12 * 2**20)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

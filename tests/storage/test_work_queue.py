@@ -164,6 +164,7 @@ def test_what_a_killed_worker_left_is_done_again_and_what_is_under_way_is_not(tr
     assert done[0] == [left]
 
 
+@pytest.mark.slow
 def test_two_workers_that_choose_at_once_never_take_the_same_item(transactional_db, done):
     cast = make_cast()
     subjects = add(cast.a, cast.bob, 20) + add(cast.b, cast.charlie, 20)

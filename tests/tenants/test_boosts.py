@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ EXTRAS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(trees(), EXTRAS, st.integers(0, 14))
 def test_what_is_accepted_fits_at_every_moment_and_what_is_refused_does_not(
     owners: dict[UUID, OwnerRules], extras: list[Extra], half_hours: int

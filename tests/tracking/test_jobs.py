@@ -41,6 +41,7 @@ def attempt(cast: Cast) -> Attempt:
     return opened(job(cast.project_a, cast.bob, name="training", hyperparameters={"lr": 0.5}))
 
 
+@pytest.mark.slow
 def test_what_a_pod_logs_is_the_job_s(
     cast: Cast, attempt: Attempt, acting: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_nobody_is_told_without_having_asked_or_after_leaving(cast: Cast) -> Non
     assert mail.send_notices() == 0
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_delays_and_a_refused_message_delays_no_other(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:

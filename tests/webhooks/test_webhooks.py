@@ -115,6 +115,7 @@ def test_only_what_was_chosen_is_delivered_and_only_of_the_own_organisation(cast
     assert receiver.topics == ["dataset.ready"]
 
 
+@pytest.mark.slow
 def test_a_receiver_that_fails_is_tried_again_under_the_same_id_until_it_is_given_up(
     cast: Cast, receiver: Receiver
 ) -> None:
@@ -237,6 +238,7 @@ def test_a_test_is_sent_on_request(cast: Cast, receiver: Receiver) -> None:
     assert (row["state"], row["status_code"]) == ("delivered", 204)
 
 
+@pytest.mark.slow
 def test_webhooks_are_of_admins_alone_and_never_show_their_secret(cast: Cast, receiver: Receiver) -> None:
     hook = made(cast, receiver)
     address = f"/api/v1/webhooks/{hook['id']}"

@@ -62,6 +62,7 @@ SPEC = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(SPEC)
 def test_a_launch_specification_survives_json(spec: LaunchSpec) -> None:
     assert LaunchSpec.from_json(spec.to_json()) == spec

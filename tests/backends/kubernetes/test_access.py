@@ -163,6 +163,7 @@ def test_helm_test_fails_where_mlhub_could_not_work(server: ApiServer, tmp_path:
     assert "a project's namespace was refused" in done.stdout
 
 
+@pytest.mark.slow
 def test_no_right_is_granted_that_the_backend_never_uses(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     """The other direction, that nothing is used without a right, holds in every test: the fake server answers 403."""
     offer_by_driver(server)

@@ -25,6 +25,7 @@ def run(server: ApiServer, folder: Path, **options: str) -> tuple[int, str]:
     return check(chosen, CheckReport(output)), output.getvalue()
 
 
+@pytest.mark.slow
 def test_a_sound_cluster_passes_with_the_charts_rights_and_is_left_as_it_was(
     server: ApiServer, kubelet: Kubelet, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_server_that_does_not_answer_is_reported(server: ApiServer, tmp_path: 
     assert "failed   The Kubernetes API cannot be reached" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("storage_class", ["fast"])
 def test_a_storage_class_that_is_not_there_is_reported(
     server: ApiServer, kubelet: Kubelet, tmp_path: Path, storage_class: str
@@ -126,6 +128,7 @@ def test_what_keeps_gpus_from_being_shared_is_reported(server: ApiServer, kubele
     assert "missing  Node node-1: Its GPUs are offered twice" in output
 
 
+@pytest.mark.slow
 def test_the_check_waits_until_its_namespaces_have_gone(server: ApiServer, kubelet: Kubelet, tmp_path: Path) -> None:
     """Until then a second check could not begin."""
     server.store.namespaces_end_after_s = 0.5

@@ -266,6 +266,7 @@ def asked(run: SandboxRun, token: str) -> tuple[APIClient, str]:
     return client, f"/api/v1/ingest/sandbox-runs/{run.pk}"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_run_s_token_opens_its_own_task_and_files_and_nothing_else(run: SandboxRun, cast: Cast) -> None:
     client, address = asked(run, rows.token_of(run.pk))
@@ -278,6 +279,7 @@ def test_a_run_s_token_opens_its_own_task_and_files_and_nothing_else(run: Sandbo
     assert client.get("/api/v1/projects").status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_first_outcome_of_a_run_counts_and_ends_it(run: SandboxRun) -> None:
     client, address = asked(run, rows.token_of(run.pk))

@@ -116,6 +116,7 @@ print("momentum", optimizer.state_dict()["state"][0]["momentum_buffer"].abs().su
 """
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("given", [{}, {"passes": 2}, {"clips": True}, {"half": True}], ids=str)
 def test_a_horovod_script_trains_what_one_process_trains(given: dict[str, object], tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def test_a_horovod_script_trains_what_one_process_trains(given: dict[str, object
         )
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_workers_speak_with_each_other_in_horovods_words(tmp_path: Path) -> None:
     found = gang(tmp_path, SPEAKING)

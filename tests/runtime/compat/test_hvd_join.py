@@ -11,7 +11,7 @@ import pytest
 from mlhub.wire.exits import ExitCode
 from tests.runtime.scripts.test_script import gang
 
-pytestmark = pytest.mark.dist
+pytestmark = [pytest.mark.dist, pytest.mark.slow]
 
 UNEVEN = """
 import json

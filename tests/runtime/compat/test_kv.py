@@ -66,6 +66,7 @@ def stores(kind: str, act: Callable[[KVStore], Any], *, n_workers: int = 2, n_se
     return TableGang(n_workers=n_workers, n_servers=n_servers).each(lambda c: act(KVStore(kind, c)))
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(("n_workers", "n_servers", "momentum"), [(2, 1, 0.0), (2, 2, 0.0), (3, 2, 0.9)])
 def test_an_mxnet_style_loop_trains_what_one_process_trains(
@@ -95,6 +96,7 @@ def _alone(momentum: float) -> list[list[float]]:
     return [p.flatten().tolist() for p in model.parameters()]
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_script_of_several_workers_without_servers_learns_how_to_get_them(tmp_path: Path) -> None:
     found = gang(tmp_path, "from mlhub.runtime.compat import kv\nkv.create('dist_sync')")
@@ -104,6 +106,7 @@ def test_a_script_of_several_workers_without_servers_learns_how_to_get_them(tmp_
     assert '"mode": "parameter_server"' in failure["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_servers_of_a_script_that_never_asks_them_leave_with_it(tmp_path: Path) -> None:
     found = gang(tmp_path, "print('nothing to do')")
@@ -132,6 +135,7 @@ for step in range(1, 100_000):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("victim", ["worker-1", "server-0"])
 def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str, tmp_path: Path) -> None:
@@ -146,6 +150,7 @@ def test_in_lockstep_a_gang_of_a_script_ends_with_any_of_its_members(victim: str
     found.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("strategy", [{"name": "asp"}, {"name": "ssp", "staleness": 2}], ids=str)
 def test_out_of_lockstep_a_script_goes_on_without_a_worker(strategy: dict[str, Any], tmp_path: Path) -> None:

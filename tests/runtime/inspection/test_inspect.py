@@ -84,6 +84,7 @@ def test_a_csv_needs_a_target_and_says_which_columns_there_are(tmp_path: Path) -
     assert schema["input_shape"] == [3]  # one number, two colours
 
 
+@pytest.mark.slow
 def test_a_row_without_its_target_is_left_out_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("width,kind\n" + "".join(f"{i},{'a' if i % 2 else 'b'}\n" for i in range(10)) + "11,\n")
@@ -92,12 +93,14 @@ def test_a_row_without_its_target_is_left_out_and_counted(tmp_path: Path) -> Non
     assert "1 row" in found["statistics"]["columns"][1]["treatment"]
 
 
+@pytest.mark.slow
 def test_a_parquet_with_a_real_target_is_a_regression(tmp_path: Path) -> None:
     table = pa.table({"a": np.arange(20.0), "y": np.linspace(0, 1, 20)})
     pq.write_table(table, tmp_path / "t.parquet")
     assert dataset(tmp_path, "parquet", tmp_path / "t.parquet", target="y")["schema"]["task"] == "regression"
 
 
+@pytest.mark.slow
 def test_a_folder_of_images_is_resized_and_counted(tmp_path: Path) -> None:
     for label in ("cat", "dog"):
         for i in range(4):
@@ -110,6 +113,7 @@ def test_a_folder_of_images_is_resized_and_counted(tmp_path: Path) -> None:
     assert "x.png" in error["message"]
 
 
+@pytest.mark.slow
 def test_text_is_windows_of_bytes(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("to be or not to be\n" * 50)
     found = dataset(tmp_path, "text", tmp_path / "t.txt")
@@ -118,6 +122,7 @@ def test_text_is_windows_of_bytes(tmp_path: Path) -> None:
     assert "UTF-8" in refusal(dataset(tmp_path, "text", tmp_path / "l.txt"))["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "content"), [("npz", b"PK\x03\x04 broken"), ("csv", b"a,b\n1\n2,3,4\n"), ("parquet", b"PAR1nonsense")]
 )
@@ -131,6 +136,7 @@ def test_an_archive_that_reaches_outside_is_refused(tmp_path: Path, name: str, c
     assert refusal(dataset(tmp_path, "image_folder", zipped(tmp_path / "z.zip", {name: b"x"})))["code"] == code
 
 
+@pytest.mark.slow
 def test_links_and_bombs_are_refused_before_they_are_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "link.zip", "w") as archive:
         info = zipfile.ZipInfo("a/link.png")
@@ -175,6 +181,7 @@ def test_a_package_without_build_model_and_a_script_with_a_slip_are_refused(tmp_
         refusal(ask(tmp_path, "model", "--kind", kind, "--entry", entry, "--path", str(package)))
 
 
+@pytest.mark.slow
 def test_the_sandbox_ends_what_takes_too_long_or_too_much(tmp_path: Path) -> None:
     late = execute(["-c", "while True: pass"], folder=tmp_path, limits=SandboxLimits(0.5, GIB))
     assert late.is_too_late

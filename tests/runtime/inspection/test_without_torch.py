@@ -53,6 +53,7 @@ def write(kind: str, path: Path) -> None:
                 archive.writestr(name, picture.getvalue())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npz", "csv", "parquet", "text", "image_folder"])
 def test_a_dataset_is_described_without_torch(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "upload"

@@ -25,6 +25,7 @@ def trained(folder: Path, mode: SyncMode, *, n_workers: int = 1, n_servers: int 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_ftrl_trains_one_model_on_one_worker_and_on_two_servers_and_some_weights_are_zero(tmp_path: Path) -> None:
     alone = trained(tmp_path / "alone", SyncMode.ALL_REDUCE).weights()

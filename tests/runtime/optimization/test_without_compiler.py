@@ -9,6 +9,8 @@ from textwrap import dedent
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 STEPS = """
 import sys, torch
 from mlhub.runtime.optimization.without_compiler import leave_compiler_out

@@ -150,6 +150,7 @@ def test_one_and_three_workers_give_the_same_rows_in_order_as_a_forward_pass_doe
     assert table["prediction"].to_pylist() == expected.argmax(-1).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_evaluating_what_training_held_out_repeats_its_last_evaluation(blobs: Gang) -> None:
     gang = asking(blobs, PredictionSpec("evaluate", examples="held_out"), batch_size=7)
@@ -191,6 +192,7 @@ def test_a_worker_killed_with_9_and_a_preemption_lose_nothing(tmp_path: Path) ->
     assert {path: path.stat().st_mtime_ns for path in kept} == kept  # nothing was computed again
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_the_living_take_over_what_a_dead_worker_left(tmp_path: Path, blobs: Gang) -> None:
     gang = asking(blobs, PREDICT, batch_size=16)
@@ -279,6 +281,7 @@ def test_pictures_in_no_folders_are_answered_by_name(tmp_path: Path) -> None:
     assert {"probability_dark", "probability_light"} < set(found.column_names)
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_text_is_read_in_the_trained_vocabulary_and_evaluated_as_in_training(tmp_path: Path) -> None:
     trained_on, asked = tmp_path / "trained_on.txt", tmp_path / "asked.txt"

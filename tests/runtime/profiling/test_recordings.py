@@ -84,6 +84,7 @@ def test_only_the_ranks_that_were_asked_for_are_recorded(tmp_path: Path) -> None
     assert not trace(gang, "worker-0").exists()
 
 
+@pytest.mark.slow
 def test_a_recording_ends_before_the_evaluation_and_says_how_many_steps_it_has(tmp_path: Path) -> None:
     gang = trained(tmp_path / "job", asked(0, steps=50))
     found = notes(gang)
@@ -96,6 +97,7 @@ def test_a_request_late_in_an_epoch_waits_for_the_next_one(tmp_path: Path) -> No
     assert (notes(gang).first_step, notes(gang).n_steps) == (17, 5)
 
 
+@pytest.mark.slow
 def test_a_recording_that_cannot_begin_or_be_written_costs_the_training_nothing(tmp_path: Path) -> None:
     plain = trained(tmp_path / "plain", None)
     folder = tmp_path / "full"

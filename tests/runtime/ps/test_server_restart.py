@@ -129,6 +129,7 @@ class Reborn:
             waiting.fail("died")
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 2))
 @settings(max_examples=40, deadline=None)
 def test_every_batch_of_an_epoch_is_given_once_whenever_the_server_dies(seed: int, per_epoch: int, parts: int) -> None:

@@ -13,7 +13,7 @@ from mlhub.wire.launch import DataPlane, SyncMode, TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 from tests.runtime.processes import PROGRESS_EVERY_S
 
-pytestmark = pytest.mark.dist
+pytestmark = [pytest.mark.dist, pytest.mark.slow]
 EPOCHS, N_STEPS = 7, 7 * 80
 TOLERANCE = 0.05  # of the loss, which is below 0.01 when no process dies
 

@@ -112,6 +112,7 @@ def test_strangers_do_not_pass_the_door() -> None:
     client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_processes_train_the_same_model_over_tls(tmp_path: Path) -> None:
     data = processes.write_blobs(tmp_path / "blobs.npz")

@@ -59,6 +59,7 @@ def test_no_attack_of_a_pod_gets_anything_but_what_the_threat_model_names(user: 
     assert (found["is_victim_well"], found["is_blob_whole"], found["planted"]) == (True, True, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [NAMESPACES, LANDLOCK, WARM])
 @pytest.mark.parametrize("user", USERS)
 def test_nothing_that_a_pod_started_outlives_it(user: str, mode: str) -> None:
@@ -85,6 +86,7 @@ def test_a_pod_reaches_the_ingest_api_by_its_name_and_the_other_pods_of_its_gang
     assert own["neighbour"] == "from 1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", USERS)
 def test_a_pod_in_its_gang_s_network_reaches_no_other_route_of_the_web_server(user: str) -> None:
     others = findings(user)["lines"][-1]["own"]["others"]

@@ -85,6 +85,7 @@ def test_a_program_in_a_spare_sandbox_is_limited_in_time(tmp_path: Path, spare: 
     assert found.end is End.TIME
 
 
+@pytest.mark.slow
 def test_a_spare_that_died_or_is_not_ready_leaves_the_program_to_a_new_one(tmp_path: Path, spare: SpareSandbox) -> None:
     victim = waiting(spare)
     os.kill(victim, signal.SIGKILL)

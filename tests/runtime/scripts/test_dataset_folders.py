@@ -51,6 +51,7 @@ def packed(path: Path, *names: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_archive_is_a_folder_for_all_workers(tmp_path: Path) -> None:
     dataset = packed(tmp_path / "blob", "audio/1.wav", "audio/2.wav", "labels.json")
     found = gang(tmp_path, dataset, form="files", filename="audio.zip")

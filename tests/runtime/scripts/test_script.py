@@ -78,6 +78,7 @@ report(1, words=len(words), total=sum(map(int, numbers)))
 """
 
 
+@pytest.mark.slow
 def test_a_script_finds_further_datasets_as_folders_by_their_names(tmp_path: Path) -> None:
     found = gang(tmp_path, READING)
     for name, text in (("words", "to be or not"), ("numbers", "1 2 3")):
@@ -102,6 +103,7 @@ def test_a_script_reports_and_hands_in_its_result(tmp_path: Path) -> None:
     assert set(json.loads((artifacts / "artifacts.json").read_text())) == {"weights.safetensors", "metadata.json"}
 
 
+@pytest.mark.slow
 def test_a_script_that_is_asked_to_leave_goes_on_where_it_was(tmp_path: Path) -> None:
     found = gang(tmp_path, COUNTING, n_steps=10_000)
     found.start()
@@ -116,6 +118,7 @@ def test_a_script_that_is_asked_to_leave_goes_on_where_it_was(tmp_path: Path) ->
     assert [r["steps_done"] for r in found.reports("progress")] == [done + 1, done + 2]
 
 
+@pytest.mark.slow
 def test_ranks_of_a_script_find_each_other_their_options_are_set_and_only_the_first_is_heard(tmp_path: Path) -> None:
     found = gang(tmp_path, GATHERING, scale=2.0)
     found.start(n_workers=2)
@@ -199,6 +202,7 @@ for step in range(1, 10_000):
 """
 
 
+@pytest.mark.slow
 def test_report_checkpoint_preempt_facts_and_examples_are_there_for_a_script(tmp_path: Path) -> None:
     found = gang(tmp_path, VERBS)
     found.start(n_workers=2)

@@ -50,6 +50,7 @@ def test_every_declared_implementation_has_the_loops_interface(name: str) -> Non
     assert all(hasattr(kind, method) for method in ("prepare", "next", "step", "sum_over_workers", "save_optimizer"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in STRATEGIES if n not in (AUTO, "all_reduce", "bsp", "sparse_rows")])
 def test_every_strategy_learns(name: str, tmp_path: Path, data: Path) -> None:
     gang = run(tmp_path, data, replace(TRAINING, strategy={"name": name}), n_workers=STRATEGIES[name].max_workers or 2)
@@ -58,6 +59,7 @@ def test_every_strategy_learns(name: str, tmp_path: Path, data: Path) -> None:
     assert [r for r in gang.reports("metrics") if "eval/accuracy" in r["values"]][-1]["epoch"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "n_workers"),
     [
@@ -155,6 +157,7 @@ def test_after_a_warm_up_by_one_worker_the_strategy_begins(tmp_path: Path, data:
     assert found.result()["metrics"]["eval/accuracy"] > 0.9
 
 
+@pytest.mark.slow
 def test_an_optimiser_without_state_resumes_too(tmp_path: Path) -> None:
     training = replace(without_momentum({"name": "bsp"}), epochs=2)
     gang = Gang(tmp_path, write_blobs(tmp_path / "blobs.npz", n=400), training=training)

@@ -7,6 +7,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from mlhub.runtime.strategies.catalogue.schema import AUTO, PRESETS, STRATEGIES
 
 TESTS = Path(__file__).parents[1]
@@ -17,6 +19,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 def test_every_row_names_tests_that_exist() -> None:
     assert len(ROWS) > 30
     for strategy, _, _, tests in ROWS:

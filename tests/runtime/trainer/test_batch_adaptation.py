@@ -68,6 +68,7 @@ def test_the_learning_rate_follows_the_rule() -> None:
     assert efficiency(1, **given) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_training_grows_its_batch_without_a_restart(n_workers: int, tmp_path: Path) -> None:

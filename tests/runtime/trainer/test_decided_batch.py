@@ -70,6 +70,7 @@ def test_a_decision_that_comes_within_an_epoch_is_followed_at_its_end_by_all_wor
     assert found["reason"].startswith("It is noisy.")
 
 
+@pytest.mark.slow
 def test_a_resumed_training_keeps_its_batch_and_ends_as_if_never_interrupted(tmp_path: Path) -> None:
     decision = {"after": 2, "batch_size": 20, "noise_scale": 30.0, "reason": "It is noisy."}
     straight = trained(gang(tmp_path / "straight", training(BatchDecision(10), epochs=30), decision=decision))

@@ -56,6 +56,7 @@ def test_it_is_the_same_training_on_any_number_of_workers(
             np.testing.assert_allclose(ours[name], value, rtol=0, atol=2e-5, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_training_in_half_the_bits_learns_nearly_the_same(precision: str, tmp_path: Path, data: Path) -> None:
@@ -86,6 +87,7 @@ def test_training_ends_as_soon_as_the_target_is_reached(
     assert "ends early" in gang.logs()
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_images_are_augmented_while_training(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
@@ -97,6 +99,7 @@ def test_images_are_augmented_while_training(tmp_path: Path) -> None:
     assert found.result()["metrics"]["eval/accuracy"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_target_in_large_numbers_is_learned_and_predicted_in_its_own_unit(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
@@ -238,6 +241,7 @@ def test_a_machine_without_a_compiler_refuses_to_compile(monkeypatch: pytest.Mon
     assert "Leave compile out" in refused.value.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_metrics_of_the_whole_evaluation_set_are_the_same_on_any_number_of_workers(tmp_path: Path, data: Path) -> None:
     given = {"optimizer": "sgd", "learning_rate": 0.01, "metrics": ["auc", "confusion_matrix", "f1_micro"]}

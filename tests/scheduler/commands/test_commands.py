@@ -29,6 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # simulate
 
 
+@pytest.mark.slow
 def test_world_is_another_name_of_the_option_environment(folder: Path) -> None:
     assert simulate("--world counting --json one.json") == simulate("--environment counting --json other.json") == 0
     one, other = (json.loads((folder / name).read_text()) for name in ("one.json", "other.json"))

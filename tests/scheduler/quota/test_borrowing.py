@@ -164,6 +164,7 @@ def trees(draw: st.DrawFn) -> tuple[T, ...]:
     return tuple(tenants)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(trees(), st.lists(st.tuples(st.integers(0, 7), st.integers(-4, 6)), max_size=25), st.integers(0, 20))
 def test_books_stay_true_over_any_history(tenants: tuple[T, ...], history: list[tuple[int, int]], rest: int) -> None:

@@ -121,6 +121,7 @@ def limited(draw: st.DrawFn) -> Case:
     return replace(case, tenants=tuple(replace(t, gpus_by_type=tuple(draw(limits).items())) for t in case.tenants))
 
 
+@pytest.mark.slow
 @quick
 @given(limited(), policies)
 def test_under_every_policy_no_tenant_has_more_of_a_type_than_its_limit(case: Case, policy: str) -> None:

@@ -154,6 +154,7 @@ def test_an_organisation_s_guarantee_serves_its_projects_against_others() -> Non
     assert held(settled(case, "fifo"), "vision") == 2
 
 
+@pytest.mark.slow
 def test_a_claim_keeps_gpus_of_the_type_that_it_needs() -> None:
     case = cluster(nodes=2, gpus=4)
     case = case.with_node("n1", gpu_type="k80").quota("alice", guarantee=4).quota("bob", guarantee=4)

@@ -68,6 +68,7 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
+@pytest.mark.slow
 def test_forged_answers_open_nothing_and_are_in_the_audit(alice: Holder):
     alice.add()
     for name, attack in ATTACKS.items():

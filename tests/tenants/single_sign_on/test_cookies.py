@@ -13,6 +13,8 @@ from mlhub.tenants.actions import second_factor
 from mlhub.tenants.models import SecondFactor, User
 from tests.tenants.single_sign_on.conftest import BEGIN, ME, METHODS
 
+pytestmark = pytest.mark.slow
+
 
 def post(browser: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response:
     headers = {"X-CSRFToken": browser.cookies["csrftoken"], "Referer": str(browser.base_url)}

@@ -46,6 +46,7 @@ def test_a_table_is_the_same_as_json_lines_and_as_csv(tmp_path: Path) -> None:
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_batch_keep_their_columns_when_fields_come_late(tmp_path: Path) -> None:
     early = [{"x": i % 7, "plan": "ab"[i % 2]} for i in range(5000)]
     late = [{"plan": "a", "late": i / 2, "x": 1.5} for i in range(5000)]

@@ -128,6 +128,7 @@ def test_what_cannot_be_learned_from_is_named(name: str, tmp_path: Path) -> None
     assert (refused.value.field, bool(refused.value.remedy)) == (field, True)
 
 
+@pytest.mark.slow
 def test_reviews_are_classified_on_two_workers_and_a_row_is_read_as_in_training(tmp_path: Path) -> None:
     path = tmp_path / "reviews.jsonl"
     path.write_bytes(reviews(80))

@@ -51,6 +51,7 @@ def test_a_vocabulary_survives_being_stored(kind: str) -> None:
     assert learn(kind, SONG, size=400).to_json() == trained.to_json()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200))
 def test_byte_pairs_write_every_text(unseen: str) -> None:

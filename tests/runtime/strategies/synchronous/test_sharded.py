@@ -14,7 +14,7 @@ from mlhub.wire.exits import ExitCode
 from mlhub.wire.launch import TrainingSpec
 from tests.runtime.gang import Gang, write_blobs
 
-pytestmark = pytest.mark.dist
+pytestmark = [pytest.mark.dist, pytest.mark.slow]
 TRAINING = TrainingSpec(
     epochs=8, batch_size=10, hyperparameters={"optimizer": "adam", "clip_norm": 0.5, "accumulation_steps": 2}
 )

@@ -100,6 +100,7 @@ def test_rows_teach_what_gradients_teach_in_fewer_bytes(gangs: dict[str, Gang]) 
     assert gangs["rows"].result()["metrics"]["eval/accuracy"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 def test_a_weight_that_is_used_otherwise_too_stays_with_the_ring(gangs: dict[str, Gang]) -> None:
     """Of wide and twice, 60,000 numbers each, only wide is sent as rows: a ring of three sends 4/3 of all numbers."""

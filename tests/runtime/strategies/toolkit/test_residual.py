@@ -95,6 +95,7 @@ CHANGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.dist
 @pytest.mark.parametrize(
     ("before", "after", "n_workers"), CHANGES, ids=lambda v: v["name"] if isinstance(v, dict) else str(v)

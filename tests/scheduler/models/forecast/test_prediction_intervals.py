@@ -39,6 +39,7 @@ def test_before_a_job_ended_the_models_are_believed() -> None:
     assert after([900.0] * 30, withdrawn=True).calibrated(forecast())[1] == pytest.approx(200.0)
 
 
+@pytest.mark.slow
 def test_where_jobs_end_as_predicted_the_band_comes_to_hold_nine_of_ten() -> None:
     """Whether the models' own band is far too wide or far too narrow."""
     for scale in (0.4, 1.0, 3.0):

@@ -111,6 +111,7 @@ def test_sharing_gains_where_both_together_are_faster_than_in_turn(latent) -> No
     assert not model.gains("Diffusion", "Mixer", sds=4.0)
 
 
+@pytest.mark.slow
 def test_features_carry_over_to_jobs_of_unknown_name(crowded: Interference) -> None:
     assert crowded.features == ("gpu_use",)
     assert crowded.predict(busy("new", 0.2), busy("newer", 0.3)).norm_a == pytest.approx(1.0, abs=0.04)
@@ -122,6 +123,7 @@ def test_a_missing_feature_is_no_error(crowded: Interference) -> None:
     assert all(0 < x <= 1 for x in found[:2])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(a=st.floats(-5, 5), b=st.floats(-5, 5), names=st.tuples(st.text(max_size=9), st.text(max_size=9)))
 def test_swapping_the_pair_swaps_the_answer_and_speeds_lie_above_0_up_to_1(
@@ -154,6 +156,7 @@ def test_a_model_of_nothing_is_the_prior() -> None:
     assert Interference([]).predict("a", "b").norm_a == PRIOR_MEAN
 
 
+@pytest.mark.slow
 def test_pairs_that_all_run_alike_are_learned_too() -> None:
     model = Interference([MeasuredPair(busy(f"x{i}", i), busy(f"y{i}", 2 * i), 1.0, 1.0) for i in range(40)])
     assert model.predict(busy("x", 3), busy("y", 4)).norm_a == pytest.approx(1.0, abs=0.01)
