@@ -106,7 +106,7 @@ export function OwnerForm({ owner, organisationId, onDone }: Props) {
             error={problem?.of("reclaim")}
           />
         </SimpleGrid>
-        <LimitFields owner={owner} typed={typed} onType={type} errorOf={errorOf} />
+        <LimitFields limits={owner} typed={typed} onType={type} errorOf={errorOf} />
         <BudgetFields
           budgets={typed.budgets ?? typedBudgets(owner)}
           onType={(budgets) => type({ budgets })}

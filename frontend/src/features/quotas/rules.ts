@@ -40,6 +40,10 @@ export function typedBudgets({ budgets }: QuotaOwner): TypedBudget[] {
   return budgets.map(({ gpu_hours, period, on_exhausted, gpu_type }) => ({ gpu_hours, period, on_exhausted, gpu_type }));
 }
 
+export function asBudgets(typed: readonly TypedBudget[]): Budget[] {
+  return typed.map((budget) => ({ ...budget, gpu_hours: Number(budget.gpu_hours), gpu_type: budget.gpu_type.trim() }));
+}
+
 /** What was typed so far; "" is no limit, no guarantee. */
 export type Typed = Partial<Record<NumberRule, string | number>> & TypedLimits & {
   reclaim?: QuotaRules["reclaim"];
@@ -60,13 +64,7 @@ export function asRules(typed: Typed): QuotaRules {
   if (typed.reclaim !== undefined) rules.reclaim = typed.reclaim;
   if (typed.shares_fairly !== undefined) rules.shares_fairly = typed.shares_fairly;
   if (typed.half_life_h !== undefined) rules.half_life_s = Number(typed.half_life_h) * HOUR_S;
-  if (typed.budgets !== undefined) {
-    rules.budgets = typed.budgets.map((budget) => ({
-      ...budget,
-      gpu_hours: Number(budget.gpu_hours),
-      gpu_type: budget.gpu_type.trim(),
-    }));
-  }
+  if (typed.budgets !== undefined) rules.budgets = asBudgets(typed.budgets);
   return rules;
 }
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields for what a node of the tree may have besides GPUs in sum: GPUs of single types, jobs, storage.
+// Fields for what a node of the tree, or a user there, may have: GPUs of single types, and what is counted.
 import { t } from "@lingui/core/macro";
 import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 
-import type { QuotaOwner } from "@/api/types";
-import { asCount, COUNTS, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
+import { asCount, type Count, COUNTS, type Limits, type TypedLimits } from "@/features/quotas/nodes/typedLimits";
 import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
 
 interface Props {
-  owner: QuotaOwner;
+  /** What holds now; undefined: there are no limits yet. */
+  limits: Limits | undefined;
+  counts?: readonly Count[];
   typed: TypedLimits;
   onType: (change: TypedLimits) => void;
   errorOf: (field: string) => string | undefined;
 }
 
-export function LimitFields({ owner, typed, onType, errorOf }: Props) {
-  const types = typed.types ?? typesText(owner.gpus_by_type);
+export function LimitFields({ limits, counts = COUNTS, typed, onType, errorOf }: Props) {
+  const types = typed.types ?? typesText(limits?.gpus_by_type ?? {});
   const isUnreadable = asTypes(types) === null;
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, sm: 4 }}>
@@ -27,7 +28,7 @@ export function LimitFields({ owner, typed, onType, errorOf }: Props) {
         onChange={(event) => onType({ types: event.currentTarget.value })}
         error={isUnreadable ? t`Give types with numbers, as in A100: 2, T4: 4` : errorOf("gpus_by_type")}
       />
-      {COUNTS.map((count) => (
+      {counts.map((count) => (
         <NumberInput
           key={count.name}
           label={count.label}
@@ -36,7 +37,7 @@ export function LimitFields({ owner, typed, onType, errorOf }: Props) {
           min={0}
           allowNegative={false}
           allowDecimal={count.unit > 1}
-          value={typed[count.name] ?? asCount(owner, count)}
+          value={typed[count.name] ?? asCount(limits, count)}
           onChange={(value) => onType({ [count.name]: value })}
           error={errorOf(count.name)}
         />

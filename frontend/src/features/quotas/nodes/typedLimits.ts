@@ -1,31 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of a node of the tree in a form: what was typed, and the way from the API's values to fields and back.
+// Limits of a node of the tree, or of users there, in a form: what was typed, and the way from the API's values to fields and
+// back.
 import { t } from "@lingui/core/macro";
 
-import type { QuotaOwner, QuotaRules } from "@/api/types";
 import { asTypes } from "@/features/quotas/nodes/typesText";
 import { GIB } from "@/lib/quantities";
 
-type CountName = "max_running_jobs" | "max_waiting_jobs" | "max_storage_bytes";
+export type CountName = "max_gpus" | "max_running_jobs" | "max_waiting_jobs" | "max_storage_bytes";
 
-export const COUNTS: { name: CountName; label: string; description: string; unit: number }[] = [
+/** A limit that is one number. unit: what one in the field is in the API. */
+export interface Count {
+  name: CountName;
+  label: string;
+  description: string;
+  unit: number;
+}
+
+export const COUNTS: Count[] = [
   { name: "max_running_jobs", label: t`Running jobs`, description: t`at a time`, unit: 1 },
   { name: "max_waiting_jobs", label: t`Waiting jobs`, description: t`further ones are refused`, unit: 1 },
   { name: "max_storage_bytes", label: t`Storage (GiB)`, description: t`each content counts once`, unit: GIB },
 ];
 
+/** As the API has them. */
+export type Limits = Record<CountName, number | null> & { gpus_by_type: Record<string, number> };
+
 /** What was typed so far; "" is no limit. types: "A100: 2, T4: 4" */
 export type TypedLimits = Partial<Record<CountName, string | number>> & { types?: string };
 
-export function asCount(owner: QuotaOwner, { name, unit }: (typeof COUNTS)[number]): string | number {
-  const value = owner[name];
+export function asCount(limits: Limits | undefined, { name, unit }: Count): string | number {
+  const value = limits?.[name] ?? null;
   return value === null ? "" : Math.round((value / unit) * 100) / 100;
 }
 
 /** Only what was typed, so that the rest stays as it is. */
-export function limitRules(typed: TypedLimits): QuotaRules {
-  const rules: QuotaRules = {};
-  for (const { name, unit } of COUNTS) {
+export function limitRules(typed: TypedLimits, counts: readonly Count[] = COUNTS): Partial<Limits> {
+  const rules: Partial<Limits> = {};
+  for (const { name, unit } of counts) {
     const value = typed[name];
     if (value !== undefined) rules[name] = value === "" ? null : Math.round(Number(value) * unit);
   }

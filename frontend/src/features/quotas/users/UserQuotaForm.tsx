@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of one user's limits, or of everyone's: only what is typed is changed.
 import { t } from "@lingui/core/macro";
-import { Button, Group, NumberInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useState } from "react";
@@ -12,9 +12,10 @@ import { ProblemAlert } from "@/components/feedback/ProblemAlert";
 import { BudgetFields } from "@/features/quotas/BudgetFields";
 import { ConflictAlert } from "@/features/quotas/ConflictAlert";
 import type { TypedBudget } from "@/features/quotas/rules";
-import { asTypes, typesText } from "@/features/quotas/nodes/typesText";
+import { LimitFields } from "@/features/quotas/nodes/LimitFields";
+import { asTypes } from "@/features/quotas/nodes/typesText";
 import { limited, userQuotasQuery } from "@/features/quotas/users/queries";
-import { asCount, asLimits, COUNTS, type TypedLimits } from "@/features/quotas/users/typedLimits";
+import { asLimits, type TypedUserLimits, USER_COUNTS } from "@/features/quotas/users/typedLimits";
 
 interface Props {
   owner: QuotaOwner;
@@ -27,7 +28,7 @@ interface Props {
 
 export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
   const queries = useQueryClient();
-  const [typed, setTyped] = useState<TypedLimits>({});
+  const [typed, setTyped] = useState<TypedUserLimits>({});
   const [person, setPerson] = useState("");
   const [version] = useState(quota?.version ?? 0);
   const isNew = user === undefined;
@@ -42,12 +43,11 @@ export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
     },
   });
   const problem = save.error instanceof Problem ? save.error : undefined;
-  const types = typed.types ?? typesText(quota?.gpus_by_type ?? {});
-  const isUnreadable = asTypes(types) === null;
+  const isUnreadable = asTypes(typed.types ?? "") === null;
   const isIncomplete = typed.budgets?.some(({ gpu_hours }) => gpu_hours === "") ?? false;
   const cannotSave = isUnreadable || isIncomplete || (isNew ? person.trim() === "" : Object.keys(typed).length === 0);
 
-  function type(change: TypedLimits) {
+  function type(change: TypedUserLimits) {
     setTyped((before) => ({ ...before, ...change }));
     save.reset();
   }
@@ -74,30 +74,13 @@ export function UserQuotaForm({ owner, quota, user, onDone }: Props) {
             error={problem?.of("username")}
           />
         )}
-        <SimpleGrid cols={{ base: 1, xs: 2, sm: 3 }}>
-          {COUNTS.filter(({ name }) => name !== "max_storage_bytes" || owner.kind === "organisation").map((count) => (
-            <NumberInput
-              key={count.name}
-              label={count.label}
-              description={count.description}
-              placeholder={t`No limit`}
-              min={0}
-              allowNegative={false}
-              allowDecimal={count.unit > 1}
-              value={typed[count.name] ?? asCount(quota, count)}
-              onChange={(value) => type({ [count.name]: value })}
-              error={problem?.of(count.name)}
-            />
-          ))}
-          <TextInput
-            label={t`GPUs by type`}
-            description={t`as in A100: 2, T4: 4`}
-            placeholder={t`No limit`}
-            value={types}
-            onChange={(event) => type({ types: event.currentTarget.value })}
-            error={isUnreadable ? t`Give types with numbers, as in A100: 2, T4: 4` : problem?.of("gpus_by_type")}
-          />
-        </SimpleGrid>
+        <LimitFields
+          limits={quota}
+          counts={USER_COUNTS.filter(({ name }) => name !== "max_storage_bytes" || owner.kind === "organisation")}
+          typed={typed}
+          onType={type}
+          errorOf={(field) => problem?.of(field)}
+        />
         <BudgetFields
           budgets={typed.budgets ?? (quota?.budgets as TypedBudget[] | undefined) ?? []}
           onType={(budgets) => type({ budgets })}
