@@ -14,9 +14,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import secrets
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -24,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.request_cost import _ask
+from benchmarks.web_process import ask, web_process
 
 BOUND = 3.0  # the tenant's p95 in the flood, at most so many times its p95 before
 PAUSE_S = 0.1  # between two requests of the tenant
@@ -52,20 +49,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=80, help="of each tenant")
     parser.add_argument("--connections", type=int, default=8, help="of each tenant")
     arguments = parser.parse_args()
-    from mlhub.embedded.servers import temporary_servers
-
-    with temporary_servers() as servers, tempfile.TemporaryDirectory(prefix="mlhub-requests-") as home:
-        os.environ |= {
-            "DATABASE_URL": servers.database_url,
-            "REDIS_URL": servers.redis_url,
-            "MLHUB_HOME": home,
-            "MLHUB_LOG_LEVEL": "ERROR",
-            "DJANGO_SETTINGS_MODULE": "mlhub.settings",
-        }
-        os.environ.setdefault("MLHUB_SECRET_KEY", secrets.token_urlsafe(48))
-        (Path(home) / "static").mkdir()
-        from mlhub.asgi import application
-
+    with web_process() as application:
         senders = _senders(arguments.tenants + 1)
         text = asyncio.run(_measure(application, senders, arguments))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +85,7 @@ def _senders(n: int) -> list[TenantClient]:
 async def _measure(application: Any, senders: list[TenantClient], arguments: argparse.Namespace) -> str:
     *flooding, usual = senders
     for headers, job in senders:
-        await _ask(application, "POST", "/api/v1/jobs", headers, {**job, "name": "first"})
+        await ask(application, "POST", "/api/v1/jobs", headers, {**job, "name": "first"})
     await asyncio.to_thread(_pass_dry_runs)
     await _work(application, usual, TenantWaits(), asyncio.Event(), 11)  # warm
     quiet, during, is_over = TenantWaits(), TenantWaits(), asyncio.Event()
@@ -138,7 +122,7 @@ async def _work(application: Any, sender: TenantClient, waits: TenantWaits, is_o
 
     async def timed(verb: str, path: str, body: Any = None) -> tuple[int, bytes]:
         began_s, began = time.process_time(), time.perf_counter()
-        answer = await _ask(application, verb, f"/api/v1{path}", headers, body)
+        answer = await ask(application, verb, f"/api/v1{path}", headers, body)
         waits.processor_s.append(time.process_time() - began_s)
         waits.wall_s.append(time.perf_counter() - began)
         return answer
@@ -160,7 +144,7 @@ async def _submit_all(application: Any, sender: TenantClient, numbers: Iterator[
         status = 0
         while status != 201:
             body = {**job, "name": f"job {number}"}
-            status, answer = await _ask(application, "POST", "/api/v1/jobs", headers, body)
+            status, answer = await ask(application, "POST", "/api/v1/jobs", headers, body)
             answers[status] += 1
             if status != 201:
                 await asyncio.sleep(json.loads(answer).get("retry_after_s") or 1)

@@ -13,18 +13,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
-import json
 import os
 import pstats
-import secrets
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchmarks.web_process import ask, web_process
 
 N_WARM, N_MEASURED, GROUP = 3, 20, 5
 N_JOBS = 200  # in the lists
@@ -43,21 +42,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/request-cost.md"))
     parser.add_argument("--profile", type=Path, help="a folder for a profile of each kind of request")
     arguments = parser.parse_args()
-    from mlhub.embedded.servers import temporary_servers
-
-    with temporary_servers() as servers, tempfile.TemporaryDirectory(prefix="mlhub-requests-") as home:
-        os.environ |= {
-            "DATABASE_URL": servers.database_url,
-            "REDIS_URL": servers.redis_url,
-            "MLHUB_HOME": home,
-            "MLHUB_LOG_LEVEL": "ERROR",
-            "DJANGO_SETTINGS_MODULE": "mlhub.settings",
-        }
-        os.environ |= {f"MLHUB_RATE_LIMITS_{budget}": QUOTA for budget in ("READS", "WRITES", "SUBMISSIONS")}
-        os.environ.setdefault("MLHUB_SECRET_KEY", secrets.token_urlsafe(48))
-        (Path(home) / "static").mkdir()
-        from mlhub.asgi import application
-
+    unlimited = {f"MLHUB_RATE_LIMITS_{budget}": QUOTA for budget in ("READS", "WRITES", "SUBMISSIONS")}
+    with web_process(unlimited) as application:
         requests = _prepared()
         text = report(asyncio.run(_measure_all(application, requests, arguments.profile)))
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -109,16 +95,16 @@ async def _measure_all(application: Any, requests: list[Any], profile: Path | No
     for name, verb, path, headers, body in requests:
         bodies: Iterator[Any] = ((body(i) if callable(body) else body) for i in range(10**6))
         for _ in range(N_WARM):
-            status, answer = await _ask(application, verb, path, headers, next(bodies))
+            status, answer = await ask(application, verb, path, headers, next(bodies))
             assert status < 300 or name == "no such route", (name, status, answer)
         groups = []
         for _ in range(N_MEASURED // GROUP):
             began = time.process_time()
             for _ in range(GROUP):
-                await _ask(application, verb, path, headers, next(bodies))
+                await ask(application, verb, path, headers, next(bodies))
             groups.append(1000 * (time.process_time() - began) / GROUP)
         with _counting() as counted:
-            await _ask(application, verb, path, headers, next(bodies))
+            await ask(application, verb, path, headers, next(bodies))
         measured.append((name, statistics.median(groups), counted))
         counted.calls = await _profiled(application, (name, verb, path, headers), bodies, profile)
     return measured
@@ -142,7 +128,7 @@ async def _profiled(
     threading.setprofile(begin)
     profiler.enable()
     for _ in range(GROUP):
-        await _ask(application, verb, path, headers, next(bodies))
+        await ask(application, verb, path, headers, next(bodies))
     profiler.disable()
     threading.setprofile(None)
     stats = pstats.Stats(profiler)
@@ -154,41 +140,6 @@ async def _profiled(
         folder.mkdir(parents=True, exist_ok=True)
         stats.dump_stats(folder / f"{name.replace(' ', '-')}.prof")
     return int(stats.total_calls / GROUP)  # type: ignore[attr-defined]
-
-
-async def _ask(application: Any, verb: str, path: str, headers: dict[str, str], body: Any) -> tuple[int, bytes]:
-    """One request, as uvicorn would hand it on."""
-    sent = b"" if body is None else json.dumps(body).encode()
-    path, _, query = path.partition("?")
-    all_headers = {"host": "127.0.0.1:8000", "accept": "application/json", **headers}
-    if body is not None:
-        all_headers |= {"content-type": "application/json", "content-length": str(len(sent))}
-    scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": verb, "scheme": "http",
-        "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
-        "headers": [(name.encode(), value.encode()) for name, value in all_headers.items()],
-        "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 8000), "state": {},
-    }  # fmt: skip
-    received = [{"type": "http.request", "body": sent, "more_body": False}]
-    is_done, answer, status = asyncio.Event(), bytearray(), 0
-
-    async def receive() -> Any:
-        if received:
-            return received.pop()
-        await is_done.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Any) -> None:
-        nonlocal status
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        else:
-            answer.extend(message.get("body", b""))
-            if not message.get("more_body"):
-                is_done.set()
-
-    await application(scope, receive, send)
-    return status, bytes(answer)
 
 
 @contextmanager
