@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from rest_framework import exceptions
 from rest_framework.pagination import CursorPagination
+from rest_framework.utils.urls import replace_query_param
 
 from mlhub.core.errors import InvalidQueryError
 
@@ -50,9 +51,7 @@ class NewestFirst(CursorPagination):
             if cursor is not None and cursor.position is not None:
                 self.key.run_validators(self.key.to_python(cursor.position))
         except (exceptions.NotFound, ValidationError, ValueError) as error:
-            raise InvalidQueryError(
-                "The cursor is not one of this list.", field="cursor", remedy="Take it from `next` or `previous`."
-            ) from error
+            raise _foreign_cursor() from error
         return cursor
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
@@ -84,3 +83,32 @@ class NewestFirst(CursorPagination):
                 "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": self.page_size},
             },
         ]
+
+
+class InOrder(NewestFirst):
+    """Of a list in memory, in its order: a cursor is the place at which a page begins."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:  # noqa: ARG002
+        text = request.query_params.get("cursor") or "0"
+        if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
+            raise _foreign_cursor()
+        begin, limit = int(text), self.get_page_size(request)
+        self._address, end = request.build_absolute_uri(), begin + limit
+        self._next = end if end < len(queryset) else None
+        self._previous = max(0, begin - limit) if begin else None
+        return list(queryset[begin:end])
+
+    def get_next_link(self) -> str | None:
+        return self._link(self._next)
+
+    def get_previous_link(self) -> str | None:
+        return self._link(self._previous)
+
+    def _link(self, begin: int | None) -> str | None:
+        return None if begin is None else str(replace_query_param(self._address, "cursor", begin))
+
+
+def _foreign_cursor() -> InvalidQueryError:
+    return InvalidQueryError(
+        "The cursor is not one of this list.", field="cursor", remedy="Take it from `next` or `previous`."
+    )

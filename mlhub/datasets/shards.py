@@ -7,6 +7,7 @@ size_bytes and stored (its SHA-256; "" until it is fetched)}. Empty: a wildcard'
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -38,23 +39,20 @@ def asked_shards(source: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         )
     if uri and not patterns.is_pattern(uri):
         return None
-    if uri:
-        _refuse_pins(source, field="source", remedy="Pin each address of source.shards.")
-        if patterns.has_wildcard(uri):
-            patterns.check_wildcard(uri)
-            check_source(source)
-        addresses = [_shard(one) for one in patterns.expanded(uri)]
-        if patterns.has_wildcard(uri) and len(addresses) > 1:
-            raise InvalidInputError(
-                "An address has either braces or a wildcard.", field="source.uri", remedy="Use one of them."
-            )
-    else:
-        _refuse_pins(source, field="source", remedy="Pin each address of source.shards.")
-        addresses = _listed(given)
+    _refuse_pins(source, field="source", remedy="Pin each address of source.shards.")
+    is_wildcard = bool(uri) and patterns.has_wildcard(uri)
+    if is_wildcard:
+        patterns.check_wildcard(uri)
+        check_source(source)
+    addresses = [_shard(one) for one in patterns.expanded(uri)] if uri else _listed(given)
+    if is_wildcard and len(addresses) > 1:
+        raise InvalidInputError(
+            "An address has either braces or a wildcard.", field="source.uri", remedy="Use one of them."
+        )
     for i, shard in enumerate(addresses):
         _check(source, shard["uri"], field="source.uri" if uri else f"{FIELD}.{i}.uri")
     _check_hosts(source, addresses)
-    return [] if uri and patterns.has_wildcard(uri) else named(addresses)
+    return [] if is_wildcard else named(addresses)
 
 
 def check_sharded_format(format: str) -> None:
@@ -165,11 +163,9 @@ def _listed(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
         found += [_shard(uri, **{pin: one.get(pin) or "" for pin in PINS}) for uri in uris]
         if len(found) > patterns.MAX_SHARDS:
             raise patterns.too_many(f"{field}.uri")
-    twice = next((i for i, one in enumerate(found) if one["uri"] in [other["uri"] for other in found[:i]]), None)
-    if twice is not None:
-        raise InvalidInputError(
-            f"{found[twice]['uri'][:200]} is named twice.", field=FIELD, remedy="Name each shard once."
-        )
+    uri, n = Counter(shard["uri"] for shard in found).most_common(1)[0]
+    if n > 1:
+        raise InvalidInputError(f"{uri[:200]} is named twice.", field=FIELD, remedy="Name each shard once.")
     return found
 
 

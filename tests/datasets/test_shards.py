@@ -56,10 +56,14 @@ def test_a_pattern_of_shards_becomes_one_dataset_of_all_their_examples(cast, ser
     row = DatasetVersion.objects.get()
     assert (row.state, row.error, row.schema["n_examples"]) == ("ready", None, 18)
     client = cast.client(cast.bob)
-    shown = client.get(f"/api/v1/dataset-versions/{row.id}/shards").json()
-    assert [(one["name"], one["found"]["etag"]) for one in shown] == [
+    first = client.get(f"/api/v1/dataset-versions/{row.id}/shards?limit=2").json()
+    last = client.get(first["next"]).json()
+    assert (len(first["results"]), first["previous"], last["next"]) == (2, None, None)
+    assert client.get(last["previous"]).json() == first
+    assert [(one["name"], one["found"]["etag"]) for one in (*first["results"], *last["results"])] == [
         (path[1:], server.etag_of(path)) for path in SHARDS
     ]
+    assert client.get(f"/api/v1/dataset-versions/{row.id}/shards?cursor=x").status_code == 400
     whole = client.get(f"/api/v1/dataset-versions/{row.id}/download?file=train-001.tar")
     assert b"".join(whole.streaming_content) == SHARDS["/train-001.tar"]
     assert client.get(f"/api/v1/dataset-versions/{row.id}/download?file=x.tar").status_code == 404

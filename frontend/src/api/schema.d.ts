@@ -8229,6 +8229,20 @@ export interface components {
             /** @description The rows of this page. */
             results: components["schemas"]["Session"][];
         };
+        PaginatedShardList: {
+            /**
+             * Format: uri
+             * @description The address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description The address of the previous page; null on the first one.
+             */
+            previous: string | null;
+            /** @description The rows of this page. */
+            results: components["schemas"]["Shard"][];
+        };
         PaginatedStudyList: {
             /**
              * Format: uri
@@ -15056,7 +15070,12 @@ export interface operations {
     };
     dataset_versions_shards_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where the page begins: from `next` or `previous` of another page. */
+                cursor?: string;
+                /** @description Rows of a page; 50 when absent, at most 200. */
+                limit?: number;
+            };
             header?: never;
             path: {
                 /** @description The id of one of the dataset versions. */
@@ -15071,7 +15090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Shard"][];
+                    "application/json": components["schemas"]["PaginatedShardList"];
                 };
             };
             400: components["responses"]["BadRequest"];

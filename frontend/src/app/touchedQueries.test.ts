@@ -21,16 +21,17 @@ it("touches what a job's progress lets grow, and leaves the job itself to its ow
   expect(touched("progress", stored)).toEqual([["job", "7", "speed"], ["job", "7", "checkpoints"]]);
 });
 
-it("touches versions that wait for their inspection, alone, in lists and as the latest one", () => {
+it("touches versions that wait for their inspection, alone, and shards, in lists and as the latest one", () => {
   const waits = { state: "inspecting" };
   expect(
     touched("queued_work", [
       [["dataset", "version", "1"], waits],
+      [["dataset", "version", "1", "shards"], { pages: [] }],
       [["dataset", "version", "2"], { state: "ready" }],
       [["datasets", {}], { results: [{ latest_version: { state: "ready" } }, { latest_version: waits }] }],
       [["models", {}], { results: [{ latest_version: null }] }],
     ]),
-  ).toEqual([["datasets", {}], ["dataset", "version", "1"]]);
+  ).toEqual([["datasets", {}], ["dataset", "version", "1"], ["dataset", "version", "1", "shards"]]);
 });
 
 it("knows queries for every kind of change", () => {

@@ -52,7 +52,7 @@ interface Touched {
 /** What a job's progress changes, of the queries that begin with its id; the job itself comes by its own stream. */
 const GROWING = new Set<unknown>(["speed", "startup", "checkpoints"]);
 const isGrowing = ({ queryKey }: Query) => GROWING.has(queryKey[2]);
-const waits = ({ state }: Query) => isInspecting(state.data);
+const waits = ({ queryKey, state }: Query) => isInspecting(state.data) || queryKey[3] === "shards";
 
 const TOUCHED: Record<ChangeKind, Touched[]> = {
   round: [

@@ -605,12 +605,14 @@ class AsyncDatasetVersionsOperations:
         """
         return await self._transport.record(r.DatasetVersion, "POST", path_of("/dataset-versions/{id}/refresh", id=id))
 
-    async def list_shards(self, id: Ref, /) -> ApiRows[r.Shard]:
+    def list_shards(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.Shard]:
         """The addresses of a version of many files by reference, each with what was found there; none of others.
 
         GET /dataset-versions/{id}/shards
+
+        page_size: rows of one request; pages are fetched when they are needed.
         """
-        return await self._transport.rows(r.Shard, "GET", path_of("/dataset-versions/{id}/shards", id=id))
+        return AsyncPages(self._transport, r.Shard, path_of("/dataset-versions/{id}/shards", id=id), size=page_size)
 
     def list_trained(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> AsyncPages[r.ModelVersion]:
         """The model versions that were trained on this dataset version, newest first.

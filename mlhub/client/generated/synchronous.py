@@ -593,12 +593,14 @@ class DatasetVersionsOperations:
         """
         return self._transport.record(r.DatasetVersion, "POST", path_of("/dataset-versions/{id}/refresh", id=id))
 
-    def list_shards(self, id: Ref, /) -> ApiRows[r.Shard]:
+    def list_shards(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.Shard]:
         """The addresses of a version of many files by reference, each with what was found there; none of others.
 
         GET /dataset-versions/{id}/shards
+
+        page_size: rows of one request; pages are fetched when they are needed.
         """
-        return self._transport.rows(r.Shard, "GET", path_of("/dataset-versions/{id}/shards", id=id))
+        return Pages(self._transport, r.Shard, path_of("/dataset-versions/{id}/shards", id=id), size=page_size)
 
     def list_trained(self, id: Ref, /, *, page_size: int = PAGE_SIZE) -> Pages[r.ModelVersion]:
         """The model versions that were trained on this dataset version, newest first.

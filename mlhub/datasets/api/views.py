@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from mlhub.core.api.views import AnyAccept, VisibleMixin, read_body, read_query
 from mlhub.core.errors import NotFoundError
+from mlhub.core.pagination import InOrder
 from mlhub.datasets import actions, references
 from mlhub.datasets.api import serializers as s
 from mlhub.datasets.api.sources import ShardSerializer
@@ -172,13 +173,14 @@ class VersionReferencesView(VisibleMixin, generics.GenericAPIView[Dataset]):
 class ShardsView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):
     queryset = DatasetVersion.objects.defer("preview", "statistics")
     serializer_class = ShardSerializer
-    pagination_class = None
+    pagination_class = InOrder
 
     @extend_schema(operation_id="dataset_versions_shards_list", responses={200: ShardSerializer(many=True)})
     def get(self, request: Request, **_: Any) -> Response:  # noqa: ARG002 (the protocol's)
         """The addresses of a version of many files by reference, each with what was found there; none of others."""
         source = self.get_object().source or {}
-        return Response(ShardSerializer(source.get("shards", []), many=True).data)
+        page = self.paginate_queryset(source.get("shards", []))
+        return self.get_paginated_response(ShardSerializer(page, many=True).data)
 
 
 class RefreshView(VisibleMixin, generics.GenericAPIView[DatasetVersion]):

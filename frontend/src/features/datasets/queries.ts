@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pages of datasets read.
-import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { api, unwrap } from "@/api/client";
-import { pageAt } from "@/lib/cursor";
+import { cursorOf, pageAt } from "@/lib/cursor";
 
 export function datasetsQuery(filters: { project?: string; cursor?: string }) {
   return queryOptions({
@@ -30,7 +30,6 @@ export function versionsQuery(id: string, cursor: string | undefined) {
 }
 
 const ALL = 200; // to choose from
-const SHARDS_EVERY_MS = 5000; // while they are fetched
 
 export function allVersionsQuery(id: string) {
   return queryOptions({
@@ -69,11 +68,13 @@ export function jobsOfQuery(version: string, cursor: string | undefined) {
 }
 
 /** The files of a version of many, which come one after the other. */
-export function shardsQuery(version: string, isFetching: boolean) {
-  return queryOptions({
-    queryKey: ["dataset", "version", version, "shards", isFetching],
-    queryFn: () => unwrap(api.GET("/api/v1/dataset-versions/{id}/shards", { params: { path: { id: version } } })),
-    refetchInterval: isFetching ? SHARDS_EVERY_MS : false,
+export function shardsQuery(version: string) {
+  return infiniteQueryOptions({
+    queryKey: ["dataset", "version", version, "shards"],
+    queryFn: ({ pageParam }) =>
+      unwrap(api.GET("/api/v1/dataset-versions/{id}/shards", { params: { path: { id: version }, query: pageAt(pageParam) } })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => cursorOf(last.next),
   });
 }
 

@@ -72,7 +72,11 @@ describe("A dataset from an address", () => {
       answers("/api/v1/datasets/{id}", dataset({ latest_version: fetching })),
       answers("/api/v1/datasets/{id}/versions", page([fetching])),
       answers("/api/v1/dataset-versions/{id}", fetching),
-      answers("/api/v1/dataset-versions/{id}/shards", [shard, { ...shard, name: "b.tar", stored: "", size_bytes: null, found: {} }]),
+      http.get("/api/v1/dataset-versions/:id/shards", ({ request }) => {
+        const isSecond = new URL(request.url).searchParams.get("cursor") === "1";
+        const last = { ...shard, name: "b.tar", stored: "", size_bytes: null, found: {} };
+        return HttpResponse.json(isSecond ? page([last]) : { ...page([shard]), next: "https://mlhub.test/shards?cursor=1" });
+      }),
     );
     const { user } = renderPage("/datasets");
     await user.click(await screen.findByRole("button", { name: "Upload a dataset" }));
@@ -89,7 +93,9 @@ describe("A dataset from an address", () => {
     expect(await screen.findByText(/1 of 2 shards, 2 KiB/)).toBeVisible();
     expect(sent).toMatchObject([{ name: "a", source: { shards: [{ uri: "https://example.org/a.tar" }, { uri: "https://example.org/b.tar" }] } }]);
     expect(await screen.findByRole("row", { name: /a.tar 2 KiB "7" changed/ })).toBeVisible();
-    expect(screen.getByRole("row", { name: /b.tar not fetched yet/ })).toBeVisible();
+    expect(screen.getByText("1 of 2")).toBeVisible();
+    await user.click(screen.getByRole("button", { name: "Show more" }));
+    expect(await screen.findByRole("row", { name: /b.tar not fetched yet/ })).toBeVisible();
   });
 
   it("says what the API refuses at the address, and what a refused fetch needs", async () => {

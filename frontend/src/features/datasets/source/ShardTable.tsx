@@ -2,8 +2,7 @@
 // The files of a version of many: which of them are there, how large they are, and what each was found to be.
 import { t } from "@lingui/core/macro";
 import { Anchor, Button, Group, Table, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useInfiniteQuery } from "@tanstack/react-query";
 
 import type { Shard } from "@/api/types";
 import { QueryResult } from "@/components/feedback/QueryResult";
@@ -11,22 +10,32 @@ import { ScrollTable } from "@/components/table/ScrollTable";
 import { shardsQuery } from "@/features/datasets/queries";
 import { bytes, number } from "@/lib/quantities";
 
-const FIRST = 10;
-
-export function ShardTable({ id, isFetching }: { id: string; isFetching: boolean }) {
-  const shards = useQuery(shardsQuery(id, isFetching));
-  return <QueryResult of={shards}>{(found) => <Shards id={id} shards={found} isKept={!isFetching} />}</QueryResult>;
+export function ShardTable({ id, n, isFetching }: { id: string; n: number; isFetching: boolean }) {
+  const shards = useInfiniteQuery(shardsQuery(id));
+  const more = shards.hasNextPage ? () => void shards.fetchNextPage() : undefined;
+  return (
+    <QueryResult of={shards}>
+      {({ pages }) => <Shards id={id} shards={pages.flatMap((page) => page.results)} n={n} isKept={!isFetching} onMore={more} />}
+    </QueryResult>
+  );
 }
 
-function Shards({ id, shards, isKept }: { id: string; shards: Shard[]; isKept: boolean }) {
-  const [isWhole, setWhole] = useState(false);
+interface Props {
+  id: string;
+  shards: Shard[];
+  /** How many there are. */
+  n: number;
+  isKept: boolean;
+  onMore: (() => void) | undefined;
+}
+
+function Shards({ id, shards, n, isKept, onMore }: Props) {
   const isRefreshed = shards.some(({ found }) => typeof found.is_changed === "boolean");
-  const shown = isWhole ? shards : shards.slice(0, FIRST);
   if (shards.length === 0) return <Text size="sm">{t`The folder has not been listed yet.`}</Text>;
   return (
     <>
       <ScrollTable label={t`Shards`} head={[t`Shard`, t`Size`, t`Entity tag`, ...(isRefreshed ? [t`Since the version before`] : [])]} minWidth={520}>
-        {shown.map((shard) => (
+        {shards.map((shard) => (
           <Table.Tr key={shard.name}>
             <Table.Th scope="row" title={shard.uri} style={{ overflowWrap: "anywhere" }}>
               {isKept && shard.stored !== "" ? (
@@ -43,10 +52,11 @@ function Shards({ id, shards, isKept }: { id: string; shards: Shard[]; isKept: b
           </Table.Tr>
         ))}
       </ScrollTable>
-      {shards.length > FIRST && (
+      {onMore && (
         <Group>
-          <Button variant="subtle" size="xs" onClick={() => setWhole(!isWhole)}>
-            {isWhole ? t`Show fewer` : t`Show all ${number(shards.length)} shards`}
+          <Text size="xs" c="dimmed">{t`${number(shards.length)} of ${number(n)}`}</Text>
+          <Button variant="subtle" size="xs" onClick={onMore}>
+            {t`Show more`}
           </Button>
         </Group>
       )}

@@ -39,7 +39,7 @@ export function SourcePanel({ version, source, mayRefresh, onRefreshed }: Props)
         <Stack gap="sm">
           <Facts facts={factsOf(source)} />
           {source.n_shards !== null && version.state !== "refused" && (
-            <ShardTable id={version.id} isFetching={version.state === "fetching"} />
+            <ShardTable id={version.id} n={source.n_shards} isFetching={version.state === "fetching"} />
           )}
           {mayRefresh && version.state !== "fetching" && (
             <Group>
