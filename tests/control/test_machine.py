@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The platform under every order of events that hypothesis can think of: people, gangs, nodes and crashes.
 
-MACHINE_EXAMPLES=1000 tells as many stories, instead of the few that every run tells.
+MACHINE_EXAMPLES=1000 plays as many, instead of the few of every run.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class Platform(RuleBasedStateMachine):
     @invariant()
     def the_events_tell_a_story_that_the_table_admits(self) -> None:
         states: dict[object, JobState] = defaultdict(lambda: JobState.QUEUED)
-        told = Event.objects.filter(kind="job.state").order_by("id").values_list("subject_id", "facts")
-        for of, facts in told:
+        recorded = Event.objects.filter(kind="job.state").order_by("id").values_list("subject_id", "facts")
+        for of, facts in recorded:
             assert facts["before"] == states[of]
             states[of] = TRANSITIONS[states[of], Trigger(facts["trigger"])]
             assert facts["after"] == states[of]

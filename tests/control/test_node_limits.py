@@ -83,8 +83,8 @@ def test_a_job_that_is_paused_makes_room_and_finds_none_when_it_resumes(world: W
 
 
 def test_jobs_of_another_branch_of_the_tree_do_not_count(world: World, nodes: dict[str, Any]) -> None:
-    beside = Project.objects.create(organisation=world.cast.a, name="beside")
-    job(beside, world.cast.bob)
+    apart = Project.objects.create(organisation=world.cast.a, name="apart")
+    job(apart, world.cast.bob)
     limit(world, nodes["outer"], max_waiting_jobs=1)
     assert submit(world).status_code == 201
 

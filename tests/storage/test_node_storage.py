@@ -37,14 +37,14 @@ def upload(client, project, content: bytes):
 
 @pytest.fixture
 def nodes(cast):
-    """Two teams below each other with a project each, and one project beside them."""
+    """Two teams below each other with a project each, and one project of no team."""
     outer = create_team(cast.a, name="research", actor=cast.alice)
     inner = create_team(cast.a, name="perception", parent=outer, actor=cast.alice)
     Project.objects.filter(pk=cast.project_a.pk).update(team=inner)
     cast.project_a.refresh_from_db()
     near = Project.objects.create(organisation=cast.a, team=outer, name="near")
-    beside = Project.objects.create(organisation=cast.a, name="beside")
-    return {"outer": outer, "inner": inner, "project": cast.project_a, "near": near, "beside": beside}
+    apart = Project.objects.create(organisation=cast.a, name="apart")
+    return {"outer": outer, "inner": inner, "project": cast.project_a, "near": near, "apart": apart}
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_an_upload_above_a_node_s_limit_is_refused_with_whose_it_is_and_who_rais
     assert (found["code"], found["limit"], found["owner"]) == ("quota_exceeded", "max_storage_bytes", name)
     assert (found["limit_bytes"], found["used_bytes"], found["asked_bytes"]) == (20, 12, 12)
     assert f"ask {raised_by} to raise max_storage_bytes of {name}" in found["errors"][0]["remedy"]
-    assert upload(cast.client(cast.bob), nodes["beside"], b"a,b\n5,6\n7,8\n").status_code == 201
+    assert upload(cast.client(cast.bob), nodes["apart"], b"a,b\n5,6\n7,8\n").status_code == 201
     tree = cast.client(cast.bob).get(f"/api/v1/organisations/{cast.a.id}/quota-tree").json()["owners"]
     stored = {row["name"]: (row["storage_bytes"], row["max_storage_bytes"]) for row in tree}
     assert stored[name] == (12, 20)
-    assert stored["beside"] == (None, None)
+    assert stored["apart"] == (None, None)
 
 
 def test_content_that_two_projects_of_a_team_hold_counts_once_for_it(cast, nodes):
@@ -80,7 +80,7 @@ def test_content_that_two_projects_of_a_team_hold_counts_once_for_it(cast, nodes
     assert refused.value.facts["owner"] == "near"
     set_quota(nodes["near"], max_storage_bytes=10, actor=cast.alice)
     keep(nodes["near"])
-    used = [actions.used_bytes_within(nodes[name]) for name in ("outer", "inner", "near", "beside")]
+    used = [actions.used_bytes_within(nodes[name]) for name in ("outer", "inner", "near", "apart")]
     assert used == [10, 10, 10, 0]
     with pytest.raises(QuotaExceededError) as refused:
         keep(nodes["near"], b"abcdef")
@@ -88,15 +88,15 @@ def test_content_that_two_projects_of_a_team_hold_counts_once_for_it(cast, nodes
 
 
 def test_a_project_that_moves_brings_what_it_stores_and_loses_nothing(cast, nodes):
-    keep(nodes["beside"])
+    keep(nodes["apart"])
     set_quota(nodes["outer"], max_storage_bytes=5, actor=cast.alice)
-    moved = cast.client(cast.alice).patch(f"/api/v1/projects/{nodes['beside'].id}", {"team": str(nodes["outer"].id)})
+    moved = cast.client(cast.alice).patch(f"/api/v1/projects/{nodes['apart'].id}", {"team": str(nodes["outer"].id)})
     assert moved.status_code == 200, moved.content
     assert actions.used_bytes_within(nodes["outer"]) == 10
     with pytest.raises(QuotaExceededError):
-        keep(nodes["beside"], b"x")
-    keep(nodes["beside"])  # what is there already takes no room
-    assert keep(nodes["beside"], b"trained weights", within_quota=False).size_bytes == 15
+        keep(nodes["apart"], b"x")
+    keep(nodes["apart"])  # what is there already takes no room
+    assert keep(nodes["apart"], b"trained weights", within_quota=False).size_bytes == 15
 
 
 def test_uploads_under_way_are_counted_by_their_whole_length(cast, nodes):

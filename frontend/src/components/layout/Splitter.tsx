@@ -19,10 +19,10 @@ interface Props {
   onShare: (share: number | null) => void;
 }
 
-/** The share of the second part, kept under `key`, and as a style of what holds both: `--beside`, where somebody chose it. */
+/** The share of the second part, kept under `key`, and as a style of what holds both: `--second-share`, where somebody chose it. */
 export function useSplit(key: string) {
   const [share, onShare] = useLocalStorage<number | null>({ key, defaultValue: null, getInitialValueInEffect: false });
-  const style = share === null ? undefined : ({ "--beside": `${clamped(share)}%` } as CSSProperties);
+  const style = share === null ? undefined : ({ "--second-share": `${clamped(share)}%` } as CSSProperties);
   return { style, splitter: { share: share === null ? null : clamped(share), onShare } };
 }
 
@@ -35,7 +35,7 @@ export function Splitter({ label, share, onShare }: Props) {
   function onPointerMove(event: PointerEvent) {
     if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
     const found = shareAt(event.currentTarget, event.clientX);
-    line.current?.parentElement?.style.setProperty("--beside", `${found}%`); // the parts are drawn anew once, at the end
+    line.current?.parentElement?.style.setProperty("--second-share", `${found}%`); // the parts are drawn anew once, at the end
     setDragged(found);
   }
 

@@ -12,9 +12,9 @@ import { ADDRESS, ID, line, point, stored, stream } from "@/testing/storedJob";
 
 const SECOND = job({ id: "b", name: "second", state: "succeeded", current_attempt: attempt({ ended_at: "2026-03-02T09:30:00Z" }) });
 
-const beside = async () => within(await screen.findByRole("region", { name: "Chosen job" }));
+const chosenJob = async () => within(await screen.findByRole("region", { name: "Chosen job" }));
 const row = (name: RegExp) => screen.findByRole("row", { name });
-const log = async () => within(await (await beside()).findByRole("log", { name: "Log" }));
+const log = async () => within(await (await chosenJob()).findByRole("log", { name: "Log" }));
 
 beforeEach(() => {
   localStorage.clear();
@@ -25,11 +25,11 @@ beforeEach(() => {
 it("shows the job of a clicked row beside the list, live, and whatever the address says after a reload and Back", async () => {
   const { user, router, unmount } = renderPage("/jobs?state=running");
   await user.click(within(await row(/digits-cnn/)).getByText("Running"));
-  expect(await (await beside()).findByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", ADDRESS);
+  expect(await (await chosenJob()).findByRole("link", { name: "digits-cnn" })).toHaveAttribute("href", ADDRESS);
   expect(router.state.location.search).toBe(`?state=running&job=${ID}`);
   expect(await row(/digits-cnn/)).toHaveAttribute("aria-current", "true");
   expect(await (await log()).findByText(/old line/)).toBeVisible();
-  expect((await beside()).getByRole("button", { name: "Pause" })).toBeEnabled();
+  expect((await chosenJob()).getByRole("button", { name: "Pause" })).toBeEnabled();
   const source = await stream();
   act(() => {
     source.open();
@@ -37,12 +37,12 @@ it("shows the job of a clicked row beside the list, live, and whatever the addre
     source.emit("job", job({ steps_done: 300, progress: 0.5 }), "11-21");
   });
   expect(await (await log()).findByText(/new line/)).toBeVisible();
-  expect((await beside()).getByText("300 of 600 steps")).toBeVisible();
+  expect((await chosenJob()).getByText("300 of 600 steps")).toBeVisible();
   await act(() => router.navigate(-1));
   expect(screen.queryByRole("region", { name: "Chosen job" })).not.toBeInTheDocument();
   unmount();
   renderPage(`/jobs?job=${ID}`);
-  expect(await (await beside()).findByText("120 of 600 steps")).toBeVisible();
+  expect(await (await chosenJob()).findByText("120 of 600 steps")).toBeVisible();
 });
 
 it("listens to one job at a time, and reads its log anew when one comes back to it", async () => {
@@ -56,10 +56,10 @@ it("listens to one job at a time, and reads its log anew when one comes back to 
   await (await log()).findByText(/old line/);
   lines = [line(19, "old line"), line(21, "came meanwhile")];
   await user.click(within(await row(/second/)).getByText("Succeeded"));
-  await (await beside()).findByRole("link", { name: "second" });
+  await (await chosenJob()).findByRole("link", { name: "second" });
   expect(source.readyState).toBe(FakeEventSource.CLOSED);
   await user.click(within(await row(/digits-cnn/)).getByText("Running"));
-  await (await beside()).findByRole("link", { name: "digits-cnn" });
+  await (await chosenJob()).findByRole("link", { name: "digits-cnn" });
   expect(await (await log()).findByText(/came meanwhile/)).toBeVisible();
 });
 
@@ -70,10 +70,10 @@ it("goes into the job with Enter, looks at it with Space, walks with arrows, and
   await user.keyboard("{ArrowDown}");
   await expect.poll(() => document.activeElement?.getAttribute("data-job")).toBe(ID);
   await user.keyboard(" ");
-  await (await beside()).findByRole("link", { name: "digits-cnn" });
+  await (await chosenJob()).findByRole("link", { name: "digits-cnn" });
   expect(document.activeElement).toHaveAttribute("data-job", ID);
   await user.keyboard("{ArrowDown}");
-  expect(await (await beside()).findByRole("link", { name: "second" })).toBeVisible();
+  expect(await (await chosenJob()).findByRole("link", { name: "second" })).toBeVisible();
   expect(document.activeElement).toHaveAttribute("data-job", "b");
   await user.keyboard("{Enter}");
   await expect.poll(() => document.activeElement).toBe(screen.getByRole("region", { name: "Chosen job" }));
@@ -93,9 +93,9 @@ it("leaves the clicks on a row's link and box to them", async () => {
 it("says when the job of the address is not there, beside the list that is", async () => {
   server.use(http.get("/api/v1/jobs/gone", () => problem(404, { title: "Not found", detail: "No such job." })));
   const { user } = renderPage("/jobs?job=gone");
-  expect(await (await beside()).findByText("No such job.")).toBeVisible();
+  expect(await (await chosenJob()).findByText("No such job.")).toBeVisible();
   expect(await row(/second/)).toBeVisible();
-  await user.click((await beside()).getByRole("button", { name: "Close the job" }));
+  await user.click((await chosenJob()).getByRole("button", { name: "Close the job" }));
   await expect.poll(() => screen.queryByRole("region", { name: "Chosen job" })).toBeNull();
 });
 
@@ -117,8 +117,8 @@ it("divides the room between list and job with arrow keys, remembers it, and for
   renderPage(`/jobs?job=${ID}`);
   const again = await screen.findByRole("separator", { name: "Width of the list" });
   expect(again).toHaveAttribute("aria-valuenow", "27");
-  expect(again.parentElement?.style.getPropertyValue("--beside")).toBe("73%");
+  expect(again.parentElement?.style.getPropertyValue("--second-share")).toBe("73%");
   fireEvent.doubleClick(again);
   expect(again).toHaveAttribute("aria-valuenow", "56");
-  expect(again.parentElement?.style.getPropertyValue("--beside")).toBe("");
+  expect(again.parentElement?.style.getPropertyValue("--second-share")).toBe("");
 });
