@@ -21,7 +21,7 @@ it("touches what a job's progress lets grow, and leaves the job itself to its ow
   expect(touched("progress", stored)).toEqual([["job", "7", "speed"], ["job", "7", "checkpoints"]]);
 });
 
-it("touches versions that wait for their inspection, alone, and shards, in lists and as the latest one", () => {
+it("touches versions that wait for their inspection, alone, in lists and as the latest one, and tables of shards", () => {
   const waits = { state: "inspecting" };
   expect(
     touched("queued_work", [
