@@ -58,7 +58,7 @@ def batches_of(job: JobSnapshot, n_workers: int) -> BatchSizes:
 def _in_range(
     batch_size: int, max_batch_size: int, min_local_batch: int, max_local_batch: int | None, n_workers: int
 ) -> BatchSizes:
-    """The object is shared by all callers: it must not be changed."""
+    """The arrays are shared by all callers, and read-only."""
     least = max(batch_size, min_local_batch * n_workers)
     most = max(float(least), float(max_batch_size))
     local_B = np.geomspace(least, most, N_BATCHES) / n_workers
@@ -66,12 +66,15 @@ def _in_range(
     if n_workers == 1:
         passes_B = np.where(local_B > batch_size + _GRAIN, np.maximum(passes_B, 2), passes_B)
     pass_B = np.maximum(np.ceil(local_B / passes_B - _GRAIN), min_local_batch)
-    return BatchSizes(pass_B * passes_B * n_workers, passes_B)
+    found = BatchSizes(pass_B * passes_B * n_workers, passes_B)
+    found.size_B.setflags(write=False)
+    found.passes_B.setflags(write=False)
+    return found
 
 
 @lru_cache(maxsize=1 << 14)
 def _declared(batch_size: int, max_local_batch: int | None, least_local: int, n_workers: int) -> BatchSizes:
-    """The object is shared by all callers: it must not be changed."""
+    """The arrays are shared by all callers, and read-only."""
     local = max(batch_size / n_workers, 1.0)
     passes = float(np.ceil(local / max_local_batch - _GRAIN)) if max_local_batch else 1.0
     return BatchSizes(np.array([max(local, float(least_local)) * n_workers]), np.array([passes]))
