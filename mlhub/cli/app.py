@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Annotated, cast
 
 import httpx
@@ -93,11 +94,17 @@ for name, group in {
 app.add_typer(quotas.quota, name="quota", rich_help_panel=LOOK)
 
 
+@cache
+def program() -> TyperGroup:
+    """All commands with their options, made once a process: it takes longer than most commands."""
+    return cast("TyperGroup", typer.main.get_command(app))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs one command. Returns its exit code (mlhub/cli/failures.py); errors go to standard error, with the remedy."""
     try:
         given = sys.argv[1:] if argv is None else argv
-        app(args=moved_to_front(cast("TyperGroup", typer.main.get_command(app)), given), prog_name="mlhub")
+        program()(args=moved_to_front(program(), given), prog_name="mlhub")
     except SystemExit as end:
         return int(end.code or 0)
     except CommandError as error:

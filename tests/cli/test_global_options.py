@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
-import typer
-from typer.core import TyperGroup
 
-from mlhub.cli.app import app, main
+from mlhub.cli.app import main, program
 from mlhub.cli.global_options import moved_to_front
 
 
@@ -38,5 +34,4 @@ def test_the_script_of_a_shell_completes_mlhub(shell: str, capsys: pytest.Captur
     ],
 )
 def test_they_are_moved_to_the_front(given: str, understood: str) -> None:
-    root = cast(TyperGroup, typer.main.get_command(app))
-    assert moved_to_front(root, given.split()) == understood.split()
+    assert moved_to_front(program(), given.split()) == understood.split()

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from django.core.management import get_commands, load_command_class
 from django.urls import Resolver404, resolve
 
-from mlhub.cli.app import app as command_line
+from mlhub.cli.app import program as command_line
 from scheduler.__main__ import command_line_parser
 from tests.docs.pages import PAGES, ROOT, commands, files, heading_anchors, inline_code, prose_of, text_of
 from tests.openapi import committed
@@ -60,7 +59,7 @@ def lines_of(*start: str) -> list[tuple[str, list[str]]]:
 
 
 def test_the_commands_of_mlhub_have_these_options() -> None:
-    program: Any = typer.main.get_command(command_line)
+    program: Any = command_line()
     lines = [(page, words[1:]) for page in PAGES for words in commands(page) if words[:1] == ["mlhub"]]
     assert len(lines) > 100
     for page, words in lines:
