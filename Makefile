@@ -94,7 +94,7 @@ COMPILE := python -c "from mlhub.embedded.bytecode import compile_sources; compi
 unit-shown: setup frontend/node_modules/.installed
 	@$(MAKE) --no-print-directory --output-sync=none unit
 
-lint: setup frontend/node_modules/.installed scan  ## ruff, ESLint and the security scans
+lint: setup frontend/node_modules/.installed scan  ## ruff, oxlint with type checks, and the security scans
 	@ruff check . && ruff format --check --quiet . || { echo "mend with: make format"; exit 1; }
 	@cd frontend && time npm run --silent lint
 

@@ -6,7 +6,7 @@ import { Kbd, SimpleGrid, Text } from "@mantine/core";
 import { GROUPS } from "@/app/shell/places";
 import { Dialog } from "@/components/form/Dialog";
 
-/* eslint-disable lingui/no-unlocalized-strings -- the names of keys */
+/* oxlint-disable lingui/no-unlocalized-strings -- the names of keys */
 const KEYS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["Ctrl", "K"], t`Search, and run commands`],
   [["?"], t`Show this list`],
@@ -18,7 +18,7 @@ const KEYS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["Enter"], t`Open the row`],
   [["Esc"], t`Close, go back`],
 ];
-/* eslint-enable lingui/no-unlocalized-strings */
+/* oxlint-enable lingui/no-unlocalized-strings */
 
 export function KeyList({ onClose }: { onClose: () => void }) {
   const places = GROUPS.flatMap(([, group]) => group).flatMap(({ letter, label }) => (letter === undefined ? [] : [[["g", letter], label] as const]));

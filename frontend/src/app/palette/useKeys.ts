@@ -50,6 +50,6 @@ export function useKeys({ onPalette, onKeys }: Handlers) {
 
 /** Whether keys write there, or a dialogue has them. */
 function isTyping(target: EventTarget | null): boolean {
-  // eslint-disable-next-line lingui/no-unlocalized-strings -- a selector
+  // oxlint-disable-next-line lingui/no-unlocalized-strings -- a selector
   return target instanceof Element && target.closest("input, textarea, select, [contenteditable], [role=dialog], [role=menu]") !== null;
 }

@@ -8,7 +8,7 @@ import { Loading } from "@/components/feedback/Loading";
 
 export function DialogWindow({ opened, children, ...rest }: ModalProps) {
   const [isMounted, setMounted] = useState(false);
-  // eslint-disable-next-line react-hooks/set-state-in-effect -- it opens after it is there
+  // oxlint-disable-next-line react/set-state-in-effect -- it opens after it is there
   useEffect(() => setMounted(true), []);
   return (
     <Modal opened={opened && isMounted} closeButtonProps={{ "aria-label": t`Close` }} {...rest}>

@@ -22,7 +22,7 @@ export function DifferencesTable({ compared }: { compared: readonly Compared[] }
   const [same, setSame] = useSetting("same", "");
   const rows = useMemo(() => compared.map(valuesOf), [compared]);
   const columns = useMemo(() => namesOf(rows, same !== "1"), [rows, same]);
-  // eslint-disable-next-line react-hooks/incompatible-library -- no compiler memoizes components here
+  // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
     count: compared.length,
     getScrollElement: () => box.current,

@@ -64,7 +64,8 @@ it("shows how busy GPUs were where that was measured", async () => {
 it("asks for whole days, for the group and the organisation in the address, and offers the same as CSV", async () => {
   const { asked, user, router } = shown("/usage?since=2026-11-01&until=2026-11-03&by=nonsense");
   await screen.findByRole("table", { name: "GPU-hours: Project" });
-  expect(asked.map((query) => query.get("by")).sort()).toEqual(["day", "project"]);
+  expect(asked).toHaveLength(2);
+  expect(new Set(asked.map((query) => query.get("by")))).toEqual(new Set(["day", "project"]));
   expect([asked[0]?.get("since"), asked[0]?.get("until")]).toEqual(["2026-11-01T00:00:00Z", "2026-11-04T00:00:00.000Z"]);
   await user.selectOptions(screen.getByLabelText("Group by"), "gpu_type");
   await screen.findByRole("table", { name: "GPU-hours: GPU type" });

@@ -43,7 +43,7 @@ export function JobTable({ jobs, columns: wanted, sort, onSort, selected, onSele
   const { ref: measured, width } = useElementSize();
   const frame = useMergedRef(box, measured);
   const isWide = useMediaQuery("(min-width: 48em)", true, { getInitialValueInEffect: false });
-  // eslint-disable-next-line react-hooks/incompatible-library -- no compiler memoizes components here
+  // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
     count: jobs.length,
     getScrollElement: () => box.current,

@@ -51,7 +51,7 @@ const OVERSCAN = 20;
 export function LogLines({ rows, follows, target, onView, onToggle, onLeaveEnd, onNearStart, onNearEnd, empty, action }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const seen = useRef<Seen>({ firstSeq: -1, topSeq: -1, scrollTop: 0, target: null });
-  // eslint-disable-next-line react-hooks/incompatible-library -- no compiler memoizes components here
+  // oxlint-disable-next-line react/incompatible-library -- no compiler memoizes components here
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => box.current,
