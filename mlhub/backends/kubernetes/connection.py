@@ -24,9 +24,9 @@ def connection(options: KubernetesOptions, *, token: str = "") -> client.ApiClie
     found = client.Configuration()
     try:
         if options.kubeconfig or not _is_in_pod():
-            config.load_kube_config(options.kubeconfig or None, options.context or None, found)  # type: ignore[no-untyped-call]
+            config.load_kube_config(options.kubeconfig or None, options.context or None, found)
         else:
-            config.load_incluster_config(found)  # type: ignore[no-untyped-call]
+            config.load_incluster_config(found)
     except (ConfigException, OSError, yaml.YAMLError) as error:
         tried, problem = options.kubeconfig or "the default kubeconfig", str(error).rstrip(".")
         raise BackendUnavailableError(
