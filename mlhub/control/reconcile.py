@@ -129,10 +129,11 @@ def start_all(
     """As start(), by the attempt's id; the backend is given all gangs at once."""
     outcomes: dict[UUID, str] = {}
     specs: dict[UUID, LaunchSpec] = {}
+    read = _read_together(found)
 
     def specify(attempt: Attempt) -> None:
         try:
-            specs[attempt.id] = launch_spec(attempts.attempt_to_launch(attempt.id))
+            specs[attempt.id] = launch_spec(read.get(attempt.id) or attempts.attempt_to_launch(attempt.id))
         except DatabaseError:
             raise
         except Exception as error:
@@ -154,6 +155,17 @@ def start_all(
         error_or_none = failed.get(specs[attempt.id].attempt_id)
         outcomes[attempt.id] = _started(attempt, error_or_none, now=now, isolation=isolation)
     return outcomes
+
+
+def _read_together(found: Sequence[Attempt]) -> Mapping[UUID, Attempt]:
+    """Empty where one of them cannot be read: each is then read by itself."""
+    try:
+        return attempts.attempts_to_launch([attempt.id for attempt in found])
+    except DatabaseError:
+        raise
+    except Exception:
+        logger.exception("launch.read_one_by_one", n=len(found))
+        return {}
 
 
 def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolation: FaultIsolation) -> str:
