@@ -30,7 +30,10 @@ from mlhub.wire.launch import BatchDecision
 
 WEIGHTS = "weights.safetensors"
 _VAGUE = (Cause.UNKNOWN, Cause.KILLED, Cause.CRASHED, Cause.PEER_LOST)  # what a pod reported itself explains more
-_STANDING = ["number", "started_at", "created_at", "n_workers", "job__state", "job__intent", "job__version"]
+_STANDING = [
+    "number", "started_at", "created_at", "n_workers", "job__state", "job__intent", "job__version", "job__steps_total",
+    "job__steps_done",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
