@@ -109,7 +109,8 @@ class Loop:
                         round_s = time.monotonic() - began
                         rest_s = rest_after(round_s)
                         time.sleep(rest_s)
-                        listener.wait(look_after(round_s, is_leaving=self.is_leaving) - rest_s)
+                        wait_s = look_after(round_s, is_leaving=self.is_leaving) - rest_s
+                        listener.wait(wait_s, is_over=lambda: self.is_asked_to_end)
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("control.database_away", error=error)
                 connection.close()
