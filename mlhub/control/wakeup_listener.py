@@ -38,7 +38,8 @@ class WakeupListener:
         except (redis.RedisError, OSError) as error:
             logger.warning("control.redis_away", error=error)
             self._subscription = None
-            time.sleep(max(0.0, until - time.monotonic()))
+            while (left := until - time.monotonic()) > 0 and not is_over():
+                time.sleep(min(left, LOOK_S))
 
     def _drain(self) -> None:
         """Many events make one round."""

@@ -13,5 +13,5 @@ class CoreConfig(AppConfig):
     def ready(self) -> None:
         from mlhub import celery  # noqa: F401
 
-        # the interpreter would look through all that was imported once more as it ends, for half a second of a processor
+        # else the interpreter looks through all that was imported once more as it ends: half a second of a processor
         atexit.register(gc.freeze)

@@ -4,27 +4,35 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
 from mlhub.control.wakeup_listener import WakeupListener
+from mlhub.embedded.ports import free_port
 from mlhub.events.wakeups import EVENTS, wake
 
 LONG_S, SHORT_S = 600.0, 60.0
 
 
-@pytest.mark.parametrize("ends_by", ["an event", "the end of the loop"])
-def test_a_wait_ends_by_an_event_and_by_the_end_of_the_loop(ends_by: str) -> None:
-    n_asked = 0
+@pytest.fixture(params=["with Valkey", "while Valkey is away"])
+def is_up(request: pytest.FixtureRequest, settings: Any) -> bool:
+    if request.param != "with Valkey":
+        settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}"
+    return bool(request.param == "with Valkey")
 
-    def is_over() -> bool:
-        nonlocal n_asked
-        n_asked += 1
-        if ends_by == "an event":
-            wake(EVENTS)
-        return ends_by != "an event" and n_asked > 1
 
+@pytest.mark.django_db
+def test_a_wait_ends_by_the_end_of_the_loop(is_up: bool) -> None:
+    answers = iter([False, True])
     began = time.monotonic()
-    WakeupListener().wait(LONG_S, is_over=is_over)
+    WakeupListener().wait(LONG_S, is_over=lambda: next(answers))
     assert time.monotonic() - began < SHORT_S
-    assert n_asked
+    assert next(answers, None) is None
+
+
+@pytest.mark.django_db
+def test_a_wait_ends_by_an_event() -> None:
+    began = time.monotonic()
+    WakeupListener().wait(LONG_S, is_over=lambda: not wake(EVENTS))
+    assert time.monotonic() - began < SHORT_S
