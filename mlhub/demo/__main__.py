@@ -77,12 +77,12 @@ def play(console: Console, url: str, people: list[Login], *, seconds: float) -> 
     digits = {"dataset": objects["mnist-5k"]["id"], "model": objects["small-cnn"]["id"], "batch_size": 64}
     rows = {"dataset": objects["digits"]["id"], "model": objects["row-transformer"]["id"], "batch_size": 64}
     goal = {"target_metric": "eval/accuracy"}
-    first = maria.post("/jobs", name="digits-by-cnn", epochs=8, **digits, **goal, target_value=0.95)
+    first = maria.post("/jobs", name="digits-by-cnn", epochs=6, **digits, **goal, target_value=0.95)
     second = jonas.post(
-        "/jobs", name="rows-by-transformer", epochs=40, mode="parameter_server", **rows, **goal, target_value=0.93
+        "/jobs", name="rows-by-transformer", epochs=24, mode="parameter_server", **rows, **goal, target_value=0.93
     )
     _wait_until_placed([(maria, first["id"]), (jonas, second["id"])], seconds=120)
-    third = maria.post("/jobs", name="digits-again", epochs=4, **digits, **goal, target_value=0.93)
+    third = maria.post("/jobs", name="digits-again", epochs=3, **digits, **goal, target_value=0.93)
     jobs = board.watch(console, [(maria, first["id"]), (jonas, second["id"]), (maria, third["id"])], seconds=seconds)
     console.print()
     console.print(board.table(jobs))
