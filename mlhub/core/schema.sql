@@ -607,6 +607,7 @@ CREATE TABLE public.jobs_attempt (
     n_workers integer NOT NULL,
     n_servers integer NOT NULL,
     token_hash character varying(64) NOT NULL,
+    launch jsonb DEFAULT '{}'::jsonb NOT NULL,
     predicted_step_s double precision,
     measured_step_s double precision,
     created_at timestamp with time zone NOT NULL,
