@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from scheduler.commands import COMMANDS
+from scheduler.commands import bench, compare, explain, interference, replay, simulate, trace
 from scheduler.commands.garbage_collection import collect_seldom
 from scheduler.simulator.traces.trace import BadInput
+
+COMMANDS = (simulate, compare, trace, replay, explain, interference, bench)
 
 
 class _Parser(argparse.ArgumentParser):

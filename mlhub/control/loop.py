@@ -49,6 +49,7 @@ LOCK_RETRY_S = 2.0
 STORE_EVERY = timedelta(seconds=30)  # a round that changes nothing is stored this often
 N_ROUNDS_KEPT = 2000
 FORGET_EVERY = 200
+LEAVING_PERIOD_S = 0.5
 FAILURES_STORED = 10  # of failures in a row, so many are stored one by one
 
 
@@ -60,10 +61,19 @@ def rest_after(round_s: float) -> float:
     return min(round_s, float(settings.CONTROL_PERIOD_S))
 
 
+def look_after(round_s: float, *, is_leaving: bool) -> float:
+    """Seconds until the next round where no event comes. While a gang leaves they are fewer, since its end is no event
+    and others wait for its GPUs; these rounds take a tenth of the time at most.
+    """
+    period_s = float(settings.CONTROL_PERIOD_S)
+    return min(period_s, max(LEAVING_PERIOD_S, 10 * round_s)) if is_leaving else period_s
+
+
 @dataclass
 class Loop:
     """decider: where policies think. shadow: the second opinion, if the settings want one. plan: the newest one, which
-    stands until there is another. now: the clock, replaced in tests. isolation: what the present round left out."""
+    stands until there is another. now: the clock, replaced in tests. isolation: what the present round left out.
+    is_leaving: a gang stops, or has made its last step."""
 
     backend: Backend
     now: Callable[[], datetime] = timezone.now
@@ -72,6 +82,7 @@ class Loop:
     is_asked_to_end: bool = False
     plan: Plan | None = field(default=None, repr=False)
     isolation: FaultIsolation = field(default_factory=FaultIsolation, repr=False)
+    is_leaving: bool = False
     _refused: RefusedJobs = field(default_factory=RefusedJobs, repr=False)
     _quarantine: QuarantineTable = field(default_factory=QuarantineTable, repr=False)
     _history: History = field(default_factory=History, repr=False)
@@ -95,9 +106,11 @@ class Loop:
                     while is_mine and not self.is_asked_to_end:
                         began = time.monotonic()
                         self.round_or_record_failure()
-                        rest_s = rest_after(time.monotonic() - began)
+                        round_s = time.monotonic() - began
+                        rest_s = rest_after(round_s)
                         time.sleep(rest_s)
-                        listener.wait(settings.CONTROL_PERIOD_S - rest_s)
+                        wait_s = look_after(round_s, is_leaving=self.is_leaving) - rest_s
+                        listener.wait(wait_s, is_over=lambda: self.is_asked_to_end)
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("control.database_away", error=error)
                 connection.close()
@@ -186,7 +199,7 @@ class Loop:
     def _observe(self, *, now: datetime) -> list[NodeStatus]:
         """Follows what the backend shows. Raises BackendUnavailableError."""
         nodes = maintained(sound_nodes(self.backend.inventory(), self.isolation))
-        reconcile(self.backend, self.backend.observe(), now=now, isolation=self.isolation)
+        self.is_leaving = reconcile(self.backend, self.backend.observe(), now=now, isolation=self.isolation)
         self._step("drains", lambda: evict(self.backend, now=now, isolation=self.isolation))
         self._step("stalls", lambda: watch_stalls(self.backend, now=now, isolation=self.isolation))
         self._step("notebooks", lambda: watch_notebooks(now=now, isolation=self.isolation))

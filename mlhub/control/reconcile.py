@@ -25,7 +25,7 @@ from mlhub.control.isolation import FaultIsolation, reason_of
 from mlhub.control.launch_specs import launch_spec
 from mlhub.environments.secrets import secret_values
 from mlhub.jobs import attempts
-from mlhub.jobs.models import Attempt
+from mlhub.jobs.models import Attempt, Job
 from mlhub.jobs.states import Intent, JobState
 from mlhub.wire.exits import Cause, ExitCode
 from mlhub.wire.launch import AttemptId, LaunchSpec
@@ -54,9 +54,11 @@ class Due:
 
 def reconcile(
     backend: Backend, statuses: Sequence[AttemptStatus], *, now: datetime, isolation: FaultIsolation | None = None
-) -> None:
+) -> bool:
     """Moves jobs to where their gangs are, repeats launches and stops that were interrupted, ends gangs of attempts
     that are known to be over. Gangs of unknown attempts are left alone and recorded.
+
+    Returns whether a gang is about to leave: it stops, or has made its last step.
 
     isolation: gets the attempts and gangs that cannot be handled. Raises BackendUnavailableError.
     """
@@ -83,6 +85,12 @@ def reconcile(
     _stop_all(backend, due.stops, isolation)
     if due.launches:
         start_all(backend, due.launches, now=now, isolation=isolation)
+    return any(_is_leaving(attempt.job) for attempt in live.values())
+
+
+def _is_leaving(job: Job) -> bool:
+    is_to_stop = job.state == JobState.STOPPING or job.intent != Intent.RUN
+    return is_to_stop or 0 < job.steps_total <= job.steps_done
 
 
 def _stop_all(backend: Backend, stops: Mapping[AttemptId, float], isolation: FaultIsolation) -> None:
@@ -129,10 +137,11 @@ def start_all(
     """As start(), by the attempt's id; the backend is given all gangs at once."""
     outcomes: dict[UUID, str] = {}
     specs: dict[UUID, LaunchSpec] = {}
+    read = _read_together(found)
 
     def specify(attempt: Attempt) -> None:
         try:
-            specs[attempt.id] = launch_spec(attempts.attempt_to_launch(attempt.id))
+            specs[attempt.id] = launch_spec(read.get(attempt.id) or attempts.attempt_to_launch(attempt.id))
         except DatabaseError:
             raise
         except Exception as error:
@@ -154,6 +163,17 @@ def start_all(
         error_or_none = failed.get(specs[attempt.id].attempt_id)
         outcomes[attempt.id] = _started(attempt, error_or_none, now=now, isolation=isolation)
     return outcomes
+
+
+def _read_together(found: Sequence[Attempt]) -> Mapping[UUID, Attempt]:
+    """Empty where one of them cannot be read: each is then read by itself."""
+    try:
+        return attempts.attempts_to_launch([attempt.id for attempt in found])
+    except DatabaseError:
+        raise
+    except Exception:
+        logger.exception("launch.read_one_by_one", n=len(found))
+        return {}
 
 
 def _started(attempt: Attempt, error: Exception | None, *, now: datetime, isolation: FaultIsolation) -> str:

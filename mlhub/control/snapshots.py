@@ -49,7 +49,7 @@ PHASES = {
 READ = [
     "name", "state", "intent", "priority", "submitted_at", "epochs", "steps_total", "steps_done", "batch_size",
     "min_workers", "max_workers", "mode", "strategy", "hyperparameters", "resources", "target_metric", "target_value",
-    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "created_by_id",
+    "profile", "kind", "prediction", "preflight", "not_before", "dataset_version_id", "datasets", "created_by_id",
     "project__organisation", "model_version__kind", "model_version__code_version",
 ]  # fmt: skip
 READ_OF_ATTEMPTS = [

@@ -607,7 +607,7 @@ CREATE TABLE public.jobs_attempt (
     n_workers integer NOT NULL,
     n_servers integer NOT NULL,
     token_hash character varying(64) NOT NULL,
-    launch jsonb NOT NULL,
+    launch jsonb DEFAULT '{}'::jsonb NOT NULL,
     predicted_step_s double precision,
     measured_step_s double precision,
     created_at timestamp with time zone NOT NULL,
@@ -1862,44 +1862,45 @@ INSERT INTO public.django_migrations VALUES (106, 'jobs', '0019_notebooks', now(
 INSERT INTO public.django_migrations VALUES (107, 'jobs', '0020_attempt_profile_request', now());
 INSERT INTO public.django_migrations VALUES (108, 'jobs', '0021_project_retention', now());
 INSERT INTO public.django_migrations VALUES (109, 'jobs', '0022_organisation_retention', now());
-INSERT INTO public.django_migrations VALUES (110, 'metrics', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (111, 'metrics', '0002_self_measurement', now());
-INSERT INTO public.django_migrations VALUES (112, 'metrics', '0003_families', now());
-INSERT INTO public.django_migrations VALUES (113, 'metrics', '0004_measured', now());
-INSERT INTO public.django_migrations VALUES (114, 'metrics', '0005_ingest_limits', now());
-INSERT INTO public.django_migrations VALUES (115, 'metrics', '0006_stall_record', now());
-INSERT INTO public.django_migrations VALUES (116, 'metrics', '0007_pairs_and_refused_measurements', now());
-INSERT INTO public.django_migrations VALUES (117, 'metrics', '0008_log_line_times', now());
-INSERT INTO public.django_migrations VALUES (118, 'metrics', '0009_speed_sample_colocated_with', now());
-INSERT INTO public.django_migrations VALUES (119, 'metrics', '0010_speed_sample_by_batch', now());
-INSERT INTO public.django_migrations VALUES (120, 'metrics', '0011_usage_samples', now());
-INSERT INTO public.django_migrations VALUES (121, 'metrics', '0012_profile_recordings', now());
-INSERT INTO public.django_migrations VALUES (122, 'metrics', '0013_detached_rows', now());
-INSERT INTO public.django_migrations VALUES (123, 'metrics', '0014_log_line_errors', now());
-INSERT INTO public.django_migrations VALUES (124, 'metrics', '0015_worker_steps', now());
-INSERT INTO public.django_migrations VALUES (125, 'metrics', '0016_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (126, 'notebooks', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (127, 'storage', '0005_work_item_failures', now());
-INSERT INTO public.django_migrations VALUES (128, 'storage', '0006_resumable_uploads', now());
-INSERT INTO public.django_migrations VALUES (129, 'storage', '0007_outgoing_work', now());
-INSERT INTO public.django_migrations VALUES (130, 'registry', '0008_logged_versions', now());
-INSERT INTO public.django_migrations VALUES (131, 'retention', '0001_organisation_deletions', now());
-INSERT INTO public.django_migrations VALUES (132, 'tracking', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (133, 'tracking', '0002_logged_models', now());
-INSERT INTO public.django_migrations VALUES (134, 'tenants', '0020_role_bindings', now());
-INSERT INTO public.django_migrations VALUES (135, 'tenants', '0021_team_parents', now());
-INSERT INTO public.django_migrations VALUES (136, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
-INSERT INTO public.django_migrations VALUES (137, 'tenants', '0023_storage_of_parts', now());
-INSERT INTO public.django_migrations VALUES (138, 'storage', '0008_holding_of_user', now());
-INSERT INTO public.django_migrations VALUES (139, 'storage', '0009_holding_of_project', now());
-INSERT INTO public.django_migrations VALUES (140, 'usage', '0001_initial', now());
-INSERT INTO public.django_migrations VALUES (141, 'usage', '0002_append_only', now());
-INSERT INTO public.django_migrations VALUES (142, 'usage', '0003_ledger_check', now());
-INSERT INTO public.django_migrations VALUES (143, 'usage', '0004_teams_above', now());
-INSERT INTO public.django_migrations VALUES (144, 'usage', '0005_gpu_busy_time', now());
-INSERT INTO public.django_migrations VALUES (145, 'webhooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (110, 'jobs', '0023_attempt_without_launch', now());
+INSERT INTO public.django_migrations VALUES (111, 'metrics', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (112, 'metrics', '0002_self_measurement', now());
+INSERT INTO public.django_migrations VALUES (113, 'metrics', '0003_families', now());
+INSERT INTO public.django_migrations VALUES (114, 'metrics', '0004_measured', now());
+INSERT INTO public.django_migrations VALUES (115, 'metrics', '0005_ingest_limits', now());
+INSERT INTO public.django_migrations VALUES (116, 'metrics', '0006_stall_record', now());
+INSERT INTO public.django_migrations VALUES (117, 'metrics', '0007_pairs_and_refused_measurements', now());
+INSERT INTO public.django_migrations VALUES (118, 'metrics', '0008_log_line_times', now());
+INSERT INTO public.django_migrations VALUES (119, 'metrics', '0009_speed_sample_colocated_with', now());
+INSERT INTO public.django_migrations VALUES (120, 'metrics', '0010_speed_sample_by_batch', now());
+INSERT INTO public.django_migrations VALUES (121, 'metrics', '0011_usage_samples', now());
+INSERT INTO public.django_migrations VALUES (122, 'metrics', '0012_profile_recordings', now());
+INSERT INTO public.django_migrations VALUES (123, 'metrics', '0013_detached_rows', now());
+INSERT INTO public.django_migrations VALUES (124, 'metrics', '0014_log_line_errors', now());
+INSERT INTO public.django_migrations VALUES (125, 'metrics', '0015_worker_steps', now());
+INSERT INTO public.django_migrations VALUES (126, 'metrics', '0016_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (127, 'notebooks', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (128, 'storage', '0005_work_item_failures', now());
+INSERT INTO public.django_migrations VALUES (129, 'storage', '0006_resumable_uploads', now());
+INSERT INTO public.django_migrations VALUES (130, 'storage', '0007_outgoing_work', now());
+INSERT INTO public.django_migrations VALUES (131, 'registry', '0008_logged_versions', now());
+INSERT INTO public.django_migrations VALUES (132, 'retention', '0001_organisation_deletions', now());
+INSERT INTO public.django_migrations VALUES (133, 'tracking', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (134, 'tracking', '0002_logged_models', now());
+INSERT INTO public.django_migrations VALUES (135, 'tenants', '0020_role_bindings', now());
+INSERT INTO public.django_migrations VALUES (136, 'tenants', '0021_team_parents', now());
+INSERT INTO public.django_migrations VALUES (137, 'tenants', '0022_limits_of_types_and_waiting_jobs', now());
+INSERT INTO public.django_migrations VALUES (138, 'tenants', '0023_storage_of_parts', now());
+INSERT INTO public.django_migrations VALUES (139, 'storage', '0008_holding_of_user', now());
+INSERT INTO public.django_migrations VALUES (140, 'storage', '0009_holding_of_project', now());
+INSERT INTO public.django_migrations VALUES (141, 'usage', '0001_initial', now());
+INSERT INTO public.django_migrations VALUES (142, 'usage', '0002_append_only', now());
+INSERT INTO public.django_migrations VALUES (143, 'usage', '0003_ledger_check', now());
+INSERT INTO public.django_migrations VALUES (144, 'usage', '0004_teams_above', now());
+INSERT INTO public.django_migrations VALUES (145, 'usage', '0005_gpu_busy_time', now());
+INSERT INTO public.django_migrations VALUES (146, 'webhooks', '0001_initial', now());
 INSERT INTO public.events_chainhead VALUES (1, '0000000000000000000000000000000000000000000000000000000000000000', 0, '0000000000000000000000000000000000000000000000000000000000000000');
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 145, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 146, true);
 ALTER TABLE ONLY public.registry_modelalias
     ADD CONSTRAINT alias_name_in_model UNIQUE (model_id, name);
 ALTER TABLE ONLY public.jobs_artifact

@@ -25,10 +25,12 @@ def watch(console: Console, jobs: list[tuple[Person, str]], *, seconds: float) -
     progress = Progress(TextColumn("{task.description:<22}"), BarColumn(40), TextColumn("{task.fields[note]}"))
     bars: dict[str, TaskID] = {}
     said: dict[str, tuple[str, str]] = {}
+    ended: dict[str, dict[str, Any]] = {}
     until = time.monotonic() + seconds
     with Live(progress, console=console, refresh_per_second=4, transient=True) as live:
         while True:
-            shown = [person.get(f"/jobs/{job_id}") for person, job_id in jobs]
+            shown = [ended.get(job_id) or person.get(f"/jobs/{job_id}") for person, job_id in jobs]
+            ended = {job["id"]: job for job in shown if job["state"] in ENDED}
             for job in shown:
                 if job["id"] not in bars:
                     bars[job["id"]] = progress.add_task(job["name"], total=1.0, note="")
@@ -37,7 +39,7 @@ def watch(console: Console, jobs: list[tuple[Person, str]], *, seconds: float) -
                 if said.get(job["id"]) != news:
                     said[job["id"]] = news
                     live.console.print(f"  {job['name']:<22} [bold]{job['state']:<9}[/] {_why(job)}", highlight=False)
-            if all(job["state"] in ENDED for job in shown):
+            if len(ended) == len(shown):
                 return shown
             if time.monotonic() > until:
                 raise TimeoutError(f"the jobs did not end within {seconds:.0f} s")

@@ -59,7 +59,8 @@ def listen_host() -> str:
 def django_commands(port: int) -> dict[str, Sequence[str]]:
     """The platform's own processes, by name, in the order of starting."""
     python = sys.executable
-    celery = [python, "-m", "celery", "--quiet", "-A", "mlhub.celery"]  # no banner between the entries of the log
+    # no banner between the entries of the log; Django's checks load the whole API, and are made by the tests
+    celery = [python, "-m", "celery", "--quiet", "--skip-checks", "-A", "mlhub.celery"]
     web = [python, "-m", "uvicorn", "mlhub.asgi:application", "--host", listen_host(), "--port", str(port)]
     return {
         # addresses come from mlhub/core/addresses.py, which knows the trusted proxies
@@ -75,7 +76,7 @@ def django_commands(port: int) -> dict[str, Sequence[str]]:
             "--without-mingle",
         ],
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--pidfile", ""],
-        "control": [python, "-m", "django", "control"],
+        "control": [python, "-m", "django", "control", "--skip-checks"],
     }
 
 
@@ -327,11 +328,10 @@ def _migrate(home: Home, environment: dict[str, str]) -> None:
     remembered = home.path / "migrated"
     if remembered.exists() and remembered.read_text() == stamp:
         return
-    for command in (["migrate", "--verbosity", "0"], ["ensure_builtins"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "django", *command],
-            cwd=PROJECT, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise StartError(f"django {command[0]} failed:\n{(done.stdout + done.stderr)[-1500:]}")
+    done = subprocess.run(
+        [sys.executable, "-m", "django", "schema", "apply"],
+        cwd=PROJECT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise StartError(f"The database could not be brought up to date:\n{(done.stdout + done.stderr)[-1500:]}")
     remembered.write_text(stamp)

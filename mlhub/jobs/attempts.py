@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,7 +30,10 @@ from mlhub.wire.launch import BatchDecision
 
 WEIGHTS = "weights.safetensors"
 _VAGUE = (Cause.UNKNOWN, Cause.KILLED, Cause.CRASHED, Cause.PEER_LOST)  # what a pod reported itself explains more
-_STANDING = ["number", "started_at", "created_at", "n_workers", "job__state", "job__intent", "job__version"]
+_STANDING = [
+    "number", "started_at", "created_at", "n_workers", "job__state", "job__intent", "job__version", "job__steps_total",
+    "job__steps_done",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -287,10 +290,17 @@ def known_to_be_over(ids: Iterable[str]) -> set[str]:
 
 
 def attempt_to_launch(attempt_id: UUID) -> Attempt:
-    """With everything that its specification is made of."""
+    """With everything that its specification is made of. Raises Attempt.DoesNotExist."""
+    found = attempts_to_launch([attempt_id])
+    if attempt_id not in found:
+        raise Attempt.DoesNotExist(f"There is no attempt {attempt_id}.")
+    return found[attempt_id]
+
+
+def attempts_to_launch(ids: Collection[UUID]) -> dict[UUID, Attempt]:
+    """By id, with everything that their specifications are made of. Two queries."""
     found = Attempt.objects.select_related(
         "job__project__organisation", "job__dataset_version__dataset", "job__model_version__code_version",
         "job__model_version__dataset_version",
     )  # fmt: skip
-    placed: Attempt = found.prefetch_related("allocations").get(pk=attempt_id)
-    return placed
+    return {attempt.id: attempt for attempt in found.prefetch_related("allocations").filter(pk__in=ids)}

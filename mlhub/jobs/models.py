@@ -206,7 +206,6 @@ class Attempt(models.Model):
     n_workers = models.PositiveIntegerField()
     n_servers = models.PositiveIntegerField(default=0)
     token_hash = models.CharField(max_length=64)
-    launch = models.JSONField(default=dict)  # the LaunchSpec without its secrets
     predicted_step_s = models.FloatField(null=True, blank=True)
     measured_step_s = models.FloatField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

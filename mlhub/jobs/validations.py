@@ -3,8 +3,9 @@
 
 The key covers all that a dry run reads: the content of code, weights and data, how the data is read, the training's
 settings, and the runtime with its packages (so that an update makes every job be tried out again). Left out is what
-no dry run reads: resources and numbers of workers, the seed, the number of epochs, and, for models of MLHub's own, the
-settings of the learning rate. Code of users may read any hyperparameter, so all of them count there.
+no dry run reads: resources and numbers of workers, the seed, the number of epochs, the value of a target, and, for
+models of MLHub's own, the settings of the learning rate. Code of users may read any hyperparameter, so all of them
+count there.
 
 A validation counts within its organisation alone: profiles and failures of strangers' code say something about it.
 Only successes are kept, since a failure may be the machine's.
@@ -64,6 +65,7 @@ def key_of(job: Job) -> str:
         del spec[name]
     for name in ("seed", "epochs"):
         del spec["training"][name]
+    spec["training"]["target_value"] = spec["training"]["target_value"] is not None  # whether there is one does count
     if inputs.code_of(job.model_version).kind == Kind.BUILTIN:
         given = spec["training"]["hyperparameters"]
         spec["training"]["hyperparameters"] = {k: v for k, v in given.items() if k not in OF_LEARNING_RATE}

@@ -94,8 +94,7 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
     """
     _check_pod(attempt, pod)
     with transaction.atomic():
-        StreamCursor.objects.get_or_create(job_id=attempt.job_id)
-        cursor = StreamCursor.objects.select_for_update().get(job_id=attempt.job_id)
+        cursor = _locked_cursor(attempt)
         if Attempt.objects.values_list("is_fenced", flat=True).get(pk=attempt.pk):
             raise GoneError("This attempt has ended; nothing it reports counts any more.", code="fenced")
         place, _ = PodStream.objects.get_or_create(attempt=attempt, role=pod.role, index=pod.index, stream=stream)
@@ -120,6 +119,16 @@ def store_lines(attempt: Attempt, pod: ReportingPod, *, stream: str, first: int,
         wake_on_commit(job_topic(attempt.job_id))
         report_change(ChangeKind.PROGRESS, organisation_id=attempt.job.project.organisation_id)
     return place.next
+
+
+def _locked_cursor(attempt: Attempt) -> StreamCursor:
+    """Made with the job's first lines."""
+    locked = StreamCursor.objects.select_for_update()
+    cursor: StreamCursor | None = locked.filter(job_id=attempt.job_id).first()
+    if cursor is None:
+        StreamCursor.objects.get_or_create(job_id=attempt.job_id)
+        cursor = locked.get(job_id=attempt.job_id)
+    return cursor
 
 
 def store_artifact(attempt: Attempt, *, name: str, staging: Staging, sha256: str) -> bool:

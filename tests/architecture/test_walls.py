@@ -53,6 +53,17 @@ def test_what_starts_a_pod_loads_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
+def test_what_decides_loads_no_simulator_and_the_simulator_s_reports_load_no_part_of_scipy() -> None:
+    code = (
+        "import sys, mlhub.control.decision_process\n"
+        "assert 'scheduler.simulator' not in sys.modules\n"
+        "import scheduler.simulator.reports.policy_lab\n"  # which the web server needs
+        "assert not {'scipy.interpolate', 'scipy.optimize', 'scipy.linalg'}.intersection(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def _writes_of_state(tree: ast.AST) -> list[int]:
     """Lines that assign `.state` of something called job, or pass state= to an update() or create() of jobs."""
     found = []

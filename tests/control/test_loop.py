@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlhub.control.loop import Loop, rest_after
+from mlhub.control.loop import Loop, look_after, rest_after
 from mlhub.control.models import SchedulerSettings
 from mlhub.events.models import Event
 from mlhub.jobs import actions, attempts
@@ -347,3 +347,25 @@ def test_a_gang_in_lockstep_is_started_again_when_a_worker_is_lost(world: World)
 def test_rounds_take_at_most_half_of_a_processor_and_short_ones_delay_no_event(settings):
     settings.CONTROL_PERIOD_S = 2.0
     assert [rest_after(took_s) for took_s in (0.03, 1.5, 30.0)] == [0.03, 1.5, 2.0]
+
+
+def test_rounds_come_sooner_while_a_gang_leaves_and_take_little_time(world: World, settings: Any) -> None:
+    settings.CONTROL_PERIOD_S = 2.0
+    assert look_after(0.03, is_leaving=False) == 2.0
+    assert [look_after(took_s, is_leaving=True) for took_s in (0.03, 0.1, 1.5)] == [0.5, 1.0, 2.0]
+    job = world.job(**LONG)
+    world.rounds(3)
+    assert (state(job), world.loop.is_leaving) == ("running", False)
+    actions.pause_job(job, actor=world.cast.bob)
+    world.round()
+    assert (state(job), world.loop.is_leaving) == ("stopping", True)
+    world.rounds(8)
+    assert (state(job), world.loop.is_leaving) == ("paused", False)
+
+
+def test_a_gang_that_made_its_last_step_is_about_to_leave(world: World) -> None:
+    job = world.job(**LONG)
+    world.rounds(3)
+    Job.objects.filter(pk=job.pk).update(steps_done=7, steps_total=7)
+    world.round()
+    assert world.loop.is_leaving

@@ -77,6 +77,14 @@ def test_a_job_like_one_that_passed_may_be_scheduled_at_once_and_names_it(cast: 
     assert event.facts["validated_by"] == str(first.id)
 
 
+def test_another_value_of_a_target_is_not_tried_out_and_a_first_target_is(cast: Cast, dry_runs: list[str]) -> None:
+    passed(cast)
+    first = passed(cast, target_metric="eval/accuracy", target_value=0.95)
+    again = submit(cast, target_metric="eval/accuracy", target_value=0.5)
+    assert (again.preflight, len(dry_runs)) == (Preflight.PASSED, 2)
+    assert again.validation_key == first.validation_key
+
+
 @pytest.mark.slow
 def test_jobs_that_wait_already_are_passed_by_the_first_dry_run_of_their_kind(cast: Cast, dry_runs: list[str]) -> None:
     first, *others = (submit(cast, name=f"job {i}") for i in range(4))

@@ -15,17 +15,19 @@ import fcntl
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 TICK_S = 0.2
 LIFELINE_EVERY_S = 2.0
 GROUP_GONE_WITHIN_S = 2.0
+HAS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 CONSEQUENCES = (64, 68)  # of mlhub.wire.exits: an error of the code, or a lost peer, may follow from a killed process
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -120,8 +122,9 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
     down = Path(pod["node_down_file"])
     lifeline = Lifeline(pod["lifeline"], pod["lifeline_grace_s"])
     deadline: float | None = None
+    end = end_of(child)
     while child.poll() is None:
-        time.sleep(TICK_S)
+        end.poll(1000 * TICK_S)
         now = time.time()
         if down.exists():
             end_group(child.pid)
@@ -143,6 +146,14 @@ def watch(folder: Path, pod: dict[str, Any], child: PodProcess, asked: list[bool
             end_group(child.pid)
             return "", "It did not leave in time and was killed."
     return "", ""
+
+
+def end_of(child: PodProcess) -> select.poll:
+    """What waits for the end of the process, and no longer than it is asked to."""
+    end = select.poll()
+    with contextlib.suppress(OSError):  # a kernel before 5.3: then it waits as long as it is asked to
+        end.register(os.pidfd_open(child.pid), select.POLLIN)
+    return end
 
 
 def wanted_deadline(stop: Path, *, asked: bool, orphaned: bool, now: float, grace_s: float) -> float | None:
@@ -200,18 +211,34 @@ def limit(pod: dict[str, Any], group: dict[str, Any] | None) -> None:
 
 def descendants(ancestor: int) -> list[int]:
     """A process and all that it started, whatever group or session they moved to."""
-    parents = {}
+    found, front = {ancestor}, [ancestor]
+    children = children_of if HAS_CHILDREN else children_by_search()
+    while front:
+        new = children(front.pop()) - found
+        found |= new
+        front.extend(new)
+    return sorted(found)
+
+
+def children_of(parent: int) -> set[int]:
+    """As the kernel lists them for each thread: the cost does not grow with the machine's processes."""
+    found: set[int] = set()
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{parent}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{parent}/task/{thread}/children") as file:
+                found.update(map(int, file.read().split()))
+    return found
+
+
+def children_by_search() -> Callable[[int], set[int]]:
+    """For a kernel without such lists: what says of a process which children it has at this moment."""
+    children: dict[int, set[int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            with contextlib.suppress(OSError, ProcessLookupError):
+            with contextlib.suppress(OSError):
                 fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-                if fields[0] not in "ZX":
-                    parents[int(entry)] = int(fields[1])
-    found, front = {ancestor} & parents.keys(), {ancestor}
-    while front:
-        front = {pid for pid, parent in parents.items() if parent in front} - found
-        found |= front
-    return sorted(found)
+                children.setdefault(int(fields[1]), set()).add(int(entry))
+    return lambda parent: children.get(parent, set())
 
 
 def memory_of(ancestor: int) -> int:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import LinearNDInterpolator
+import scipy  # its parts are loaded when they are first used
 
 from scheduler.api.arrays import Floats
 from scheduler.simulator.traces.trace import BadInput
@@ -129,7 +129,7 @@ class Application:
                 groups.setdefault((len(placement), sum(placement), float(row[0])), []).append(row[1:])
         means = [[*shape, *np.mean(times, axis=0)] for shape, times in sorted(groups.items())]
         points = np.vstack([np.array(means), self.scalability])
-        return LinearNDInterpolator(points[:, :3], points[:, 3:])
+        return scipy.interpolate.LinearNDInterpolator(points[:, :3], points[:, 3:])
 
     def _around(self, batch: int) -> tuple[int, int]:
         low = [b for b in sorted(self.validations) if b <= batch]
