@@ -277,6 +277,9 @@ class Prediction(NamedTuple):
     step_s: float | None = None  # predicted step time on the decided allocation
 
 
+NO_PREDICTION = Prediction()
+
+
 @dataclass(frozen=True)
 class Launch:
     """Starts a waiting job on this allocation."""
@@ -284,7 +287,7 @@ class Launch:
     job: str
     allocation: GangAllocation
     explanations: tuple[Explanation, ...]
-    prediction: Prediction = Prediction()
+    prediction: Prediction = NO_PREDICTION
 
 
 @dataclass(frozen=True)
@@ -297,7 +300,7 @@ class Resize:
     job: str
     allocation: GangAllocation
     explanations: tuple[Explanation, ...]
-    prediction: Prediction = Prediction()
+    prediction: Prediction = NO_PREDICTION
 
 
 @dataclass(frozen=True)
@@ -306,7 +309,7 @@ class Preempt:
 
     job: str
     explanations: tuple[Explanation, ...]
-    prediction: Prediction = Prediction()
+    prediction: Prediction = NO_PREDICTION
 
 
 @dataclass(frozen=True)
@@ -315,7 +318,7 @@ class Keep:
 
     job: str
     explanations: tuple[Explanation, ...]
-    prediction: Prediction = Prediction()
+    prediction: Prediction = NO_PREDICTION
 
 
 @dataclass(frozen=True)
@@ -324,7 +327,7 @@ class Wait:
 
     job: str
     explanations: tuple[Explanation, ...]
-    prediction: Prediction = Prediction()
+    prediction: Prediction = NO_PREDICTION
 
 
 Decision = Launch | Resize | Preempt | Keep | Wait

@@ -13,10 +13,12 @@ from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from scheduler.api.snapshot import GangAllocation, JobSnapshot, Mode, SpeedObservation
 from scheduler.api.topology import NodeSnapshot, RackSnapshot
 from scheduler.models.bounded_tables import BoundedTable, RecentTable
-from scheduler.models.goodput import BatchSchedule, adapts_batch
+from scheduler.models.goodput import BatchSchedule, adapts_batch, batches_of
 from scheduler.models.layout import ClusterTopology
 from scheduler.models.speed.candidate_layouts import CandidateLayouts, Gang, candidate_layouts
 from scheduler.models.speed.fitting import Floats
@@ -31,6 +33,7 @@ MAX_MODELS = 2048
 KEPT_ROUNDS = 8
 MAX_JOBS = 20_000  # with an entry of their own
 MAX_ENTRIES = 10_000  # in a table of one model
+MAX_BATCHES = 1_000  # arrays of batches of gangs
 
 Observations = tuple[SpeedObservation, ...]
 _Family = tuple[str, float | None, float]  # name, seconds an example, seconds a step
@@ -78,6 +81,7 @@ class ClusterStepTimes:
         self.placed_s = BoundedTable[str, tuple[GangAllocation, SpeedModel, float]](MAX_JOBS)
         self.queues: dict[str, list[tuple[tuple[Any, ...], JobSnapshot]]] = {}
         self._candidates = BoundedTable[tuple[str, tuple[Gang, ...]], CandidateLayouts](MAX_ENTRIES)
+        self._batches = BoundedTable[tuple[Hashable, tuple[Gang, ...]], tuple[Floats, Floats]](MAX_BATCHES)
         self._models = models
         self._gpu_factors = NO_FACTORS
         self._tables = RecentTable[SpeedModel, ModelTables](MAX_MODELS)
@@ -118,6 +122,16 @@ class ClusterStepTimes:
         found = self._candidates.get((gpu_type, gangs))
         if found is None:
             found = self._candidates.store((gpu_type, gangs), candidate_layouts(self.topology, gpu_type, gangs))
+        return found
+
+    def gang_batches(self, job: JobSnapshot, gangs: tuple[Gang, ...]) -> tuple[Floats, Floats]:
+        """Returns the batches that such a job may use on each of these gangs, and their passes, shape (G, B)."""
+        key = (batch_key(job), gangs)
+        found = self._batches.get(key)
+        if found is None:
+            each = [batches_of(job, n) for n, _ in gangs]
+            size_GB, passes_GB = np.array([one.size_B for one in each]), np.array([one.passes_B for one in each])
+            found = self._batches.store(key, (size_GB, passes_GB))
         return found
 
 
