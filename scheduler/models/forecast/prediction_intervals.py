@@ -89,11 +89,12 @@ class PredictionIntervals:
         every_point = ((every, point) for _, every, points in self._open.values() for point in points)
         unfinished: dict[str, list[tuple[float, float, float]]] = {group.value: [] for group in ForecastGroup}
         for every, point in islice(every_point, 0, None, 1 + n_points // MOST_OPEN):
-            unfinished[point[3]].append((_score(point, now_s), every, 0.0))
-        for group in ForecastGroup:
-            self._ended[group] = self._ended[group][-MOST_ENDED:]
-            self._alpha[group] = min(max(self._alpha[group], LEAST_ALPHA), MOST_ALPHA)
-            self._score[group], self._median[group] = self._calibrated(group, unfinished[group])
+            at_s, half_s, spread, group, _ = point
+            unfinished[group].append((math.log(max((now_s - at_s) / half_s, 1e-3)) / spread, every, 0.0))
+        for one in ForecastGroup:
+            self._ended[one] = self._ended[one][-MOST_ENDED:]
+            self._alpha[one] = min(max(self._alpha[one], LEAST_ALPHA), MOST_ALPHA)
+            self._score[one], self._median[one] = self._calibrated(one, unfinished[one])
 
     def calibrated(self, forecast: TimeForecast) -> tuple[float, float]:
         """Returns the seconds within which half, and nine of ten, of the jobs with such a forecast ended.

@@ -26,6 +26,7 @@ from scheduler.models.speed.gpu_factors import NO_FACTORS, GpuFactors, Levels, l
 from scheduler.models.speed.job_classes import GangPrices, JobClass
 from scheduler.models.speed.link_demand import LinkDemand
 from scheduler.models.speed.model import SpeedModel
+from scheduler.models.speed.observation_means import ObservationMeans
 from scheduler.models.speed.sync_terms import SyncTerms
 
 MAX_CLUSTERS = 4
@@ -158,7 +159,7 @@ class SpeedModelCache:
     """
 
     def __init__(self) -> None:
-        self._terms = SyncTerms()
+        self._terms, self._means = SyncTerms(), ObservationMeans()
         self._models = RecentTable[_FitKey, SpeedModel](MAX_MODELS)
         self._newest = BoundedTable[tuple[str, _Profile], tuple[Observations, SpeedModel]](MAX_MODELS)
         self._levels = BoundedTable[_Family, tuple[Observations, Levels]](MAX_MODELS)
@@ -193,7 +194,8 @@ class SpeedModelCache:
         found = self._models.find(key)
         if found is None:
             found = self._models.store(
-                key, speed_model(job, nic_bps=nic_bps, terms=self._terms, gpu_factors=gpu_factors)
+                key,
+                speed_model(job, nic_bps=nic_bps, terms=self._terms, means=self._means, gpu_factors=gpu_factors),
             )
         self._newest.store((job.family, profile), (job.observations, found))
         return found
@@ -221,7 +223,12 @@ class StepTimeCache:
 
 
 def speed_model(
-    job: JobSnapshot, *, nic_bps: float, terms: SyncTerms | None = None, gpu_factors: GpuFactors = NO_FACTORS
+    job: JobSnapshot,
+    *,
+    nic_bps: float,
+    terms: SyncTerms | None = None,
+    means: ObservationMeans | None = None,
+    gpu_factors: GpuFactors = NO_FACTORS,
 ) -> SpeedModel:
     """Returns a model fitted to the job's measurements and profile."""
     return SpeedModel(
@@ -231,6 +238,7 @@ def speed_model(
         parameters_bytes=job.parameters_bytes,
         nic_bps=nic_bps,
         terms=terms,
+        means=means,
         gpu_factors=gpu_factors,
     )
 
