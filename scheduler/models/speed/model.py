@@ -72,6 +72,7 @@ class SpeedModel:
         newest = (means or ObservationMeans()).newest(observations)
         self._n_measured = len(newest)
         self._steps = {(*observed_shape(o), o.batch_size): o.step_s for o in newest if o.share >= ALONE}
+        self._served = {o.n_workers for o in newest if o.mode is Mode.PARAMETER_SERVER}
         self._fit_compute(newest, overhead_s, example_s)
         self._fit_sync(newest)
 
@@ -168,9 +169,10 @@ class SpeedModel:
 
     def pass_s(self, examples: float, layout: Layout, mode: Mode) -> float:
         """Returns compute_s() of one number of examples."""
-        unmeasured_s = self._one_on_line(examples) * self._type_factor(layout.gpu_type)
-        unmeasured_s *= self._miss_at(examples)
-        return unmeasured_s * self._crowding.get(shape_of(layout, mode), 1.0)
+        return self._unmeasured_pass_s(examples, layout.gpu_type) * self._crowding.get(shape_of(layout, mode), 1.0)
+
+    def _unmeasured_pass_s(self, examples: float, gpu_type: str) -> float:
+        return self._one_on_line(examples) * self._type_factor(gpu_type) * self._miss_at(examples)
 
     def sync_s(self, layout: Layout, mode: Mode) -> float:
         """Returns the seconds of one whole synchronisation, exposed or not, by the fitted terms."""
@@ -273,16 +275,25 @@ class SpeedModel:
         """
         if pinned is Mode.ALL_REDUCE or (layout.n_workers == 1 and pinned is None):
             return Mode.ALL_REDUCE, 0
+        ring_s = float("inf")
+        if pinned is None:
+            ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
+            if ring_s <= self._least_served_s(layout, batch_size, passes) * (1 + SERVERS_MUST_GAIN):
+                return Mode.ALL_REDUCE, 0
         times = {
             served.n_servers: self.step_s(served, Mode.PARAMETER_SERVER, batch_size=batch_size, passes=passes)
             for served in layout.server_layouts
         }
         fastest = min(times.values())
-        if pinned is None:
-            ring_s = self.step_s(layout, Mode.ALL_REDUCE, batch_size=batch_size, passes=passes)
-            if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
-                return Mode.ALL_REDUCE, 0
+        if ring_s <= fastest * (1 + SERVERS_MUST_GAIN):
+            return Mode.ALL_REDUCE, 0
         return Mode.PARAMETER_SERVER, min(p for p, s in times.items() if s <= fastest * FEW_SERVERS)
+
+    def _least_served_s(self, layout: Layout, batch_size: int, passes: int) -> float:
+        """What no step with servers is shorter than: its computation; 0 where such steps were measured."""
+        if layout.n_workers in self._served:
+            return 0.0
+        return passes * self._unmeasured_pass_s(batch_size / layout.n_workers / passes, layout.gpu_type)
 
     def _on_line(self, examples: Floats) -> Floats:
         return np.maximum(self._line[0] + self._line[1] * examples, 1e-7)
