@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +44,16 @@ class ForecastGroup(StrEnum):
 _FIRST = frozenset({ForecastGroup.FIRST_WAITING, ForecastGroup.FIRST_RUNNING})
 
 
-class TimeForecast(NamedTuple):
-    """Holds the predicted seconds until a job starts or ends: P50 (half_s) and P90 (most_s)."""
+class TimeForecast:
+    """Holds the predicted seconds until a job starts or ends, the P50 (half_s), and its spread: the logarithm of the
+    P90 (most_s) over it, at least LEAST_SPREAD.
+    """
 
-    half_s: float
-    most_s: float
-    group: ForecastGroup
+    __slots__ = ("group", "half_s", "spread")
 
-    @property
-    def spread(self) -> float:
-        """Returns the logarithm of the P90 over the P50, at least LEAST_SPREAD."""
-        return max(LEAST_SPREAD, math.log(max(self.most_s, 1.0) / max(self.half_s, 1.0)))
+    def __init__(self, half_s: float, most_s: float, group: ForecastGroup) -> None:
+        self.half_s, self.group = half_s, group
+        self.spread = max(LEAST_SPREAD, math.log(max(most_s, 1.0) / max(half_s, 1.0)))
 
 
 class PredictionIntervals:

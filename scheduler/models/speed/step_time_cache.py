@@ -45,7 +45,7 @@ _Profile = tuple[float | None, float, int, float, GpuFactors]  # seconds an exam
 class ModelTables:
     """Holds results of one speed model on one cluster; most keys hold a layout, a mode and a batch_key().
 
-    round_number: of the newest round that used them, as the cluster counts.
+    job_classes: by GPU type. round_number: of the newest round that used them, as the cluster counts.
     """
 
     model: SpeedModel
@@ -63,7 +63,7 @@ class ModelTables:
         default_factory=lambda: BoundedTable(MAX_ENTRIES)
     )
     gang_prices: BoundedTable[Hashable, GangPrices] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
-    job_classes: BoundedTable[Hashable, JobClass] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
+    job_classes: BoundedTable[Hashable, dict[str, JobClass]] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
     link_demands: BoundedTable[Hashable, LinkDemand | None] = field(default_factory=lambda: BoundedTable(MAX_ENTRIES))
 
 
