@@ -292,7 +292,8 @@ class JobSnapshot:
         """Returns the weight of the job's priority: 4 for each step of priority, up to eight steps in both
         directions.
         """
-        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
+        priority = self.priority
+        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, priority)) if priority else 1.0
 
     @cached_property
     def fixed_workers(self) -> int:
@@ -310,7 +311,7 @@ class JobSnapshot:
         has_place = self.phase is Phase.WAITING or self.allocation is not None
         return has_place and 1 <= self.min_workers <= self.max_workers and self.bad_number is None
 
-    @cached_property
+    @property
     def bad_number(self) -> tuple[str, float] | None:
         """Returns the first field that is no finite number of at least a least value, with that value; or None."""
         values = self.__dict__

@@ -139,7 +139,7 @@ class JobClass:
         """Returns the step times of n workers, packed (n_nodes 0) or spread evenly over n_nodes."""
         gang = n_workers, n_nodes
         priced = self.prices.block_of(gang)
-        plain_s, steps_s, cautious_s = self._times.get(priced) or self._work_out(priced)
+        plain_s, steps_s, cautious_s = self._times.get(priced) or self.add(priced, self._declared_step_s(priced))
         g = priced.place[gang]
         return LayoutTimes(plain_s[g], steps_s[g], cautious_s[g])
 
@@ -170,13 +170,19 @@ class JobClass:
         """best(), and the seconds of a step there."""
         found = self._best.get(n_workers)
         if found is None:
-            self._work_out(self.prices.block_of((n_workers, 0)))
+            priced = self.prices.block_of((n_workers, 0))
+            self.add(priced, self._declared_step_s(priced))
             found = self._best[n_workers]
         return found
 
-    def _work_out(self, priced: StepTimes) -> tuple[list[float], list[float], list[float]]:
-        """The step times of all gangs that were priced at once: the fields of LayoutTimes."""
-        step_G = self._declared_step_s(priced)
+    def lacks(self, priced: StepTimes) -> bool:
+        """Returns whether the class has no step times of these gangs yet."""
+        return priced not in self._times
+
+    def add(self, priced: StepTimes, step_G: Floats) -> tuple[list[float], list[float], list[float]]:
+        """Adds the seconds of a declared step of all gangs that were priced at once, shape (G,). Returns the fields of
+        LayoutTimes, in their order.
+        """
         plain_s = steps_s = step_G.tolist()
         pairs = [i for i, (n, _) in enumerate(priced.gangs) if n == 2] if self._assumes_pairs else []
         if pairs:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -101,10 +101,16 @@ class JobSpeeds:
         types: GPU type by job; None = the type that speeds are quoted for.
         """
         wanted: dict[GangPrices, set[int]] = {}
+        adaptive: dict[GangPrices, list[tuple[JobSnapshot, JobClass]]] = {}
         for job in jobs:
-            gpu_type = types[job.id] if types is not None else ""
-            wanted.setdefault(self._job_class(job, gpu_type).prices, set()).update(sizes[job.id])
+            job_class = self._job_class(job, types[job.id] if types is not None else "")
+            wanted.setdefault(job_class.prices, set()).update(sizes[job.id])
+            if adapts_batch(job) and not job.noise_ahead:
+                adaptive.setdefault(job_class.prices, []).append((job, job_class))
         price_together(wanted, self.cluster)
+        for prices, each in adaptive.items():
+            for priced in dict.fromkeys(prices.block_of((n, 0)) for n in wanted[prices]):
+                _declare_together([(job, one) for job, one in each if one.lacks(priced)], priced)
 
     def curve(self, job: JobSnapshot, sizes: tuple[int, ...], *, gpu_type: str = "") -> tuple[float, ...]:
         """Returns step_s() at each of these sizes, at its best spread."""
@@ -315,6 +321,24 @@ def _declared_step_s_G(job: JobSnapshot, tables: ModelTables, gangs: StepTimes) 
         schedules = table.store(key, tuple(_schedule(job, size_B, step_s_B) for size_B, step_s_B in each))
     until = job.steps_done + steps_left(job)
     return np.array([schedule.mean_step_s(job.steps_done, until) for schedule in schedules])
+
+
+def _declare_together(each: Sequence[tuple[JobSnapshot, JobClass]], priced: StepTimes) -> None:
+    """Works out the declared steps of jobs that differ in their noise scale alone; axis J."""
+    if not each:
+        return
+    like = each[0][0]
+    noise_J = np.array([job.noise_scale or 0.0 for job, _ in each])
+    gains_JGB = gain_B(priced.size_GB, batch_size=like.batch_size, noise_scale=noise_J[:, None, None])
+    step_JG = declared_step_s(
+        priced.size_GB,
+        priced.step_GB,
+        gains_JGB,
+        batch_size=like.batch_size,
+        counts_examples=like.counts_examples,
+    )
+    for (_, job_class), step_G in zip(each, step_JG, strict=True):
+        job_class.add(priced, step_G)
 
 
 def _smallest_step_s_G(gangs: StepTimes) -> Floats:  # noqa: N802 (arrays wear their axes)
