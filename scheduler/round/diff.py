@@ -33,8 +33,7 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
 
 def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
     """Returns a decision for every candidate; waiting and preempted jobs get their explanations later."""
-    ids = [job.id for job in state.candidates]
-    decisions: dict[str, Decision] = dict(zip(ids, map(_wait, ids), strict=True))
+    decisions: dict[str, Decision] = {job.id: Wait(job.id, ()) for job in state.candidates if job.held is None}
     for job in state.running:
         if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())
@@ -49,10 +48,6 @@ def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
         decisions[job_id] = kind(job_id, allocation, explanations)
         state.physically_free.reserve_gpus(allocation)  # what it adds to what it holds already
     return decisions
-
-
-def _wait(job_id: str) -> Wait:
-    return Wait(job_id, ())
 
 
 def _about_staying(explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
