@@ -114,18 +114,20 @@ class SpeedModel:
         self._own_factors = dict.fromkeys(counts, 1.0)
         if len(counts) < 2:
             return
-        line = prior if prior.any() else np.ones(2)
+        fixed_s, each_s = prior.tolist() if prior.any() else (1.0, 1.0)
         levels: dict[str, list[float]] = {}
         for o in measured:
-            levels.setdefault(o.gpu_type, []).append(o.compute_s / (line[0] + line[1] * o.batch_size / o.n_workers))
+            levels.setdefault(o.gpu_type, []).append(o.compute_s / (fixed_s + each_s * o.batch_size / o.n_workers))
         of_reference = median(levels[str(self._reference)])
         self._own_factors = {t: float(median(each) / of_reference) for t, each in levels.items()}
 
     def _fitted_line(self, measured: Sequence[SpeedObservation], prior: Floats) -> tuple[float, float]:
         each = [(o.batch_size / o.n_workers, o.compute_s / self._own_factors[o.gpu_type]) for o in measured]
         if measured and prior.any():
-            prior = prior * median(pass_s / (prior[0] + prior[1] * examples) for examples, pass_s in each)
-        rows = [(prior[0], prior[1] * examples, pass_s) for examples, pass_s in each]
+            fixed_s, each_s = prior.tolist()
+            prior = prior * median([pass_s / (fixed_s + each_s * examples) for examples, pass_s in each])
+        fixed_s, each_s = prior.tolist()
+        rows = [(fixed_s, each_s * examples, pass_s) for examples, pass_s in each]
         fixed_s, each_s = prior * fit_factors(rows, 2)
         return float(fixed_s), float(each_s)
 
