@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scheduler.api.plan import Decision, Explanation, Keep, Launch, Preempt, Reason, Resize, Wait
 from scheduler.placement.state import PlacementTargets
 from scheduler.round.state import RoundState
@@ -31,9 +33,12 @@ def resume_resized(state: RoundState) -> dict[str, Decision]:
     return decisions
 
 
-def diff(state: RoundState, targets: PlacementTargets) -> dict[str, Decision]:
-    """Returns a decision for every candidate; waiting and preempted jobs get their explanations later."""
-    decisions: dict[str, Decision] = {job.id: Wait(job.id, ()) for job in state.candidates if job.held is None}
+def diff(state: RoundState, targets: PlacementTargets, wait: Callable[[str], Wait]) -> dict[str, Decision]:
+    """Returns a decision for every candidate; waiting and preempted jobs get their explanations later.
+
+    wait: makes the decision that a job waits.
+    """
+    decisions: dict[str, Decision] = {job.id: wait(job.id) for job in state.candidates if job.held is None}
     for job in state.running:
         if job.id in targets.leaving:
             decisions[job.id] = Preempt(job.id, ())
