@@ -292,8 +292,7 @@ class JobSnapshot:
         """Returns the weight of the job's priority: 4 for each step of priority, up to eight steps in both
         directions.
         """
-        priority = self.priority
-        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, priority)) if priority else 1.0
+        return 4.0 ** max(-_TOP_PRIORITY, min(_TOP_PRIORITY, self.priority))
 
     @cached_property
     def fixed_workers(self) -> int:
